@@ -19,6 +19,7 @@ from planning import PlanningToolsSection, Toolbox
 from planning.testing import TextFiles
 from planning.tools import ToolRegistry
 from planning.tools.admission import DEFAULT_LIMITS
+from planning.tools.registry import default_registry
 from session import InProcessEventBus, Session
 from session.stores import SqliteStore
 
@@ -58,10 +59,11 @@ def toolbox(section: PlanningToolsSection, session: Session) -> Toolbox:
 @pytest.fixture
 def own_default(monkeypatch: pytest.MonkeyPatch) -> ToolRegistry:
     """A default registry of the test's own: what others registered stays out of it, and it out of theirs."""
+    registry = default_registry()
     monkeypatch.setattr(DEFAULT_LIMITS, "_limiter", None)
-    fresh = ToolRegistry(limiter=DEFAULT_LIMITS)
-    monkeypatch.setattr("planning.tools.registry._DEFAULT", fresh)
-    return fresh
+    monkeypatch.setattr(registry, "_declared", {})
+    monkeypatch.setattr(registry, "_tools", {})
+    return registry
 
 
 @pytest.fixture

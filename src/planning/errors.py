@@ -68,13 +68,10 @@ class Problem:
     Attributes:
         message: What is wrong, and what to send instead.
         path: Where, such as ``initial_steps[1].title``; empty for the call as a whole.
-        quotes: Whether message or path may contain a part of what was sent: a tool with private data
-            does not show those.
     """
 
     message: str = attrs.field(converter=writable)
     path: str = ""
-    quotes: bool = attrs.field(default=True, eq=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message

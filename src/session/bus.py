@@ -16,10 +16,9 @@ from session.errors import IdentityError, shown
 from session.events import SessionEvent, SessionId, session_id_of
 from session.locks import ProcessLock
 
-__all__ = ["EventBus", "HandlerFailure", "InProcessEventBus", "PublishResult"]
+__all__ = ["Delivery", "EventBus", "HandlerFailure", "InProcessEventBus", "PublishResult"]
 
 E = TypeVar("E")
-T = TypeVar("T")
 Handler = Callable[[Any], object]
 
 
@@ -228,43 +227,73 @@ class InProcessEventBus:
             return found
 
 
-def hearing(bus: EventBus) -> Callable[[type], bool]:
-    """What says whether a bus has a subscriber for a type; a bus that cannot say may have one."""
-    hears: Callable[[type], bool] = getattr(bus, "hears", lambda _type: True)
-    return hears
+class Delivery:
+    """Publishes what a session has reduced, and hands it what other code published for it.
 
+    Sessions that share a state and a bus share this: what comes in is reduced once. The bus holds it weakly.
 
-def listen(
-    bus: EventBus, owner: T, session_id: SessionId, receive: Callable[[T, SessionEvent], None]
-) -> Callable[[], object]:
-    """Let an object hear a session's events without the bus keeping it alive.
-
-    Args:
-        bus: The bus. One without routes by session hands over the events of every session.
-        owner: The object.
-        session_id: The session.
-        receive: Takes the owner and an event.
-
-    Returns:
-        How to stop that.
+    Attributes:
+        bus: The bus.
+        hears: Says whether the bus has a subscriber for a type; one that cannot say may have one.
     """
 
-    def hear(event: SessionEvent) -> None:
-        found = itself()
-        if found is None:
-            stop()
-        else:
-            receive(found, event)
+    def __init__(
+        self, bus: EventBus, session_id: SessionId, receive: Callable[[Delivery, SessionEvent], None]
+    ) -> None:
+        """Begin to listen.
 
-    def stop(_itself: object = None) -> bool:
-        return bus.unsubscribe(SessionEvent, hear, **options)
+        Args:
+            bus: The bus. One without routes by session hands over the events of every session.
+            session_id: The session.
+            receive: Reduces an event of the session; it is given this, too.
+        """
+        self.bus = bus
+        self.hears: Callable[[type], bool] = getattr(bus, "hears", lambda _type: True)
+        self._receive = receive
+        self._delivering: object = None
+        self._users: weakref.WeakSet[object] = weakref.WeakSet()
+        both = (bus.subscribe, bus.unsubscribe)
+        has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+        options = {"session_id": session_id} if has_routes else {}
 
-    both = (bus.subscribe, bus.unsubscribe)
-    has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
-    options = {"session_id": session_id} if has_routes else {}
-    itself = weakref.ref(owner, stop if has_routes else None)
-    bus.subscribe(SessionEvent, hear, **options)
-    return stop
+        def hear(event: SessionEvent) -> None:
+            delivery = itself()
+            if delivery is None:
+                stop()
+            elif event is not delivery._delivering:
+                require_receiver(event)
+                if event.session_id == session_id:
+                    delivery._receive(delivery, event)  # not a cell of this: it would keep the session
+
+        def stop(_itself: object = None) -> None:
+            bus.unsubscribe(SessionEvent, hear, **options)
+
+        itself = weakref.ref(self, stop if has_routes else None)
+        bus.subscribe(SessionEvent, hear, **options)
+        self._stop = stop
+
+    def join(self, session: object) -> None:
+        """Deliver for a session too."""
+        self._users.add(session)
+
+    def leave(self, session: object) -> bool:
+        """Stop listening, unless another session that shares this is open; returns whether it stopped."""
+        self._users.discard(session)
+        if self._users:
+            return False
+        self._stop()
+        return True
+
+    def deliver(self, event: Any) -> PublishResult:
+        """Publish what is reduced already."""
+        self._delivering = event
+        try:
+            return self.bus.publish(event)
+        except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
+            log_failure("session.session", "bus_failed", event, error, self.bus.publish)
+            return PublishResult(event, (self.bus.publish,), (HandlerFailure(self.bus.publish, error),))
+        finally:
+            self._delivering = None
 
 
 def require_function(role: str, function: object, reason: str) -> None:

@@ -11,12 +11,18 @@ from uuid import uuid4
 
 import attrs
 
-from session.checkpoints import DEEPEST, NOT_STORED, reading, write_items, written_text
-from session.codec import type_name
+from session.checkpoints import reading, write_items
 from session.errors import RecordError, StoreError, shown
-from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
-from session.history import (
+from session.events import (
     CARRIERS,
+    SessionEvent,
+    SessionId,
+    ToolInvoked,
+    addressed,
+    session_id_of,
+    value_of,
+)
+from session.history import (
     Change,
     Entry,
     Reset,
@@ -24,19 +30,22 @@ from session.history import (
     Rewound,
     RolledBack,
     key_of,
-    value_of,
 )
-from session.records import Records
+from session.records import Records, Unread
+from session.slices import type_name
 
 __all__ = [
     "ReadChange",
     "change_of",
-    "found_by",
     "read_change",
     "write_change",
+    "written_text",
 ]
 
 FORMAT = 1
+DEEPEST: Final = 128
+"""How many levels a text may have: it is read back wherever the reader is called from."""
+NOT_STORED: Final = "the change cannot be stored"
 _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
 _CALLED: Final = type_name(ToolInvoked)
@@ -93,8 +102,6 @@ class ReadChange:
     _said: Mapping[str, Any]
     _owner: SessionId
     _records: Records
-    _read: dict[int, Any] = attrs.field(factory=dict)
-    _values: dict[int, Any] = attrs.field(factory=dict)
 
     @property
     def restores(self) -> bool:
@@ -119,10 +126,8 @@ class ReadChange:
 
     def _value(self, index: int) -> Any:
         """The value that an event carries, without the event."""
-        if index not in self._values:
-            with reading(f"version {self.version}", self.version):
-                self._values[index] = self._records.read(self.parts[index]["value"])
-        return self._values[index]
+        with reading(f"version {self.version}", self.version):
+            return self._records.read(self.parts[index]["value"])
 
     def part(self, index: int, *, is_lenient: bool = False) -> Any:
         """A value or an event.
@@ -130,13 +135,8 @@ class ReadChange:
         Raises:
             StoreError: It cannot be read; the text names the version.
         """
-        if index in self._read:
-            return self._read[index]
         with reading(f"version {self.version}", self.version):
-            read = self._read_part(self.parts[index], is_lenient=is_lenient)
-        if not is_lenient:
-            self._read[index] = read
-        return read
+            return self._read_part(self.parts[index], is_lenient=is_lenient)
 
     def _read_part(self, part: dict[str, Any], *, is_lenient: bool) -> Any:
         kind = part.get("!")
@@ -156,7 +156,7 @@ class ReadChange:
         if kind == _CALLED:  # files of format 1 also say whether the call id was used before
             part = {"params": part.get("value"), **part}
             part.pop("is_id_reused", None)
-        read = self._records.read(part, is_lenient=is_lenient)
+        read = self._records.read(part, unknown=Unread if is_lenient else None)
         return addressed(read, self._owner) if isinstance(read, SessionEvent) else read
 
     def change(self, *, is_lenient: bool = False) -> Change:
@@ -231,21 +231,6 @@ def change_of(text: str, version: int, owner: SessionId, records: Records) -> Ch
     return read_change(text, version, owner, records).change(is_lenient=True)
 
 
-def found_by(text: str, version: int) -> tuple[str | None, int | None]:
-    """The idempotency key by which a change is found, and the version that it restored, if it did.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    key, restored = None, None
-    for part in read_change(text, version, "", Records()).parts:
-        if part.get("!") == _CALLED:
-            key = part.get("idempotency_key", key)
-        elif part.get("!") == _REWOUND:
-            key, restored = None, part.get("version")
-    return key, restored
-
-
 def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]:
     if isinstance(part, Restored):
         return _write_restored(part, records)
@@ -275,3 +260,38 @@ def _write_restored(part: Restored, records: Records) -> dict[str, Any]:
             "slices": {type_name(kind): write_items(kind, items, records) for kind, items in part.items()},
         }
     return {"!": _RESET}
+
+
+def written_text(
+    written: Any,
+    what: str = NOT_STORED,
+    *,
+    separators: tuple[str, str] | None = (",", ":"),
+    indent: int | None = None,
+) -> str:
+    """What was written as JSON text, which is read back wherever this is called from.
+
+    Args:
+        written: What was written.
+        what: What is wrong where that is refused.
+        separators: See ``json.dumps``.
+        indent: Likewise.
+
+    Raises:
+        StoreError: It is nested too deep, or a number is too long.
+    """
+    too_deep = f"{what}: it is nested more than {DEEPEST} levels deep"
+    try:
+        text = json.dumps(written, separators=separators, allow_nan=False, indent=indent)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(too_deep if isinstance(error, RecursionError) else f"{what}: {error}") from error
+    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
+    if text.count("[") + text.count("{") > DEEPEST:
+        level, depth = [written], 0
+        while level:
+            depth += 1
+            if depth > DEEPEST:
+                raise StoreError(too_deep)
+            inner = [each.values() if type(each) is dict else each for each in level]
+            level = [each for items in inner for each in items if type(each) in (dict, list)]
+    return text

@@ -5,64 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import typing_extensions
 
 from session.codec import fields_of, is_record
 from session.errors import RecordError, ReducerError, StoreError, shown
 from session.records import Records
-from session.routes import check_items
+from session.slices import check_items
 
 __all__ = [
-    "DEEPEST",
-    "NOT_STORED",
     "is_item",
     "read_items",
     "reading",
     "slices_of",
     "write_items",
-    "written_text",
 ]
-
-DEEPEST: Final = 128
-"""How many levels a text may have: it is read back wherever the reader is called from."""
-NOT_STORED: Final = "the change cannot be stored"
-
-
-def written_text(
-    written: Any,
-    what: str = NOT_STORED,
-    *,
-    separators: tuple[str, str] | None = (",", ":"),
-    indent: int | None = None,
-) -> str:
-    """What was written as JSON text, which is read back wherever this is called from.
-
-    Args:
-        written: What was written.
-        what: What is wrong where that is refused.
-        separators: See ``json.dumps``.
-        indent: Likewise.
-
-    Raises:
-        StoreError: It is nested too deep, or a number is too long.
-    """
-    too_deep = f"{what}: it is nested more than {DEEPEST} levels deep"
-    try:
-        text = json.dumps(written, separators=separators, allow_nan=False, indent=indent)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(too_deep if isinstance(error, RecursionError) else f"{what}: {error}") from error
-    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
-    if text.count("[") + text.count("{") > DEEPEST:
-        level, depth = [written], 0
-        while level:
-            depth += 1
-            if depth > DEEPEST:
-                raise StoreError(too_deep)
-            inner = [each.values() if type(each) is dict else each for each in level]
-            level = [each for items in inner for each in items if type(each) in (dict, list)]
-    return text
 
 
 def write_items(kind: type, items: Sequence[Any], records: Records) -> list[Any]:

@@ -5,33 +5,34 @@ from __future__ import annotations
 import dataclasses
 import sys
 import types
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
 import attrs
 import typing_extensions
 
-from session.errors import SnapshotError, shown
+from session.errors import RecordError, SnapshotError, shown
 from session.events import SessionEvent
-from session.hints import Check, check_of, is_any, members_of, named_in
+from session.slices import type_name
 
 __all__ = [
     "AS_TEXT",
     "Field",
-    "Proof",
+    "compared",
     "fields_of",
     "format_of",
     "is_record",
     "loaded_type",
     "parts_of",
     "require_plain",
-    "text_of",
-    "type_name",
+    "require_same",
+    "spelled",
 ]
 
 AS_TEXT: dict[type, Callable[[str], Any]] = {
@@ -44,13 +45,16 @@ AS_TEXT: dict[type, Callable[[str], Any]] = {
 """Types that are written as text, and how they are read from it."""
 NO_DEFAULT = object()
 """The default of a field that is always written: no value of a field is this."""
-_AS_IT_IS = (bool, int, str)
-_PLAIN = {bool, int, float, str, types.NoneType, tuple, list, dict, set, frozenset, *AS_TEXT}
-
-
-def type_name(kind: type) -> str:
-    """The name under which a type is written: ``module:QualifiedName``."""
-    return f"{kind.__module__}:{kind.__qualname__}"
+_AS_IT_IS: frozenset[type] = frozenset({bool, int, str, types.NoneType})
+_PLAIN = {*_AS_IT_IS, float, tuple, list, dict, set, frozenset, *AS_TEXT}
+_HOOKS = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__")
+_QUALIFIERS = (
+    Annotated,
+    typing.Final,
+    typing_extensions.Required,
+    typing_extensions.NotRequired,
+    typing_extensions.ReadOnly,
+)
 
 
 def require_plain(kind: Any) -> None:
@@ -63,11 +67,10 @@ def require_plain(kind: Any) -> None:
         NameError: A type hint of a record cannot be resolved.
         TypeError: Likewise.
     """
-    if kind in _PLAIN or issubclass(kind, Enum):
+    if kind in _PLAIN or issubclass(kind, Enum) or typing_extensions.is_typeddict(kind):
         return
     builder = next(base for base in kind.__mro__ if "__init__" in vars(base))
-    is_built = not vars(builder).keys().isdisjoint({"__dataclass_fields__", "__attrs_attrs__"})
-    if not is_built and not typing_extensions.is_typeddict(kind):
+    if vars(builder).keys().isdisjoint({"__dataclass_fields__", "__attrs_attrs__"}):
         raise SnapshotError(
             f"slice type {shown(type_name(kind))} is not a record: "
             "a snapshot holds dataclasses, attrs classes and plain values"
@@ -81,14 +84,9 @@ def format_of(kind: type) -> int:
     return number if type(number) is int else 1
 
 
-def text_of(value: Any) -> str:
-    """The text of a value of one of the types that are written as text."""
-    return value.isoformat() if isinstance(value, (date, time)) else str(value)
-
-
 def is_record(kind: type) -> bool:
-    """Whether values of a class have fields that are written: a dataclass, an attrs class, a TypedDict."""
-    return dataclasses.is_dataclass(kind) or attrs.has(kind) or typing_extensions.is_typeddict(kind)
+    """Whether values of a class have fields that are written: a dataclass or an attrs class."""
+    return dataclasses.is_dataclass(kind) or attrs.has(kind)
 
 
 @attrs.frozen
@@ -104,14 +102,14 @@ class Field:
         written: Makes of its value the one to write: the ``snapshot`` of the field's metadata, if there
             is one. A record with such a field compares by what is written, or does not read back equal.
         is_stored: Whether it is written: not where the field's metadata has a ``stored`` that is False.
+        plain: The types whose values are written as they are.
+        only: Where its hint names nothing but plain types and the values of a Literal: those types. A value
+            of another type is refused. Else None.
+        words: The values of a Literal in its hint.
         text: Reads it where its hint is one of the types that are written as text; and that type.
-        is_text: Whether its hint is that type alone, or None.
-        is_name: Whether it is a name of an event of this package: always text.
         of: The record type that its hint names, or that of a tuple's items: such a value needs no name.
         is_tuple: Whether its hint is a tuple.
         is_open: Whether a value of any type may be there: of one that is not registered, its fields are kept.
-        fits: Says whether a value is one of its hint.
-        plain: The types of which its hint allows any value, and that are written as they are.
     """
 
     name: str
@@ -120,73 +118,50 @@ class Field:
     default: Any
     written: Callable[[Any], Any] | None
     is_stored: bool
+    plain: frozenset[type]
+    only: frozenset[type] | None
+    words: tuple[Any, ...]
     text: tuple[type, Callable[[str], Any]] | None
-    is_text: bool
-    is_name: bool
     of: type | None
     is_tuple: bool
     is_open: bool
-    fits: Check
-    plain: frozenset[type]
-
-    def misfits(self, value: Any) -> bool:
-        """Whether no value of it is written like this: as text, where it is a name or read from text."""
-        kind = type(value)
-        return kind is not str if self.is_name else self.is_text and kind in {bool, int, float, list}
 
 
 @lru_cache(maxsize=256)
 def fields_of(kind: Any) -> tuple[Field, ...]:
     """The fields that a record is made from, in order."""
     hints = typing_extensions.get_type_hints(kind, include_extras=True)
-    if typing_extensions.is_typeddict(kind):
-        return tuple([_field_of(kind, name, hint, name) for name, hint in hints.items()])
-    return tuple([
-        _field_of(
-            kind,
-            field.name,
-            hints.get(field.name, Any),
-            getattr(field, "alias", None) or field.name,
-            next((each for each in (None, False, True) if each is field.default), NO_DEFAULT),
-            field.metadata,
-        )
-        for field in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
-        if field.init
-    ])  # fmt: skip
+    fields = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
+    return tuple([_field_of(kind, each, hints.get(each.name, Any)) for each in fields if each.init])
 
 
-def _field_of(
-    kind: type,
-    name: str,
-    hint: Any,
-    argument: str,
-    default: Any = NO_DEFAULT,
-    metadata: Any = types.MappingProxyType({}),
-) -> Field:
-    members = members_of(hint)
+def _field_of(kind: type, field: Any, hint: Any) -> Field:
+    members = _members_of(hint)
     texts = [member for member in members if member in AS_TEXT]
+    text = (texts[0], AS_TEXT[texts[0]]) if len(texts) == 1 and str not in members else None
     tuples = [member for member in members if get_origin(member) is tuple]
     parts = [part for each in tuples for part in get_args(each) if part is not ...] or members
     records = [part for part in parts if isinstance(part, type) and is_record(part)]
+    words = tuple(word for each in members if get_origin(each) is Literal for word in get_args(each))
+    only = frozenset(each for each in members if get_origin(each) is not Literal)
+    is_closed = only <= _PLAIN
     return Field(
-        name=name,
-        argument=argument,
+        name=field.name,
+        argument=getattr(field, "alias", None) or field.name,
         hint=hint,
-        default=default,
-        written=metadata.get("snapshot"),
-        is_stored=metadata.get("stored", True),
-        text=(texts[0], AS_TEXT[texts[0]]) if len(texts) == 1 and str not in members else None,
-        is_text=len(texts) == len(members) == 1,
-        is_name=hint is str and kind.__module__ == SessionEvent.__module__,
-        of=records[0] if len(records) == len(parts) == 1 else None,
+        default=next((each for each in (None, False, True) if each is field.default), NO_DEFAULT),
+        written=field.metadata.get("snapshot"),
+        is_stored=field.metadata.get("stored", True),
+        plain=(_AS_IT_IS & only if is_closed else _AS_IT_IS).difference({str} if text else ()),
+        only=(only | {int} if float in only else only) if is_closed else None,
+        words=words,
+        text=text,
+        of=records[0]
+        if len(records) == 1 and len(records) == len(parts) - parts.count(types.NoneType)
+        else None,
         is_tuple=bool(tuples),
         # A session event records what happened; what is reduced must be what it was.
-        is_open=issubclass(kind, SessionEvent) and is_any(hint) and name != "value",
-        fits=check_of(hint),
-        plain=frozenset(
-            [each for each in _AS_IT_IS if is_any(hint) or each in members]
-            + [types.NoneType] * check_of(hint)(None)
-        ),
+        is_open=issubclass(kind, SessionEvent) and Any in members and field.name != "value",
     )
 
 
@@ -198,62 +173,50 @@ def parts_of(kind: type) -> tuple[type, ...]:
         NameError: A hint cannot be resolved.
         TypeError: Likewise.
     """
-    return tuple({part for field in fields_of(kind) for part in named_in(field.hint)})
+    return tuple({part for field in fields_of(kind) for part in _named_in(field.hint)})
 
 
-class Proof:
-    """Shows whether the records of a class are built again as they are.
-
-    Attributes:
-        names: The fields to compare; empty where the class runs no code of its own, which could change them.
-    """
-
-    __slots__ = ("_arguments", "_kind", "names")
-
-    def __init__(self, kind: Any) -> None:
-        """Look for hooks, converters and validators.
-
-        Args:
-            kind: The class.
-        """
-        self._kind = kind
-        self._arguments: dict[str, str] = {}
-        self.names: tuple[str, ...] = ()
-        if issubclass(kind, Enum):
-            return
-        fields: Any = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
-        stored = {field.name: field for field in fields_of(kind) if field.is_stored}
-        hooks = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__")
-        if (
-            len(stored) == len(fields)
-            and not any(map(_is_hooked, fields))
-            and not any(hasattr(kind, name) for name in hooks)
-        ):
-            return
-        made = [field.name for field in fields if not field.init and getattr(field, "compare", True)]
-        self._arguments = {field.argument: name for name, field in stored.items()}
-        self.names = (*stored, *made)
-
-    def refusal(self, value: Any) -> str | None:
-        """Why a record would not be read back as it is; None where it would be."""
-        if not self.names:
-            return None
-        try:
-            given = {argument: getattr(value, name) for argument, name in self._arguments.items()}
-            built = self._kind(**given)
-            for name in self.names:
-                before, after = getattr(value, name), getattr(built, name)
-                if before is not after and before != after:
-                    return f"its {name} would be another when it is read back"
-        except Exception as error:  # noqa: BLE001 - whatever the class raises
-            return f"its type refuses it: {error}"
-        return None
+def _bare(hint: Any) -> Any:
+    """A hint without what does not change its values: a qualifier, a NewType."""
+    while True:
+        if get_origin(hint) in _QUALIFIERS:
+            hint = get_args(hint)[0]
+        elif isinstance(hint, typing.NewType):
+            hint = hint.__supertype__
+        else:
+            return types.NoneType if hint is None else hint
 
 
-def _is_hooked(field: Any) -> bool:
-    """Whether code of a class sees a field's value; that of the events of this package changes none."""
-    hooks = (getattr(field, "converter", None), getattr(field, "validator", None))
-    return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
+def _members_of(hint: Any) -> list[Any]:
+    """The types that a hint allows."""
+    hint = _bare(hint)
+    return (
+        [_bare(member) for member in get_args(hint)]
+        if get_origin(hint) in {Union, types.UnionType}
+        else [hint]
+    )
+
+
+def _named_in(hint: Any) -> Iterator[type]:
+    """The classes that a hint names, at any depth."""
+    open_, seen = [hint], list[Any]()  # an alias or a TypedDict may name itself
+    while open_:
+        found = _bare(open_.pop())
+        if found in seen:
+            continue
+        seen.append(found)
+        if type(found).__name__ == "TypeAliasType":  # of typing or of typing_extensions: two classes
+            open_.append(found.__value__)
+        elif typing_extensions.is_typeddict(found):
+            open_ += typing_extensions.get_type_hints(found, include_extras=True).values()
+        elif isinstance(found, type):
+            yield found
+        open_ += get_args(found)
+
+
+def spelled(hint: Any) -> str:
+    """A hint as a message has it."""
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
 
 
 def loaded_type(name: str) -> type:
@@ -267,11 +230,47 @@ def loaded_type(name: str) -> type:
     for part in path.split("."):
         # Not getattr: a module may import on demand what it does not hold.
         found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
-    if isinstance(found, type):
-        require_plain(found)
-        return found
-    remedy = "pass the class in types="
-    if all(part.isidentifier() for part in (*module.split("."), *path.split("."))):
-        cause = f"{module} has no such class; " if module in sys.modules else f"import {module} first, or "
-        remedy = cause + remedy
-    raise SnapshotError(f"slice type {shown(name)} is not loaded: {remedy}")
+    if not isinstance(found, type):
+        raise SnapshotError(
+            f"slice type {shown(name)} is not loaded: import its module first, or pass the class in types="
+        )
+    require_plain(found)
+    return found
+
+
+def compared(kind: Any) -> tuple[str, ...]:
+    """The fields by which to see whether a record is built again as it is.
+
+    None where the class runs no code of its own, which could change them.
+    """
+    fields: Any = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
+    stored = [field.name for field in fields_of(kind) if field.is_stored]
+    is_hooked = any(_is_hooked(field) for field in fields) or any(hasattr(kind, name) for name in _HOOKS)
+    if len(stored) == len(fields) and not is_hooked:
+        return ()
+    return (*stored, *[each.name for each in fields if not each.init and getattr(each, "compare", True)])
+
+
+def _is_hooked(field: Any) -> bool:
+    """Whether code of a class sees a field's value; that of the events of this package changes none."""
+    hooks = (getattr(field, "converter", None), getattr(field, "validator", None))
+    return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
+
+
+def require_same(value: Any, kind: Any, names: tuple[str, ...]) -> None:
+    """Refuse a record that would not be read back as it is.
+
+    Raises:
+        RecordError: That is so.
+    """
+    try:
+        built = kind(
+            **{field.argument: getattr(value, field.name) for field in fields_of(kind) if field.is_stored}
+        )
+        changed = [name for name in names if getattr(value, name) != getattr(built, name)]
+    except Exception as error:
+        raise RecordError(f"a {type_name(kind)} cannot be stored: its type refuses it: {error}") from error
+    if changed:
+        raise RecordError(
+            f"a {type_name(kind)} cannot be stored: its {changed[0]} would be another when it is read back"
+        )

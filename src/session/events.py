@@ -13,6 +13,7 @@ import attrs
 from session.errors import IdentityError, shown
 
 __all__ = [
+    "CARRIERS",
     "PromptExecuted",
     "PromptRendered",
     "SessionEvent",
@@ -21,6 +22,7 @@ __all__ = [
     "ToolInvoked",
     "addressed",
     "session_id_of",
+    "value_of",
 ]
 
 E = TypeVar("E", bound="SessionEvent")
@@ -195,3 +197,12 @@ class PromptExecuted(SessionEvent):
 def addressed(event: E, session_id: SessionId) -> E:
     """The event itself, or one that is addressed to this session when it is addressed to none."""
     return event if event.session_id is not None else attrs.evolve(event, session_id=session_id)
+
+
+CARRIERS = (ToolInvoked, PromptExecuted)
+"""The events that carry a value."""
+
+
+def value_of(event: object) -> Any:
+    """The value that is reduced with an event; None where there is none."""
+    return event.value if isinstance(event, CARRIERS) else None

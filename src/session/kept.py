@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from session.errors import VersionError, shown
-from session.events import ToolInvoked
+from session.events import ToolInvoked, value_of
 from session.history import (
     REPLAYED,
     Base,
@@ -18,9 +18,8 @@ from session.history import (
     is_log,
     is_present,
     last_version,
-    value_of,
 )
-from session.routes import Route, Routes, routes_of
+from session.slices import Route, Routes, routes_of
 
 __all__ = ["Kept", "require_version"]
 

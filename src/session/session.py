@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from session.bus import EventBus, InProcessEventBus, PublishResult, require_function
-from session.delivery import delivery_of
-from session.errors import IdentityError, SessionBusyError, SnapshotError, TransactionError, shown
+from session.bus import Delivery, EventBus, InProcessEventBus, PublishResult, require_function
+from session.errors import IdentityError, SnapshotError, TransactionError, shown
 from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
 from session.history import (
     Announcement,
@@ -27,8 +26,7 @@ from session.history import (
 )
 from session.kept import Kept
 from session.reducers import Reducer, check_limit
-from session.routes import Check, Route, require_made
-from session.slices import items_of
+from session.slices import Check, Route, items_of, require_made
 from session.snapshot import Snapshot
 from session.state import State
 from session.transaction import OTHER_KEY, Transaction
@@ -98,8 +96,6 @@ class Session:
             state = State(identity, Kept(history))
         else:
             state = _opened(store, parent, identity, began, tags, history)
-        if state.stored is not None:
-            began, tags = state.stored.head.created_at, dict(state.stored.head.tags)
         self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
 
     def _begin(
@@ -115,13 +111,14 @@ class Session:
         self._created_at = created_at
         self._tags = MappingProxyType(dict(tags))
         self._state = state
-        self._delivery = delivery_of(state, bus, self)
+        self._delivery = state.delivery_to(bus, _reduce)
+        self._delivery.join(self)
         if parent is not None:
             with parent._state.lock:
                 parent._children = (*parent._children, self)
 
     def __repr__(self) -> str:
-        return f"Session({str(self._state.session_id)!r}, tags={dict(self._tags)!r})"
+        return f"Session({str(self._state.session_id)!r}, tags={dict(self.tags)!r})"
 
     @property
     def bus(self) -> EventBus:
@@ -141,12 +138,14 @@ class Session:
     @property
     def created_at(self) -> datetime:
         """When it began, with a time zone."""
-        return self._created_at
+        stored = self._state.stored
+        return self._created_at if stored is None else stored.head.created_at
 
     @property
     def tags(self) -> Mapping[str, str]:
         """Words to find it by."""
-        return self._tags
+        stored = self._state.stored
+        return self._tags if stored is None else MappingProxyType(dict(stored.head.tags))
 
     @property
     def parent(self) -> Session | None:
@@ -163,7 +162,8 @@ class Session:
 
         What the session holds can still be read and changed directly; its store stays open.
         """
-        self._delivery.leave(self)
+        if self._delivery.leave(self):
+            self._state.deliveries.discard(self._delivery)
         if self._parent is not None:
             with self._parent._state.lock:
                 siblings = self._parent._children
@@ -256,7 +256,7 @@ class Session:
         state, identity = self._state, self._other_id(session_id)
         if state.stored is None:
             return self._copy(state.copy(identity, version), self.bus, None, tags)
-        tags = self._tags if tags is None else tags
+        tags = self.tags if tags is None else tags
         state.stored.fork(version, identity, tags)
         fork = Session(bus=self.bus, session_id=identity, store=state.stored.store, tags=tags)
         state.copy_to(fork._state)
@@ -446,57 +446,41 @@ class Session:
         with Transaction(self._state, self._delivery) as transaction:
             transaction.dispatch(value)
 
-    def publish(self, event: SessionEvent) -> PublishResult:
+    def publish(self, event: SessionEvent, *, timeout: float | None = None) -> PublishResult:
         """Reduce an event and publish it on the bus; part of a transaction that is open here.
 
         An event without a ``session_id`` is addressed to this session. One that is addressed to another
         session goes to the bus alone.
+
+        Args:
+            event: The event.
+            timeout: See ``transaction``.
 
         Returns:
             The subscribers that were called. None yet when the event has to wait: for the end of the
             transaction that this code is in, or for a delivery that is under way.
 
         Raises:
+            SessionBusyError: Another asyncio task of this thread awaits inside a transaction of this session.
+            StoreError: The session's store does not take the change.
             Exception: Whatever a reducer raises. The session is unchanged, and nothing is published.
         """
         event = addressed(event, self._state.session_id)
         if event.session_id != self._state.session_id:
             return self._delivery.bus.publish(event)
-        transaction = Transaction(self._state, self._delivery)
+        transaction = self.transaction(timeout=timeout)
         with transaction:
             transaction.publish(event)
         return transaction.published or PublishResult(event)
-
-    def publish_when_free(self, event: SessionEvent, timeout: float | None = None) -> None:
-        """Publish an event now, or as soon as the transaction of another asyncio task is over.
-
-        For an event that must not be lost because a task awaits inside its transaction block. Nothing
-        is returned and no failing subscriber raises: look for those in the log.
-
-        Args:
-            event: The event.
-            timeout: See ``transaction``.
-
-        Raises:
-            StoreError: The store does not take it.
-            Exception: Whatever a reducer raises, when the event is published now.
-        """
-        event = addressed(event, self._state.session_id)
-        if event.session_id != self._state.session_id:
-            self.publish(event)
-            return
-        try:
-            with self.transaction(timeout=timeout) as transaction:
-                transaction.publish(event)
-        except SessionBusyError:
-            self._state.deferred.append(event)
 
     def companion(self, kind: type[S]) -> S:
         """The one object of a class that goes with this session in this process; made when first asked for.
 
         For what must not be part of the state, such as what is running now. A fork or a clone has its own.
         """
-        return self._state.companion(kind)
+        known = self._state.companions
+        found: S | None = known.get(kind)
+        return known.setdefault(kind, kind()) if found is None else found
 
     async def off_loop(self, function: Callable[[], T]) -> T:
         """Call a function that changes this session, without holding the event loop for its store.
@@ -527,7 +511,7 @@ class Session:
         return Snapshot(
             slices=self._state.kept(),
             session_id=self._state.session_id,
-            tags=dict(self._tags),
+            tags=dict(self.tags),
         )
 
     def rollback(self, snapshot: Snapshot) -> None:
@@ -602,8 +586,14 @@ class Session:
     ) -> Session:
         copy = Session.__new__(Session)
         _check_parent(parent, copy, state.session_id)
-        copy._begin(bus, parent, state, datetime.now(UTC), self._tags if tags is None else dict(tags))
+        copy._begin(bus, parent, state, datetime.now(UTC), self.tags if tags is None else dict(tags))
         return copy
+
+
+def _reduce(state: State, delivery: Delivery, event: SessionEvent) -> None:
+    """Reduce an event that other code published on the bus."""
+    with Transaction(state, delivery) as transaction:
+        transaction.reduce(event)
 
 
 def _opened(

@@ -12,7 +12,7 @@ import attrs
 
 from session.errors import SnapshotError, StoreError, shown
 from session.events import SessionEvent, SessionId, session_id_of
-from session.slices import Slice, items_of, latest_of
+from session.slices import Slice, items_of, latest_of, type_name
 
 __all__ = ["SNAPSHOT_VERSION", "Snapshot"]
 
@@ -70,15 +70,16 @@ class Snapshot:
         Raises:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.
         """
-        from session.checkpoints import write_items, written_text  # noqa: PLC0415 - most are never written
-        from session.codec import require_plain, type_name  # noqa: PLC0415 - likewise
+        from session.changes import written_text  # noqa: PLC0415 - most are never written
+        from session.checkpoints import write_items  # noqa: PLC0415 - likewise
+        from session.codec import require_plain  # noqa: PLC0415 - likewise
         from session.records import Records  # noqa: PLC0415 - likewise
 
         what = "the snapshot cannot be written"
         with _refusing(what):
             for kind in self._slices:
                 require_plain(kind)
-            slices, records = dict[str, list[Any]](), Records(types=self._slices, is_strict=True)
+            slices, records = dict[str, list[Any]](), Records(types=self._slices)
             for kind, slice_ in self._slices.items():
                 if type_name(kind) in slices:
                     raise SnapshotError(f"two slice types are named {type_name(kind)}: rename one")
@@ -108,10 +109,10 @@ class Snapshot:
             SnapshotError: The text is not a snapshot, has another version, or names a type that
                 is not loaded or whose values no snapshot holds.
         """
-        from session.strict_json import read_json  # noqa: PLC0415 - most sessions are never read
+        import json  # noqa: PLC0415 - most sessions are never read
 
         with _refusing("a snapshot must be JSON text"):
-            document = read_json(text)
+            document = json.loads(text)
         if not isinstance(document, dict):
             raise SnapshotError("a snapshot must be a JSON object")
         version = document.get("version")
@@ -136,13 +137,13 @@ class Snapshot:
     @classmethod
     def _from_document(cls, document: dict[str, Any], types: tuple[type, ...]) -> Snapshot:
         from session.checkpoints import read_items  # noqa: PLC0415 - for JSON alone
-        from session.codec import loaded_type, type_name  # noqa: PLC0415 - for JSON alone
+        from session.codec import loaded_type  # noqa: PLC0415 - for JSON alone
         from session.records import Records  # noqa: PLC0415 - for JSON alone
 
         for kind in types:
             if not isinstance(kind, type):
                 raise SnapshotError(f"types= takes classes, got {shown(kind)}")
-        records = Records(types=types, is_strict=True)
+        records = Records(types=types)
         kinds = {name: records.known(name) or loaded_type(name) for name in _part(document, "slices", dict)}
         records.learn(kinds.values())
         slices: dict[type, Slice] = {}

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from session.changes import ReadChange, write_change
-from session.checkpoints import is_item, write_items, written_text
-from session.codec import type_name
+from session.changes import ReadChange, write_change, written_text
+from session.checkpoints import is_item, write_items
 from session.errors import RecordError, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
@@ -29,7 +28,7 @@ from session.history import (
 )
 from session.kept import require_version
 from session.replay import Replay
-from session.slices import items_of
+from session.slices import items_of, type_name
 from session.stores.base import Store
 from session.stores.chain import (
     Checkpoint,
@@ -295,9 +294,6 @@ class Stored(Replay):
         }
         text = written_text({"slices": slices})
         return Checkpoint(change.version, text, chained(change.hash, text))
-
-    def _items(self, kind: type, slices: Slices) -> list[Any]:
-        return write_items(kind, items_of(slices[kind]), self.records)
 
 
 @attrs.define

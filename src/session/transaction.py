@@ -7,28 +7,20 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from threading import get_ident
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from session.bus import PublishResult, log_failure
+from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, ToolInvoked, addressed
-from session.history import Entry, Restored, Slices, called, value_of
+from session.events import SessionEvent, ToolInvoked, addressed, value_of
+from session.history import Entry, Restored, Slices, called
 from session.slices import added, latest_of
 from session.state import BUSY, State
 
-__all__ = ["OTHER_KEY", "Deliverer", "Transaction"]
+__all__ = ["OTHER_KEY", "Transaction"]
 
 S = TypeVar("S")
 OTHER_KEY = "the open transaction has a call with another idempotency key: end it first"
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
-
-
-class Deliverer(Protocol):
-    """Brings what is committed to a bus; see ``session.delivery``."""
-
-    def deliver(self, event: Any, /) -> PublishResult:
-        """Publish what is reduced already."""
-        ...
 
 
 class Transaction:
@@ -70,7 +62,7 @@ class Transaction:
     def __init__(
         self,
         state: State,
-        bus: Deliverer,
+        bus: Delivery,
         actor: str | None = None,
         call_id: str | None = None,
         timeout: float | None = None,
@@ -150,8 +142,6 @@ class Transaction:
                     state.stored.end()
             if events or announced or state.taken:
                 self.deliver(events, announced)
-            if state.deferred:
-                self._publish_deferred()
         finally:
             self._lock.release()
 
@@ -350,18 +340,6 @@ class Transaction:
                             other.deliver(event)
         finally:
             state.delivering = None
-
-    def _publish_deferred(self) -> None:
-        """Publish the events that arrived while another task held this session's transaction."""
-        deferred = self._state.deferred
-        while deferred:
-            event = deferred.popleft()
-            transaction = Transaction(self._state, self._bus)
-            try:
-                with transaction:
-                    transaction.publish(event)
-            except Exception as error:  # noqa: BLE001 - what this transaction did is committed
-                log_failure(__name__, "deferred_event_failed", event, error, transaction.publish)
 
 
 def _refusal(transaction: Transaction, outer: Transaction | None) -> TransactionError:

@@ -209,8 +209,8 @@ def test_a_call_while_another_task_holds_a_transaction_open_fails_and_changes_no
         "planning_setup_plan was not carried out: another task holds a transaction of this session open: "
         "never await inside one. Call it again."
     )
-    assert [event.result for event in session.select_all(ToolFailed)] == [result]
     assert latest(session) == Plan("Held", "active")
+    assert session.select_all(ToolFailed) == ()
     assert session.select_all(ToolInvoked) == ()
     accepted(toolbox.call("planning_setup_plan", {"objective": "Another"}))
     assert latest(session) == Plan("Another", "active")

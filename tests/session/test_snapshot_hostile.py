@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import tracemalloc
 from dataclasses import dataclass, make_dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from types import ModuleType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
@@ -19,10 +17,9 @@ from codec_records import (
     Colour,
     Empty,
     Level,
-    Loose,
     Point,
     Positive,
-    TypedLoose,
+    UserId,
     snapshot_of,
     text_of,
 )
@@ -34,6 +31,7 @@ from session import Session, SessionError, Snapshot, SnapshotError, append
 
 NOTE = "session_records:Note"
 NOTE_TEXT = snapshot_of(Note("a")).to_json()
+NOT_LOADED = "is not loaded: import its module first, or pass the class in types="
 HASH = ": a set is refused by its type: unhashable type: "
 UNKNOWN = (
     "is not known here: import its module and register a reducer for it, or pass the class to "
@@ -63,21 +61,17 @@ def refusal(text: Any, **given: Any) -> str:
         (None, str, ": expected str, got None"),
         ([1], str, ": expected str, got a list"),
         (0, type(None), ": expected NoneType, got 0"),
-        ("red", Colour, ": expected Colour, got 'red'"),
+        ("up", Literal["on", "off"], ": expected Literal['on', 'off'], got 'up'"),
+        (5, Literal["on"] | None, ": expected Optional[Literal['on']], got 5"),
+        (1.5, int | str, ": expected int | str, got 1.5"),
+        (5, UserId, ": expected codec_records.UserId, got 5"),
+        ("x", Annotated[int, "a note"], ": expected Annotated[int, 'a note'], got 'x'"),
+        ([1], dict, ": expected dict, got a list"),
         ("soon", datetime, ": expected datetime, got 'soon'"),
         (5, datetime, ": expected datetime, got 5"),
         ({}, UUID, ": expected UUID, got a dict"),
         ("one", Decimal, ": expected Decimal, got 'one'"),
         ("2024-05-06T07:08:09", date, ": expected date, got '2024-05-06T07:08:09'"),
-        ("up", Literal["on", "off"], ": expected Literal['on', 'off'], got 'up'"),
-        (True, Literal[1], ": expected Literal[1], got True"),
-        ({}, tuple[int, ...], ": expected tuple[int, ...], got a dict"),
-        ([1, "a"], tuple[int, ...], ": expected tuple[int, ...], got a list"),
-        ([1], tuple[int, str], ": expected tuple[int, str], got a list"),
-        ([], dict[str, int], ": expected dict[str, int], got a list"),
-        ({"a": [0, "b"]}, dict[str, list[int]], ": expected dict[str, list[int]], got a dict"),
-        ({"a": "a"}, dict[int, str], ": expected dict[int, str], got a dict"),
-        ([1], set[int], ": expected set[int], got a list"),
         ({"!": "set", "items": [1, 1]}, set[int], ": something is in the set twice"),
         ({"!": "set", "items": [[]]}, set[Any], HASH + "'list'"),
         ({"!": "set", "items": {}}, set[Any], ": a 'set' has another form than it must have"),
@@ -87,12 +81,8 @@ def refusal(text: Any, **given: Any) -> str:
         ({"!": "subprocess:Popen", "args": ["true"]}, Any, f": 'subprocess:Popen' {UNKNOWN}"),
         ({"!": "codec_records:Point", "x": 1}, Any, f": 'codec_records:Point' {UNKNOWN}"),
         ({"!": "codec_records:Colour", "is": "green"}, Colour, GREEN),
-        ([], Point, ": expected Point, got a list"),
         ({"x": 1, "y": 2, "z": 3}, Point, ": a codec_records:Point has no 'z'"),
         ({"x": 1, "y": "2"}, Point | None, ".y: expected int, got '2'"),
-        ({"x": 1, "y": None}, Point | str, ": expected codec_records.Point | str, got a dict"),
-        ({"name": 1}, TypedLoose, ".name: expected Required[str], got 1"),
-        ({"days": None}, TypedLoose, ".days: expected set[datetime.date], got None"),
         ({"x": 1}, Empty, ": a codec_records:Empty has no 'x'"),
         ({"number": 0}, Positive, ": a codec_records:Positive is refused by its type: 0 is not positive"),
         ({"!": "codec_records:Level", "is": 3}, Level, LEVEL),
@@ -104,33 +94,23 @@ def test_data_of_another_type_is_refused_with_its_place(data: Any, hint: Any, me
     assert refusal(text, types=[kind]) == f"It[0].item{message}"
 
 
-IN_TYPES = "pass the class in types="
-NO_CLASS = f"codec_records has no such class; {IN_TYPES}"
-
-
 @pytest.mark.parametrize(
-    ("name", "remedy"),
+    "name",
     [
-        ("", IN_TYPES),
-        (":", IN_TYPES),
-        ("Point", IN_TYPES),
-        ("codec_records", IN_TYPES),
-        ("codec_records:", IN_TYPES),
-        ("codec_records:Nothing", NO_CLASS),
-        ("codec_records:Point.x.y", NO_CLASS),
-        ("codec_records:Point.x", NO_CLASS),
-        ("codec_records:IDENTITY", NO_CLASS),
-        ("no_such.module:Point", f"import no_such.module first, or {IN_TYPES}"),
-        ("this:Zen", f"import this first, or {IN_TYPES}"),
-        ("builtins:print", f"builtins has no such class; {IN_TYPES}"),
-        ("codec_records:\ud800", IN_TYPES),
-        ("codec_records:\0", IN_TYPES),
-        ("os:system", f"os has no such class; {IN_TYPES}"),
-        (":__class__", IN_TYPES),
+        "",
+        "codec_records",
+        "codec_records:Nothing",
+        "codec_records:Point.x",
+        "codec_records:IDENTITY",
+        "no_such.module:Point",
+        "this:Zen",
+        "codec_records:\ud800",
+        "os:system",
+        ":__class__",
     ],
 )
-def test_a_name_of_no_loaded_type_is_refused_with_what_to_do(name: str, remedy: str) -> None:
-    assert refusal(text_of(name)) == f"slice type {name!r} is not loaded: {remedy}"
+def test_a_name_of_no_loaded_type_is_refused_with_what_to_do(name: str) -> None:
+    assert refusal(text_of(name)) == f"slice type {name!r} {NOT_LOADED}"
     assert "this" not in sys.modules
 
 
@@ -146,22 +126,6 @@ def test_a_class_whose_values_no_snapshot_builds_is_refused(name: str) -> None:
         )
 
 
-def test_a_module_that_makes_its_names_on_demand_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Lazy(ModuleType):
-        def __getattr__(self, name: str) -> type:
-            raise AssertionError(f"asked for {name}")
-
-    lazy = Lazy("lazy_module")
-    vars(lazy)["Point"] = Point
-    with monkeypatch.context() as patch:  # hypothesis looks at every module that is loaded
-        patch.setitem(sys.modules, "lazy_module", lazy)
-        assert Snapshot.from_json(text_of("lazy_module:Point", {"x": 1, "y": 0})) == snapshot_of(Point(1))
-        message = refusal(text_of("lazy_module:Box"))
-    assert message == (
-        "slice type 'lazy_module:Box' is not loaded: lazy_module has no such class; pass the class in types="
-    )
-
-
 def test_a_type_that_no_module_shows_is_passed_in() -> None:
     @dataclass(frozen=True)
     class Local:
@@ -170,16 +134,14 @@ def test_a_type_that_no_module_shows_is_passed_in() -> None:
     snapshot = snapshot_of(Local(1))
     text = snapshot.to_json()
     name = f"{__name__}:test_a_type_that_no_module_shows_is_passed_in.<locals>.Local"
-    assert refusal(text) == f"slice type {name!r} is not loaded: pass the class in types="
+    assert refusal(text) == f"slice type {name!r} {NOT_LOADED}"
     assert Snapshot.from_json(text, types=[Note, Local]) == snapshot
     assert refusal(text, types=[5]) == "types= takes classes, got 5"
 
 
 def test_a_snapshot_that_another_program_wrote_is_found_by_types() -> None:
     text = NOTE_TEXT.replace("session_records:Note", "__main__:Note")
-    assert refusal(text) == (
-        "slice type '__main__:Note' is not loaded: __main__ has no such class; pass the class in types="
-    )
+    assert refusal(text) == f"slice type '__main__:Note' {NOT_LOADED}"
     assert Snapshot.from_json(text, types=[Note]).select_all(Note) == (Note("a"),)
     twice = text.replace('"slices": {', '"slices": {"session_records:Note": [], ')
     assert refusal(twice, types=[Note]) == "session_records:Note is there twice, under two names"
@@ -242,66 +204,11 @@ BAD_TEXT = "a snapshot must be JSON text: "
         ('"text"', "a snapshot must be a JSON object"),
         ("[" * 100_000, BAD_TEXT + "it is nested too deep"),
         ('{"a":' * 100_000, BAD_TEXT + "it is nested too deep"),
-        *[
-            ('{"a": ' + number + "}", f"{BAD_TEXT}{number} is no JSON value")
-            for number in ("NaN", "Infinity", "-Infinity")
-        ],
-        ('{"a": NaN}', BAD_TEXT + "NaN is no JSON value"),
-        ('{"a": Infinity}', BAD_TEXT + "Infinity is no JSON value"),
-        ('{"a": -Infinity}', BAD_TEXT + "-Infinity is no JSON value"),
-        ('{"a": 1e999}', BAD_TEXT + "1e999 is too large"),
-        ('{"a": -1e999}', BAD_TEXT + "-1e999 is too large"),
-        ('{"a": 1, "b": {"d": 2, "c": 1, "c": 1}}', BAD_TEXT + "the key 'c' is in an object twice"),
     ],
     ids=lambda text: text[:20],
 )
 def test_text_that_is_no_json_object_is_refused(text: str, message: str) -> None:
     assert refusal(text) == message
-
-
-@pytest.mark.parametrize(
-    "text",
-    [None, 5, {}, "", "{", "{'version': 1}", b"\xff\xfe\xff", "1" * 5000, "\x00"],
-    ids=["None", "number", "dict", "empty", "open", "quotes", "no text", "long number", "null character"],
-)
-def test_what_the_reader_of_json_says_is_in_the_refusal(text: Any) -> None:
-    with pytest.raises((TypeError, ValueError)) as caught:
-        json.loads(text)
-    assert refusal(text) == f"{BAD_TEXT}{caught.value}"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ('"version": 2', '"version": 1, "version": 2', "version"),
-        ('"text": "a"', '"text": "b", "text": "a"', "text"),
-        ('"slices": {', f'"slices": {{"{NOTE}": [], ', NOTE),
-        ('"tags": {', '"tags": {"a": "1", "a": "2", ', "a"),
-    ],
-)
-def test_a_key_that_is_there_twice_is_refused(old: str, new: str, key: str) -> None:
-    assert refusal(NOTE_TEXT.replace(old, new)) == f"{BAD_TEXT}the key '{key}' is in an object twice"
-
-
-def test_records_that_are_nested_too_deep_are_refused() -> None:
-    row: Any = None
-    for _ in range(300):
-        row = {"name": "a", "children": [], "parent": row}
-    text = text_of("codec_records:Tree", row)
-
-    def read(depth: int) -> str:
-        return read(depth - 1) if depth else refusal(text)
-
-    assert read(sys.getrecursionlimit() - 500).endswith(": it is nested too deep")
-
-
-def test_deep_content_where_anything_goes_is_kept_as_it_is() -> None:
-    deep: Any = None
-    for _ in range(200):
-        deep = [deep]
-    assert Snapshot.from_json(text_of("codec_records:Loose", {"item": deep})).select_all(Loose) == (
-        Loose(deep),
-    )
 
 
 @given(
@@ -330,44 +237,17 @@ def test_whatever_json_comes_it_is_read_or_refused(data: Any, place: str) -> Non
     ("old", "new"),
     [
         ("session_records:Note", "LONG"),
-        ("session_records:Note", "LONG:LONG"),
-        ("session_records:Note", "session_records:LONG"),
-        ('"version": 2', '"version": "LONG"'),
         ('"version": 2', '"version": [["LONG"]]'),
-        ('"version": 2', '"version": 2, "LONG": 1, "LONG": 1'),
         ('"session_id": "00000000-0000-4000-8000-000000000001"', '"session_id": "LONG "'),
         ('"created_at": "', '"created_at": "LONG'),
-        ('"tags": {"run": "7"}', '"tags": {"LONG": 1}'),
         ('"text": "a"', '"LONG": "a"'),
         ('"text": "a"', '"text": {"LONG": 1}'),
         ('{"text": "a"}', '"LONG"'),
-        ('"tags": {"run": "7"}', '"tags": {"a": 0.LONG}'),
-        ('"tags": {"run": "7"}', '"tags": {"a": 1LONGe999}'),
     ],
 )
 def test_a_message_never_repeats_what_is_long(old: str, new: str) -> None:
-    long = ("7" if ('"a": ' in new and "LONG}" in new) or "1LONG" in new else "x") * 1_000_000
-    text = NOTE_TEXT
-    assert old in text
-    with pytest.raises(SnapshotError) as caught:
-        Snapshot.from_json(text.replace(old, new.replace("LONG", long)))
-    assert len(str(caught.value)) < 2_100
-
-
-def test_what_a_record_says_of_a_long_value_is_cut() -> None:
-    @dataclass(frozen=True)
-    class Loud:
-        text: str
-
-        def __post_init__(self) -> None:
-            if len(self.text) > 5:
-                raise ValueError(self.text)
-
-    text = snapshot_of(Loud("a")).to_json().replace('"a"', f'"{"x" * 1_000_000}"')
-    with pytest.raises(SnapshotError) as caught:
-        Snapshot.from_json(text, types=[Loud])
-    assert str(caught.value)[-10:] == "xxxxxxx..."
-    assert len(str(caught.value)) == 2_003
+    assert old in NOTE_TEXT
+    assert len(refusal(NOTE_TEXT.replace(old, new.replace("LONG", "x" * 1_000_000)))) < 2_100
 
 
 def test_arguments_that_are_quoted_are_cut() -> None:
@@ -386,14 +266,3 @@ def test_arguments_that_are_quoted_are_cut() -> None:
         with pytest.raises((TypeError, ValueError)) as caught:
             make()
         assert len(str(caught.value)) < 400
-
-
-def test_the_place_of_an_item_costs_nothing_until_a_message_names_it() -> None:
-    text = text_of("codec_records:Nested", {"items": {"y" * 1_000_000: [1] * 3_000}})
-    tracemalloc.start()
-    try:
-        Snapshot.from_json(text)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 10_000_000

@@ -7,15 +7,12 @@ import subprocess
 import sys
 
 import pytest
-from session_records import Count, Note, Ping, elsewhere, note_session, numbers, ping, texts
+from session_records import Note, elsewhere, note_session, ping, texts
 
 from session import (
-    InProcessEventBus,
     Session,
     SessionBusyError,
     TransactionError,
-    append,
-    replace_latest,
 )
 
 OPEN_ELSEWHERE = "another task holds a transaction of this session open: never await inside one"
@@ -46,12 +43,16 @@ def test_a_task_cannot_slip_into_a_transaction_that_another_left_open() -> None:
         with pytest.raises(TransactionError) as caught:
             session.publish(ping(session))
         assert str(caught.value) == OPEN_ELSEWHERE
+        with pytest.raises(SessionBusyError) as caught:
+            session.require_free()
+        assert str(caught.value) == OPEN_ELSEWHERE
         result = session.bus.publish(ping(session))
         assert [str(failure.error) for failure in result.failures] == [OPEN_ELSEWHERE]
         assert session.select_all(Note) == ()
         assert session.select_latest(Note) is None
         leave.set()
         await holder
+        session.require_free()
         session.dispatch(Note("free"))
 
     asyncio.run(main())
@@ -75,23 +76,6 @@ def test_the_lock_is_free_again_after_the_holder_was_cancelled() -> None:
     assert session.select_all(Note) == (Note("after"),)
 
 
-def test_a_transaction_of_one_session_does_not_bar_another_session() -> None:
-    bus = InProcessEventBus()
-    session, other = note_session(), Session(bus=bus)
-
-    async def main() -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
-        holder = asyncio.create_task(hold(session, entered, leave))
-        await entered.wait()
-        other.register_reducer(Note, replace_latest)
-        other.dispatch(Note("free"))
-        leave.set()
-        await holder
-
-    asyncio.run(main())
-    assert other.select_all(Note) == (Note("free"),)
-
-
 def test_a_task_that_was_started_inside_does_not_join_the_transaction() -> None:
     session = note_session()
     seen: list[tuple[Note, ...]] = []
@@ -110,28 +94,6 @@ def test_a_task_that_was_started_inside_does_not_join_the_transaction() -> None:
     assert str(caught.value) == OPEN_ELSEWHERE
     assert seen == [()]
     assert session.select_all(Note) == ()
-
-
-def test_a_callback_of_the_loop_does_not_join_the_transaction_of_a_task() -> None:
-    session = note_session()
-    errors: list[str] = []
-
-    def callback(done: asyncio.Event) -> None:
-        with pytest.raises(TransactionError) as caught:
-            session.dispatch(Note("callback"))
-        errors.append(str(caught.value))
-        done.set()
-
-    async def main() -> None:
-        done = asyncio.Event()
-        with session.transaction() as transaction:
-            asyncio.get_running_loop().call_soon(callback, done)
-            await done.wait()
-            transaction.dispatch(Note("task"))
-
-    asyncio.run(main())
-    assert errors == [OPEN_ELSEWHERE]
-    assert session.select_all(Note) == (Note("task"),)
 
 
 def test_a_transaction_that_was_opened_outside_any_task_is_bound_to_its_thread_only() -> None:
@@ -165,104 +127,3 @@ print(session.select_all(int), "asyncio.events" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "(1, 2) False\n"
-
-
-def test_tasks_and_threads_together_lose_nothing() -> None:
-    session = Session()
-    session.register_reducer(Count, replace_latest)
-
-    def count_once() -> None:
-        with session.transaction() as transaction:
-            before = transaction.latest(Count) or Count(0)
-            transaction.dispatch(Count(before.total + 1))
-
-    async def count(*, in_thread: bool) -> None:
-        for _ in range(25):
-            if in_thread:
-                await asyncio.to_thread(count_once)
-            else:
-                count_once()
-                await asyncio.sleep(0)
-
-    async def main() -> None:
-        await asyncio.gather(*(count(in_thread=number % 2 == 0) for number in range(8)))
-
-    asyncio.run(main())
-    assert session.select_all(Count) == (Count(200),)
-
-
-def test_an_event_that_cannot_wait_is_published_when_the_other_task_is_done(bus: InProcessEventBus) -> None:
-    session = Session(bus=bus)
-    session.register_reducer(Note, append)
-    heard: list[int] = []
-    bus.subscribe(Ping, lambda event: heard.append(event.number))
-
-    async def main(*, cancel: bool) -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
-        holder = asyncio.create_task(hold(session, entered, leave))
-        await entered.wait()
-        session.publish_when_free(ping(session, 1))
-        session.publish_when_free(Ping(2))
-        with pytest.raises(SessionBusyError) as caught:
-            session.require_free()
-        assert str(caught.value) == OPEN_ELSEWHERE
-        await asyncio.to_thread(session.select_all, Note)
-        assert (heard, session.select_all(Ping)) == ([], ())
-        if cancel:
-            holder.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await holder
-        else:
-            leave.set()
-            await holder
-        assert heard == numbers(session.select_all(Ping)) == [1, 2]
-        session.require_free()
-
-    asyncio.run(main(cancel=False))
-    assert session.select_all(Note) == (Note("held"), Note("held to the end"))
-    session, heard = Session(), []
-    session.bus.subscribe(Ping, lambda event: heard.append(event.number))
-    asyncio.run(main(cancel=True))
-    assert session.select_all(Note) == ()
-
-
-def test_an_event_that_waited_and_fails_is_logged_and_the_others_are_published(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    session = note_session()
-
-    def odd(slice_: tuple[int, ...], event: Ping) -> tuple[int, ...]:
-        if event.number == 1:
-            raise ValueError("the secret")
-        return (*slice_, event.number)
-
-    session.register_reducer(Ping, odd, int)
-
-    async def main() -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
-        holder = asyncio.create_task(hold(session, entered, leave))
-        await entered.wait()
-        for number in (1, 2):
-            session.publish_when_free(Ping(number))
-        leave.set()
-        await holder
-
-    asyncio.run(main())
-    assert session.select_all(int) == (2,)
-    assert session.select_all(Note) == (Note("held"), Note("held to the end"))
-    assert [(record.message, vars(record)["error"]) for record in caplog.records] == [
-        ("deferred_event_failed", "ValueError")
-    ]
-
-
-def test_an_event_that_could_wait_is_published_at_once_when_nobody_is_in_the_way() -> None:
-    session = note_session()
-    session.require_free()
-    session.publish_when_free(Ping(1))
-    with session.transaction():
-        session.require_free()
-        session.publish_when_free(Ping(2))
-        assert numbers(session.select_all(Ping)) == [1, 2]
-    foreign = Ping(3, session_id=Session().session_id)
-    session.publish_when_free(foreign)
-    assert numbers(session.select_all(Ping)) == [1, 2]

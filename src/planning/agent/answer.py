@@ -1,24 +1,33 @@
-"""The end of a question: whether it was answered, and the answer for the user."""
+"""The results of a statement: whether they answer the question, and the answer for the user."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from planning.agent.reflect import refusal, rows_of
 from planning.agent.state import MOST_ITERATIONS, AgentState
 from planning.errors import cut
 from planning.tools.result import safe_text
 
-__all__ = ["complete"]
+__all__ = ["ZERO", "complete", "is_doubtful", "nothing_in", "refusal", "rows_of"]
+
+State = Mapping[str, Any]
+
+ZERO: Final = "it ran and returned nothing but 0"
+_NULL: Final = "it ran and returned nothing but NULL"
+_EMPTY: Final = "it ran and returned no rows"
+_REFUSED: Final = "its results were refused"
 
 _LONGEST_CELL: Final = 200
+_LONGEST_REFUSAL: Final = 2_000
 _LONGEST: Final = 10_000
-_NO_ROWS: Final = "execute_sql returned no rows under data"
+_NO_LIST: Final = "execute_sql returned no list of rows under data"
+_ROOM: Final = 3
+"""How many decisions another statement takes: it is written, run and checked."""
 _NO_TIME: Final = "no answer within {} decisions; allow more with max_iterations"
 
 
-def complete(state: Mapping[str, Any]) -> AgentState:
+def complete(state: State) -> AgentState:
     """Finish: it is a success only if a statement ran and its results were not refused.
 
     If a statement after a review of the results came to nothing, the results from before it are the answer.
@@ -48,7 +57,7 @@ def complete(state: Mapping[str, Any]) -> AgentState:
     }
 
 
-def _problem(state: Mapping[str, Any]) -> str | None:
+def _problem(state: State) -> str | None:
     """The reason for a missing answer; None when the question was answered."""
     result = state.get("execution_result")
     if result is None:
@@ -56,8 +65,8 @@ def _problem(state: Mapping[str, Any]) -> str | None:
     if not isinstance(result, Mapping) or result.get("success", True) is not True:
         error = result.get("error") if isinstance(result, Mapping) else None
         return state.get("error") or safe_text(error or "the statement has no result")
-    if result and "data" not in result:
-        return _NO_ROWS  # they may be under another name
+    if result and not isinstance(result.get("data", "missing"), (list, tuple, type(None))):
+        return _NO_LIST  # there may be rows in another form, or under another name
     return refusal(state.get("validation_result"))
 
 
@@ -73,3 +82,48 @@ def _summary(result: Mapping[str, Any]) -> str:
         return f"{cut(safe_text(columns[0]), _LONGEST_CELL)}: {cut(value, _LONGEST_CELL)}"
     counted = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
     return f"The first {counted}; there are more." if result.get("truncated") else f"{counted}."
+
+
+def is_doubtful(state: State) -> bool:
+    """Whether results look wrong and were not reviewed yet, and there is room for another statement."""
+    result, verdict = state.get("execution_result"), state.get("validation_result")
+    if verdict is None or state.get("reflection") is not None or not isinstance(result, Mapping):
+        return False
+    most = state.get("max_iterations")
+    room = (MOST_ITERATIONS if most is None else most) - (state.get("iteration") or 0)
+    return room >= _ROOM and (refusal(verdict) or nothing_in(result)) is not None
+
+
+def refusal(verdict: object) -> str | None:
+    """Why a check of the results refused them; None if it did not."""
+    if verdict is False:
+        return _REFUSED
+    if not isinstance(verdict, Mapping) or verdict.get("is_valid", True) is True:
+        return None
+    issues = verdict.get("issues") or ()
+    texts = map(safe_text, issues if isinstance(issues, (list, tuple)) else [issues])
+    return cut("; ".join(texts), _LONGEST_REFUSAL) or _REFUSED
+
+
+def rows_of(result: Mapping[str, Any]) -> list[Sequence[Any]]:
+    """The rows of a result, each as a list of values, in whatever form a tool returned them."""
+    data = result.get("data")
+    if not isinstance(data, (list, tuple)):
+        return []
+    return [
+        row if isinstance(row, (list, tuple)) else list(row.values()) if isinstance(row, Mapping) else [row]
+        for row in data
+    ]
+
+
+def nothing_in(result: Mapping[str, Any]) -> str | None:
+    """What is wrong with a result that has no rows, NULL alone, or a single row of 0 and NULL; else None."""
+    rows = rows_of(result)
+    if not rows:
+        return _EMPTY
+    if all(value is None for row in rows for value in row):
+        return _NULL
+    if len(rows) > 1:
+        return None
+    is_zero = all(value is None or (type(value) in {int, float} and value == 0) for value in rows[0])
+    return ZERO if is_zero else None

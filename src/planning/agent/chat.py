@@ -13,7 +13,6 @@ from planning.tools.errors import RateLimitExceeded, StorageUnavailable, ToolErr
 
 __all__ = ["OpenAIChat"]
 
-_LONGEST_WORDS: Final = 300
 _CUT: Final = ("length", "content_filter")
 
 
@@ -33,7 +32,7 @@ class OpenAIChat:
         max_retries: int = 2,
         dialect: str | None = None,
     ) -> None:
-        """Make the client; nothing is sent yet.
+        """Make the client; nothing is sent yet. Without a key or an address it is refused at once.
 
         Args:
             model: The model's name on the server.
@@ -42,10 +41,6 @@ class OpenAIChat:
             timeout: The seconds that the client waits for the server.
             max_retries: How often the client repeats a request after a temporary failure of the server.
             dialect: The SQL to write; by default that of the graph's database.
-
-        Raises:
-            ValueError: The base_url is not an address.
-            ToolError: There is no API key.
         """
         try:
             import openai
@@ -89,11 +84,7 @@ class OpenAIChat:
         attempts: Sequence[Mapping[str, Any]] = (),
         dialect: str | None = None,
     ) -> str:
-        """Ask the model for the SQL that answers a question; see ``Generator``.
-
-        Raises:
-            ToolError: The server gave no usable answer; no message contains the key.
-        """
+        """Ask the model for the SQL that answers a question; a ToolError, without the key, says why not."""
         turns = prompt_messages(question, schema, attempts, self._dialect or dialect)
         for each in turns:  # a database may hold lone surrogates, which a request cannot
             each["content"] = each["content"].encode(errors="replace").decode()
@@ -121,10 +112,11 @@ class OpenAIChat:
         if not isinstance(error, openai.APIStatusError):
             return ToolError(f"{self._name} does not answer in the chat-completions form; check the base_url")
         status, body = error.status_code, error.body
-        if status in {401, 403}:  # the words of the server may have a part of the key
-            remedy = "set OPENAI_API_KEY to one it knows"
-            return ToolError(f"{self._name} refused the API key ({status}); {remedy}")
         said = self._said(body.get("message") if isinstance(body, dict) else body)
+        if status in {401, 403}:  # without the words of the server, which may have a part of the key
+            return ToolError(
+                f"{self._name} refused the API key ({status}); set OPENAI_API_KEY to one it knows"
+            )
         if status in {408, 429} or status >= 500:
             kind = RateLimitExceeded if status == 429 else StorageUnavailable
             return kind(f"{self._name} takes no requests now ({status}); ask again later{said}")
@@ -135,4 +127,4 @@ class OpenAIChat:
         if not isinstance(words, str) or words.strip()[:1] in {"", "<"}:  # a page for a browser
             return ""
         words = words.replace(self._key, "***") if self._key else words
-        return f": {cut(printable(' '.join(words.split())), _LONGEST_WORDS)}"
+        return f": {cut(printable(' '.join(words.split())), 300)}"

@@ -25,7 +25,6 @@ OFFERED: Final = ("question", "schema", "error", "attempts", "state", "dialect",
 ASKS: Final = "Could you say more exactly what you would like to know?"
 
 _SQL_WORDS: Final = frozenset({"sql", *TITLES})
-_SQL_KEYS: Final = ("sql", "sql_query", "query")
 
 _SYSTEM: Final = """\
 You write SQL that answers questions.
@@ -131,7 +130,7 @@ def _from_mapping(answer: Mapping[str, Any]) -> AgentState:
     if answer.get("needs_user_input"):
         request = answer.get("input_request")
         return asked(request if isinstance(request, str) and request.strip() else ASKS)
-    for key in _SQL_KEYS:
+    for key in ("sql", "sql_query", "query"):
         sql = answer.get(key)
         if isinstance(sql, str) and sql.strip():
             return _from_text(sql)

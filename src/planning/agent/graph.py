@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, Final, Literal
 
@@ -18,14 +17,14 @@ except ModuleNotFoundError as missing:
         " pip install 'session-planning[agent]'"
     ) from None
 
-from planning.agent.answer import complete
+from planning.agent.answer import complete, is_doubtful
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.files import SqlDatabase
 from planning.agent.generate import Generator
 from planning.agent.nodes import AgentTools, Clarify, Node, generating, plan, tool_running
 from planning.agent.planner_nodes import CallRunning, planning, responding, searching
 from planning.agent.progress import show_progress
-from planning.agent.reflect import is_doubtful, reviewing
+from planning.agent.reflect import reviewing
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
 from planning.tools.declare import Declaration
 from planning.tools.planner import should_execute_tools
@@ -37,8 +36,7 @@ __all__ = ["build_planner_graph", "build_text_to_sql_graph"]
 Checkpointer = BaseCheckpointSaver[Any] | bool | None
 Compiled = CompiledStateGraph[Any, Any, Any, Any]
 State = Mapping[str, Any]
-Update = Any
-Show = Callable[[Session, State, Update], None]
+Show = Callable[[Session, State, Any], None]
 
 _MOST_STEPS: Final = 10_000
 """LangGraph's bound, which may be 25 by default; the graphs end by their own count long before this one."""
@@ -48,38 +46,26 @@ class _Node(Runnable[Any, Any]):
     """A node for LangGraph, sync and async: LangGraph would run a sync function in a thread if awaited."""
 
     def __init__(
-        self,
-        name: str,
-        run: Callable[[State, Session | None], Update],
-        arun: Callable[[State, Session | None], Awaitable[Update]] | None = None,
-        *,
-        session: Session | None = None,
-        show: Show | None = None,
+        self, name: str, node: Node | CallRunning, session: Session | None = None, show: Show | None = None
     ) -> None:
         self.name: str = name
-        self._run = run
-        self._arun = arun
+        self._node = node
         self._session = session
         self._show = show
 
-    @classmethod
-    def of(cls, name: str, node: Node | CallRunning, **options: Any) -> _Node:
-        return cls(name, node.run, node.arun, **options)
-
-    def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002 - as the base names it
+    def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002 - as the base names it
         session = self._session_of(config)
-        return self._shown(session, input, self._run(input, session))
+        return self._shown(session, input, self._node.run(input, session))
 
-    async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002 - as the base names it
+    async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Any:  # noqa: A002 - as the base names it
         session = self._session_of(config)
-        update = self._run(input, session) if self._arun is None else await self._arun(input, session)
-        return self._shown(session, input, update)
+        return self._shown(session, input, await self._node.arun(input, session))
 
     def _session_of(self, config: RunnableConfig | None) -> Session | None:
         given = (config or {}).get("configurable", {}).get("session")
         return given if isinstance(given, Session) else self._session
 
-    def _shown(self, session: Session | None, state: State, update: Update) -> Update:
+    def _shown(self, session: Session | None, state: State, update: Any) -> Any:
         if session is not None and self._show is not None:
             self._show(session, state, update)
         return update
@@ -93,7 +79,7 @@ def build_text_to_sql_graph(
     max_iterations: int = MOST_ITERATIONS,
     clarify: Clarify | Literal[False] | None = None,
     reflect: bool = True,
-    timeout: float | None = 60.0,
+    timeout: float | None = None,
     checkpointer: Checkpointer = None,
 ) -> Compiled:
     """Build the graph that answers questions with SQL: plan, act, plan again, until there is an answer.
@@ -114,7 +100,7 @@ def build_text_to_sql_graph(
         clarify: A function of question and schema that returns a question to the user, or None. Without one
             the graph asks the user back only if the question is empty, or the generator asks.
         reflect: Whether to ask, once, for another statement if the results are empty or refused.
-        timeout: The seconds for a call of the generator; None for no limit.
+        timeout: The seconds for a call of the generator, if limited.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
@@ -131,8 +117,14 @@ def build_text_to_sql_graph(
         database = SqlDatabase(database)
     dialect = database.dialect if is_database(database) else None
     search = database.missing_values if isinstance(database, SqlDatabase) else None
-    node = partial(_Node.of, session=session, show=show_progress)
-    shown = partial(_Node, session=session, show=show_progress)
+    nodes = {
+        "plan": Node(lambda state: plan(state, max_iterations)),
+        "execute_tools": tool_running(database),
+        "generate_sql": generating(generate_sql, timeout, clarify or None, dialect),
+        "reflect": reviewing(search),
+        "complete": Node(complete),
+    }
+    builder = _builder(AgentState, nodes, session, show_progress)
 
     def way(state: State) -> str:
         action = state.get("next_action")
@@ -140,16 +132,6 @@ def build_text_to_sql_graph(
             return "reflect" if reflect and is_doubtful(state) else "complete"
         return "generate_sql" if action == "generate_sql" else "execute_tools"
 
-    builder = _builder(
-        AgentState,
-        [
-            shown("plan", lambda state, _session: plan(state, max_iterations)),
-            node("execute_tools", tool_running(database)),
-            node("generate_sql", generating(generate_sql, timeout, clarify or None, dialect)),
-            node("reflect", reviewing(search)),
-            shown("complete", lambda state, _session: complete(state)),
-        ],
-    )
     builder.add_edge(START, "plan")
     _branch(builder, "plan", way, ("generate_sql", "execute_tools", "reflect", "complete"))
     builder.add_edge("execute_tools", "plan")
@@ -166,7 +148,7 @@ def build_planner_graph(
     *,
     execute_queries: Callable[..., Any] | None = None,
     session: Session | None = None,
-    timeout: float | None = 60.0,
+    timeout: float | None = None,
     checkpointer: Checkpointer = None,
 ) -> Compiled:
     """Build the graph that asks a planner what a request needs, does that, and answers the user.
@@ -188,7 +170,7 @@ def build_planner_graph(
             ``state``. It returns the ``query_results``.
         session: Where calls are published. A session in ``config["configurable"]["session"]`` takes
             precedence for a single run.
-        timeout: The seconds for a call of each callable; None for no limit. Tools have their own.
+        timeout: The seconds for a call of each callable, if limited. Tools have their own.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
@@ -196,16 +178,13 @@ def build_planner_graph(
         ValueError: ``timeout`` is out of range, or two tools have the same name.
     """
     tools = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)
-    node = partial(_Node.of, session=session)
-    builder = _builder(
-        PlannerState,
-        [
-            node("plan_queries", planning(planner, tools, timeout)),
-            node("execute_tools", CallRunning(tools)),
-            node("execute_queries", searching(execute_queries, timeout)),
-            node("generate_response", responding(respond, timeout)),
-        ],
-    )
+    nodes: dict[str, Node | CallRunning] = {
+        "plan_queries": planning(planner, tools, timeout),
+        "execute_tools": CallRunning(tools),
+        "execute_queries": searching(execute_queries, timeout),
+        "generate_response": responding(respond, timeout),
+    }
+    builder = _builder(PlannerState, nodes, session)
     builder.add_edge(START, "plan_queries")
     ways = ("execute_tools", "execute_queries", "generate_response")
     _branch(builder, "plan_queries", should_execute_tools, ways)
@@ -215,18 +194,22 @@ def build_planner_graph(
     return _compiled(builder, "planner", checkpointer)
 
 
-def _builder(schema: type[Any], nodes: Iterable[_Node]) -> StateGraph[Any, Any, Any, Any]:
+def _builder(
+    schema: type[Any],
+    nodes: Mapping[str, Node | CallRunning],
+    session: Session | None,
+    show: Show | None = None,
+) -> StateGraph[Any, Any, Any, Any]:
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(schema)
-    for node in nodes:
-        builder.add_node(node.name, node)
+    for name, node in nodes.items():
+        builder.add_node(name, _Node(name, node, session, show))
     return builder
 
 
 def _branch(
     builder: StateGraph[Any, Any, Any, Any], source: str, decide: Callable[[State], str], ways: Iterable[str]
 ) -> None:
-    after = _Node(f"after_{source}", lambda state, _session: decide(state))
-    builder.add_conditional_edges(source, after, {way: way for way in ways})
+    builder.add_conditional_edges(source, _Node(f"after_{source}", Node(decide)), {way: way for way in ways})
 
 
 def _compiled(builder: StateGraph[Any, Any, Any, Any], name: str, checkpointer: Checkpointer) -> Compiled:

@@ -74,7 +74,7 @@ class Node:
     """
 
     prepare: Callable[[State], Any]
-    finish: Callable[[State, ToolResult], Any]
+    finish: Callable[[State, ToolResult], Any] = lambda _state, _result: {}
 
     def run(self, state: State, session: Session | None = None) -> Any:
         """Run it from synchronous code."""

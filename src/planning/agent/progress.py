@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from planning.agent.answer import refusal, rows_of
 from planning.agent.decide import ACTIONS
-from planning.agent.reflect import refusal, rows_of
 from planning.commands import NewPlanStep, SetupPlan
 from planning.errors import ToolError
 from planning.model import Plan, StepStatus

@@ -73,7 +73,7 @@ class Prompt:
                     raise PromptRenderError(f"two sections offer a tool named {tool.name}")
         rendered = RenderedPrompt("\n\n".join(parts), tuple(tools.values()))
         if session is not None:
-            session.publish_when_free(PromptRendered(self.ns, self.key, rendered.text))
+            session.publish(PromptRendered(self.ns, self.key, rendered.text))
         return rendered
 
     def _by_type(self, params: Iterable[object]) -> dict[type | None, Any]:

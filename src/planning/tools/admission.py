@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -79,7 +79,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class Admission:
-    """A call that a breaker let through, and that reports back to it however it ends.
+    """A call that a breaker let through, where there is one, and that reports back to it however it ends.
 
     Attributes:
         is_running: Whether the tool itself has been called.
@@ -88,19 +88,22 @@ class Admission:
 
     __slots__ = ("_breaker", "_name", "_number", "is_running", "result")
 
-    def __init__(self, breaker: CircuitBreaker, name: str) -> None:
+    def __init__(self, breaker: CircuitBreaker | None, name: str) -> None:
         self._breaker = breaker
         self._name = name
         self.is_running = False
         self.result: ToolResult | None = None
 
     def __enter__(self) -> Admission:
-        self._number = self._breaker.admit(self._name)
+        if self._breaker is not None:
+            self._number = self._breaker.admit(self._name)
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        if self._breaker is None:
+            return
         if self.result is not None and self.result.success:
             self._breaker.succeeded(self._number)
         elif self._is_blameless(error):
@@ -130,28 +133,24 @@ def count(
         StorageUnavailable: The server cannot be reached.
         ToolTimeout: The time is over.
     """
-    if tool.rate_limit_key is None:
-        return
     counting = limiter()
-    hit = partial(counting.hit, tool.rate_limit_key)
+    hit = partial(counting.hit, tool.rate_limit_key or "")
     if seconds is None or counting.is_local:
         hit()
     else:
-        background().run_in_thread(lambda _stop: hit(), tool.name, seconds, perf_counter() - started)
+        background().run_in_thread(hit, tool.name, seconds, perf_counter() - started)
 
 
 async def acount(
     tool: ToolContract, limiter: Callable[[], RateLimiter], seconds: float | None, started: float
 ) -> None:
     """The same from async code, without blocking the event loop."""
-    if tool.rate_limit_key is None:
-        return
     counting = limiter()
-    hit = partial(counting.hit, tool.rate_limit_key)
+    hit = partial(counting.hit, tool.rate_limit_key or "")
     if counting.is_local:
         hit()
     else:
-        await background().run_off_loop(lambda _stop: hit(), tool.name, seconds, perf_counter() - started)
+        await background().run_off_loop(hit, tool.name, seconds, perf_counter() - started)
 
 
 def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:
@@ -187,21 +186,8 @@ def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
 
 
 def _names_someone(value: object) -> bool:
-    """Whether a value can be an identifier: some visible text, a number, or an object of the caller's.
-
-    None, a boolean, blank text, and a container of nothing else are none; 0 is a number as any other.
-    """
-    todo, seen = [value], set[int]()
-    while todo:
-        each = todo.pop()
-        if isinstance(each, (str, bytes, bytearray)):
-            text = each if isinstance(each, str) else each.decode(errors="replace")
-            if any(character.isprintable() and not character.isspace() for character in text):
-                return True
-        elif isinstance(each, Collection):
-            if id(each) not in seen:
-                seen.add(id(each))
-                todo += each.values() if isinstance(each, Mapping) else each
-        elif each is not None and not isinstance(each, bool):
-            return True
-    return False
+    """Whether a value can be an identifier: None, a boolean, blank text and what is empty are none."""
+    if isinstance(value, str):
+        return any(character.isprintable() and not character.isspace() for character in value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number or (not isinstance(value, bool) and bool(value))

@@ -10,8 +10,8 @@ from typing import Any
 
 from planning.tools.context import ToolContext
 from planning.tools.contract import ToolContract
-from planning.tools.errors import PASSING
-from planning.tools.outcome import is_cancelling, may_pass, settled, withheld_failure
+from planning.tools.errors import ToolError
+from planning.tools.outcome import may_pass, settled, withholding
 from planning.tools.result import ToolResult
 
 __all__ = ["Attempts", "Runner", "background"]
@@ -58,34 +58,19 @@ class Attempts:
             coroutine = partial(self._arun, tool, params, started)
             result: ToolResult = background().run_coroutine(coroutine, tool.name)
             return result
-        try:
+        with withholding(tool):
             return settled(tool, self._try(tool, params, started), started)
-        except PASSING:
-            raise
-        except BaseException as error:
-            if not tool.returns_private_data:
-                raise
-            failure = withheld_failure(tool, error)
-        raise failure  # outside of the handler: it carries no trace of the other
 
     async def _arun(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        try:
+        with withholding(tool):
             return settled(tool, await self._atry(tool, params, started), started)
-        except PASSING:
-            raise
-        except BaseException as error:
-            if not tool.returns_private_data:
-                raise
-            cancelled = is_cancelling(error)
-            failure = background().cancelling() if cancelled else withheld_failure(tool, error)
-        raise failure  # outside of the handler: it carries no trace of the other
 
     def _try(self, tool: ToolContract, params: Any, started: float) -> Any:
         seconds = self._seconds(tool)
         if seconds is not None:
             attempts = self._attempts(tool, params)
             return background().run_in_thread(attempts, tool.name, seconds, _spent(started))
-        return self._attempts(tool, params)(None)
+        return self._attempts(tool, params)()
 
     async def _atry(self, tool: ToolContract, params: Any, started: float) -> Any:
         here = partial(self._here, tool, params, started)
@@ -112,12 +97,17 @@ class Attempts:
             return self._timeout
         return tool.timeout
 
-    def _attempts(self, tool: ToolContract, params: Any) -> Callable[[Callable[[], bool] | None], Any]:
+    def _attempts(self, tool: ToolContract, params: Any) -> Callable[[], Any]:
         call = partial(tool.run, params, self.context)
-        retry = tool.retry
-        if retry is None:
-            return lambda _stop: call()
-        return lambda stop: retry.run(call, tool.name, stop, partial(may_pass, tool))
+        if tool.retry is None:
+            return call
+
+        def call_unless_given_up() -> Any:
+            if background().is_given_up():
+                raise ToolError(f"nobody waits for {tool.name} any more")
+            return call()
+
+        return partial(tool.retry.run, call_unless_given_up, tool.name, partial(may_pass, tool))
 
 
 def _spent(started: float) -> float:

@@ -12,15 +12,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
-from planning.tools.errors import PASSING, ToolError, ToolTimeout
+from planning.tools.errors import ToolError, ToolTimeout
 
 __all__ = [
     "Future",
     "await_within",
-    "cancelling",
     "finished",
     "is_given_up",
     "run_coroutine",
@@ -29,20 +27,19 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Stop = Callable[[], bool]
 
-_STOPS: ContextVar[tuple[Stop, ...]] = ContextVar("stops", default=())
+_JOBS: ContextVar[tuple[_Job, ...]] = ContextVar("jobs", default=())
 
 
 def is_given_up() -> bool:
     """Whether the caller of the tool that runs here has stopped waiting: it can stop what it started."""
-    return any(stop() for stop in _STOPS.get())
+    return any(job.is_given_up for job in _JOBS.get())
 
 
 class _Job:
     """One call in its thread, and its outcome, which only the caller receives."""
 
-    def __init__(self, function: Callable[[Stop], Any], name: str, done: Callable[[], object]) -> None:
+    def __init__(self, function: Callable[[], Any], name: str, done: Callable[[], object]) -> None:
         self.is_given_up = False
         self._function = function
         self._done = done
@@ -55,16 +52,13 @@ class _Job:
         self.thread.start()
 
     def _run(self) -> None:
-        _STOPS.set((*_STOPS.get(), self._stop))
+        _JOBS.set((*_JOBS.get(), self))
         try:
-            self._outcome = self._function(self._stop)
+            self._outcome = self._function()
         except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
             self._error = error
         finally:
             self._done()
-
-    def _stop(self) -> bool:
-        return self.is_given_up
 
     def result(self) -> Any:
         """What the function returned.
@@ -80,11 +74,11 @@ class _Job:
             self._error = None  # its traceback holds this frame
 
 
-def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float, spent: float = 0.0) -> T:
+def run_in_thread(function: Callable[[], T], name: str, seconds: float, spent: float = 0.0) -> T:
     """Call a function in a thread and wait for it no longer than so many seconds.
 
     Args:
-        function: Called with a function that says whether the caller stopped waiting.
+        function: The function.
         name: The tool's name.
         seconds: How long the call may take.
         spent: How much of that is over.
@@ -102,9 +96,7 @@ def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float, spen
     return result
 
 
-async def run_off_loop(
-    function: Callable[[Stop], T], name: str, seconds: float | None, spent: float = 0.0
-) -> T:
+async def run_off_loop(function: Callable[[], T], name: str, seconds: float | None, spent: float = 0.0) -> T:
     """The same from async code, without blocking the event loop; None waits without a limit.
 
     A task that is cancelled meanwhile stops waiting; the function runs on.
@@ -164,33 +156,11 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
         raise ToolError(
             f"{name} is async: await acall, aexecute or ainvoke from code that runs in an event loop"
         )
-    outcomes: list[Callable[[], T]] = []
-    asyncio.run(_kept(start, outcomes))
-    return outcomes[0]()
 
+    async def run() -> T:
+        return await start()
 
-async def _kept(start: Callable[[], Awaitable[T]], outcomes: list[Callable[[], T]]) -> None:
-    """Keep an outcome out of the task: an event loop in debug mode writes what it returns to the log."""
-    try:
-        outcome = await start()
-    except (asyncio.CancelledError, *PASSING):
-        raise
-    except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
-        outcomes.append(partial(_raise, error))
-    else:
-        outcomes.append(lambda: outcome)
-
-
-def _raise(error: BaseException) -> NoReturn:
-    try:
-        raise error
-    finally:
-        del error  # its traceback holds this frame
-
-
-def cancelling() -> BaseException:
-    """The replacement of a cancelling that carries private data."""
-    return asyncio.CancelledError()
+    return asyncio.run(run())
 
 
 def _too_long(name: str, seconds: float) -> ToolTimeout:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from operator import attrgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +14,7 @@ from planning.tools.errors import PASSING, ContextInvalid, type_name
 from planning.tools.outcome import failed, from_outcome
 from planning.tools.parameters.model import FreeModel
 from planning.tools.pipeline import CallPipeline
-from planning.tools.result import ToolResult, read_safely
+from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -98,20 +97,12 @@ class BaseTool(QueryResponses, ABC):
         except PASSING:
             raise
         except BaseException as error:  # noqa: BLE001 - a subclass may declare anything, or nothing
-            return pipeline_envelope(failed(self._known_name(), error, started))
+            return pipeline_envelope(failed(type_name(self), error, started))
         try:
             pipeline = CallPipeline(ToolContext.of(context))
         except ContextInvalid as error:
             return pipeline_envelope(CallPipeline().answer_bad_context(tool.name, error))
-        try:
-            return pipeline_envelope(await pipeline.acall(tool, args))
-        finally:
-            del args  # a cancelling holds this frame, and must not lead to private data
-
-    def _known_name(self) -> str:
-        """The name, or the name of the class if it cannot be read."""
-        name: object = read_safely(attrgetter("name"), self)  # it may be a property
-        return name if isinstance(name, str) and name.strip() else type_name(self)
+        return pipeline_envelope(await pipeline.acall(tool, args))
 
     @cached_property
     def as_tool(self) -> Tool:

@@ -10,12 +10,18 @@ from planning.tools.context import ToolContext
 from planning.tools.docstrings import read_docstring
 from planning.tools.parameters.declared import model_of
 from planning.tools.parameters.model import ParameterModel
-from planning.tools.parameters.signature import Signature, behind, is_of_type, signature_fields
+from planning.tools.parameters.signature import (
+    Signature,
+    behind,
+    is_of_type,
+    signature_fields,
+)
 from planning.tools.spec import QueryCall, QueryModel, QueryTypes
 
 __all__ = ["Run", "bind"]
 
 Run = Callable[[Any, ToolContext], Any]
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def bind(
@@ -38,12 +44,8 @@ def bind(
     if isinstance(parameters, QueryTypes):
         return QueryModel(parameters), _query_run(name, function, signature)
     model = model_of(parameters, rules=rules)
-    if _takes_context(function, signature, 2):
-        _refuse_more(name, signature, 2)
+    if _takes_context(name, function, signature, 1):
         return model, function
-    if not signature.takes(1):
-        raise TypeError(f"the function of {name} must take its parameters as its first argument")
-    _refuse_more(name, signature, 1)
     return model, lambda params, _context: function(params)
 
 
@@ -62,39 +64,28 @@ def _function_run(
 
 
 def _query_run(name: str, function: Callable[..., Any], signature: Signature) -> Run:
-
     def run(call: QueryCall, _context: ToolContext) -> Any:
         return function(call.query_type, call.parameters)
 
     def run_with_context(call: QueryCall, context: ToolContext) -> Any:
         return function(call.query_type, call.parameters, context)
 
-    if not signature.takes(2):
-        raise TypeError(f"the function of {name} must take a query type and its parameters")
-    takes_context = _takes_context(function, signature, 3)
-    _refuse_more(name, signature, 3 if takes_context else 2)
-    return run_with_context if takes_context else run
+    return run_with_context if _takes_context(name, function, signature, 2) else run
 
 
-def _takes_context(function: Callable[..., Any], signature: Signature, place: int) -> bool:
-    """Whether the argument at a place, counted from 1, is the context: required, or called so."""
-    if not signature.takes(place):
-        return False
-    if len(signature.parameters) < place:
+def _takes_context(name: str, function: Callable[..., Any], signature: Signature, given: int) -> bool:
+    """Whether a function takes the context after so many arguments: it must, or a parameter is called so.
+
+    Raises:
+        TypeError: It can be called neither with nor without it.
+    """
+    if not signature.takes(given + 1):
+        if signature.takes(given):
+            return False
+        wanted = "its parameters" if given == 1 else "a query type and its parameters"
+        raise TypeError(f"the function of {name} must take {wanted} by position, and then at most a context")
+    parameters = [name for name, each in signature.parameters.items() if each.kind not in _VARIABLE]
+    if len(parameters) <= given or not signature.takes(given):
         return True
-    parameter = list(signature.parameters.values())[place - 1]
-    return (
-        parameter.default is inspect.Parameter.empty
-        or parameter.name.endswith("context")
-        or is_of_type(function, parameter.name, ToolContext)
-    )
-
-
-def _refuse_more(name: str, signature: Signature, given: int) -> None:
-    """Refuse a function that needs more than it is given: it would fail at every call."""
-    lacking = signature.lacks(given)
-    if lacking:
-        raise TypeError(
-            f"the function of {name} also needs {', '.join(lacking)}: it is called with its parameters "
-            "and then a context, by position"
-        )
+    name = parameters[given]
+    return name.endswith("context") or is_of_type(function, name, ToolContext)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
@@ -80,16 +78,16 @@ class ToolContext:
         """
         if not isinstance(values, Mapping):
             raise ContextInvalid(f"its context must be a dict, got {type(values).__name__}")
-        message = f"its context cannot be read, a {type(values).__name__}"
-        with suppress(Exception):  # a custom mapping may fail in any way
+        try:
             named = {name: value for name, value in values.items() if isinstance(name, str)}
-            wrong = [name for name in _IDS if not _is_id(named.get(name))]
-            key = named.pop(_KEY, None)
-            if not wrong and _is_id(key) and (key is None or key.isprintable()):
-                return cls(session, named, key)
-            name, kind = (wrong[0], "") if wrong else (_KEY, "printable ")
-            message = f"the {name} in its context must be text of 1 to {LONGEST_ID} {kind}characters, or None"
-        raise ContextInvalid(message)
+        except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
+            raise ContextInvalid(f"its context cannot be read, a {type(values).__name__}") from None
+        key = named.pop(_KEY, None)
+        wrong = [name for name in _IDS if not _is_id(named.get(name))] + [_KEY] * (not _is_id(key))
+        if wrong:
+            wanted = f"text of 1 to {LONGEST_ID} printable characters, or None"
+            raise ContextInvalid(f"the {wrong[0]} in its context must be {wanted}")
+        return cls(session, named, key)
 
 
 class SessionOfCall:
@@ -110,8 +108,8 @@ class SessionOfCall:
         Raises:
             TypeError: It is neither.
         """
-        if not isinstance(source, Session):
-            _require_finder(source)
+        if not isinstance(source, Session) and (isinstance(source, type) or not callable(source)):
+            raise TypeError(f"session must be a Session or return one, got {source!r}"[:200])
         self.fixed = source if isinstance(source, Session) else None
         self.source = source
         self._prepare = prepare
@@ -162,25 +160,8 @@ class SessionOfCall:
             self._prepared.add(session)
 
 
-def _require_finder(source: object) -> None:
-    """Refuse what does not return the session of the current call.
-
-    Raises:
-        TypeError: It is such a thing.
-    """
-    if isinstance(source, type):
-        reason = f"the class {source.__name__}, which would make another object for each call"
-    elif not callable(source):
-        reason = type(source).__name__
-    elif iscoroutinefunction(source) or iscoroutinefunction(type(source).__call__):
-        reason = "a coroutine function, which would never be awaited"
-    else:
-        return
-    raise TypeError(f"session must be a Session or return one, got {reason}")
-
-
 def _is_id(value: object) -> bool:
-    return value is None or (type(value) is str and 0 < len(value) <= LONGEST_ID)
+    return value is None or (type(value) is str and 0 < len(value) <= LONGEST_ID and value.isprintable())
 
 
 def context_values(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["IDENTIFIERS", "ToolContract", "ToolExample", "check_timeout", "session_of"]
 
 _LONGEST = 1_000_000
-_EVENTS = ("call", "value", "own")
 IDENTIFIERS = ("identifier", "email", "registration_id")
 
 
@@ -58,16 +57,6 @@ def check_timeout(value: object) -> None:
 
 def _is_timeout(_tool: object, _field: attrs.Attribute[Any], value: object) -> None:
     check_timeout(value)
-
-
-def _is_key(_tool: object, field: attrs.Attribute[Any], value: object) -> None:
-    if value is not None and not (isinstance(value, str) and value.strip()):
-        raise ValueError(f"a tool's {field.name} must be the name of a group, or None, got {value!r}")
-
-
-def _is_event(_tool: object, field: attrs.Attribute[Any], value: object) -> None:
-    if value not in _EVENTS:
-        raise ValueError(f"a tool's {field.name} must be one of {', '.join(_EVENTS)}, got {value!r}")
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -135,14 +124,14 @@ class ToolContract:
     parameters: Any = _option(None)
     examples: tuple[ToolExample, ...] = _option(())
     diagnose: Callable[[Mapping[str, Any], ToolContext], Iterable[Problem]] | None = _option(None)
-    publishes: Literal["call", "value", "own"] = _option("call", validator=_is_event)
+    publishes: Literal["call", "value", "own"] = _option("call")
     requires_identifier: bool = _option(False)
     identifiers: tuple[str, ...] = attrs.field(
         default=IDENTIFIERS, converter=_names, kw_only=True, repr=False
     )
     input_request: str | None = _option(None)
     returns_private_data: bool = _option(False)
-    rate_limit_key: str | None = _option(None, validator=_is_key)
+    rate_limit_key: str | None = _option(None)
     timeout: float | None = _option(None, validator=_is_timeout)
     retry: Retry | None = _option(None)
     breaker: CircuitBreaker | None = _option(None)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from math import isinf
 from typing import Any, NoReturn
 
-from planning.errors import Problem, ToolValidationError, show
+from planning.errors import ToolValidationError, show
 from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.words import type_word, withheld
 
 __all__ = ["MOST_CHARACTERS", "decode", "read_arguments"]
 
 MOST_CHARACTERS = 1_000_000
-_TOO_DEEP = "arguments are nested too deep; send a flat JSON object"
 _OUT_OF_RANGE = "arguments hold a number that is out of range; send a smaller one"
-_NOT_JSON = "arguments are not JSON: NaN, Infinity and broken Unicode are not allowed; send one JSON object"
-_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+_NOT_JSON = (
+    "arguments are nested too deep, or hold NaN, Infinity or broken Unicode; send one flat JSON object"
+)
 
 
 def decode(
@@ -75,8 +74,8 @@ def read_arguments(arguments: object) -> dict[str, Any]:
     return dict(data)
 
 
-def _refuse(message: str, *, quotes: bool = False) -> NoReturn:
-    raise ToolValidationError(Problem(message, quotes=quotes))
+def _refuse(message: str) -> NoReturn:
+    raise ToolValidationError(message)
 
 
 def _parse_text(text: str | bytes | bytearray) -> Any:
@@ -119,20 +118,15 @@ def _repaired(text: str | bytes | bytearray) -> Any:
 def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
     """Where text stops being JSON, as the standard library reports it."""
     try:
-        text = text if isinstance(text, str) else text.decode()
-        json.loads(text, parse_constant=lambda _: _refuse(_NOT_JSON))
+        json.loads(text)
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         _refuse(f"arguments are not JSON at {at}: {error.msg}; send one JSON object")
-    except RecursionError:
-        _refuse(_TOO_DEEP)
-    except UnicodeDecodeError:
+    except (RecursionError, UnicodeDecodeError):
         _refuse(_NOT_JSON)
-    except ToolValidationError:
-        raise
     except ValueError:
         _refuse(_OUT_OF_RANGE)  # Python reads no integer of so many digits
-    _refuse(_NOT_JSON if _SURROGATE.search(text) else _TOO_DEEP)
+    _refuse(_NOT_JSON)
 
 
 def _names(data: Any) -> int:
@@ -158,6 +152,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            _refuse(f"arguments give {show(name)} twice in one object; send each field once", quotes=True)
+            _refuse(f"arguments give {show(name)} twice in one object; send each field once")
         found[name] = value
     return found

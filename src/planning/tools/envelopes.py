@@ -10,13 +10,7 @@ from typing import Any, Literal
 
 from planning.tools.result import ToolResult
 
-__all__ = [
-    "QueryResponses",
-    "error_response",
-    "execution_envelope",
-    "pipeline_envelope",
-    "success_response",
-]
+__all__ = ["QueryResponses", "execution_envelope", "pipeline_envelope"]
 
 
 class _Private(dict[str, Any]):
@@ -61,66 +55,8 @@ def pipeline_envelope(result: ToolResult) -> dict[str, Any]:
     return _Private(envelope) if result.is_private else envelope
 
 
-def success_response(
-    tool: str, /, query_type: str, parameters: Mapping[str, Any], results: Any, **additional: Any
-) -> dict[str, Any]:
-    """Build ``{query_type, parameters, results, output_key, success}`` for a query that was answered.
-
-    Args:
-        tool: The tool's name, which is the ``output_key``.
-        query_type: The type of query that was carried out.
-        parameters: The parameters that were used.
-        results: What was found.
-        additional: Further fields; they cannot take the place of those five.
-    """
-    return {
-        **additional,
-        "query_type": query_type,
-        "parameters": dict(parameters),
-        "results": results,
-        "output_key": tool,
-        "success": True,
-    }
-
-
-def error_response(
-    tool: str,
-    /,
-    query_type: str,
-    parameters: Mapping[str, Any],
-    error: str,
-    *,
-    kind: Literal["error", "warning"] = "error",
-    **additional: Any,
-) -> dict[str, Any]:
-    """Build the same for a query that failed: no results, and ``error`` or ``warning`` with the reason.
-
-    Args:
-        tool: The tool's name, which is the ``output_key``.
-        query_type: The type of query that was asked for.
-        parameters: The parameters that were used.
-        error: What went wrong.
-        kind: Under which of the two names it is.
-        additional: Further fields; they cannot take the place of the others.
-
-    Raises:
-        ValueError: ``kind`` is neither.
-    """
-    if kind not in {"error", "warning"}:
-        raise ValueError(f"kind must be 'error' or 'warning', got {kind!r}")
-    return {
-        **additional,
-        "query_type": query_type,
-        "parameters": dict(parameters),
-        "results": [],
-        "output_key": tool,
-        "success": False,
-        kind: error,
-    }
-
-
 class QueryResponses:
-    """The two responses of a query, for a tool to build under its own name."""
+    """The two responses of a query, which a tool builds under its own name."""
 
     __slots__ = ()
 
@@ -129,8 +65,22 @@ class QueryResponses:
     def format_success_response(
         self, query_type: str, parameters: Mapping[str, Any], results: Any, **additional: Any
     ) -> dict[str, Any]:
-        """See ``success_response``."""
-        return success_response(self.name, query_type, parameters, results, **additional)
+        """Build ``{query_type, parameters, results, output_key, success}`` for a query that was answered.
+
+        Args:
+            query_type: The type of query that was carried out.
+            parameters: The parameters that were used.
+            results: What was found.
+            additional: Further fields; they cannot take the place of those five.
+        """
+        return {
+            **additional,
+            "query_type": query_type,
+            "parameters": dict(parameters),
+            "results": results,
+            "output_key": self.name,
+            "success": True,
+        }
 
     def format_error_response(
         self,
@@ -141,5 +91,19 @@ class QueryResponses:
         kind: Literal["error", "warning"] = "error",
         **additional: Any,
     ) -> dict[str, Any]:
-        """See ``error_response``."""
-        return error_response(self.name, query_type, parameters, error, kind=kind, **additional)
+        """Build the same for a query that failed: no results, and ``error`` or ``warning`` with the reason.
+
+        Args:
+            query_type: The type of query that was asked for.
+            parameters: The parameters that were used.
+            error: What went wrong.
+            kind: Under which of the two names it is.
+            additional: Further fields; they cannot take the place of the others.
+
+        Raises:
+            ValueError: ``kind`` is neither.
+        """
+        if kind not in {"error", "warning"}:
+            raise ValueError(f"kind must be 'error' or 'warning', got {kind!r}")
+        response = self.format_success_response(query_type, parameters, [], **additional)
+        return response | {"success": False, kind: error}

@@ -240,20 +240,8 @@ _OWN: tuple[tuple[type[BaseException], ErrorKind], ...] = (
     (FileNotFoundError, ErrorKind.DATA_NOT_FOUND),
     (StoreError, ErrorKind.STORAGE),
 )
-_UNREACHABLE = frozenset(
-    {
-        errno.EADDRNOTAVAIL,
-        errno.EHOSTDOWN,
-        errno.EHOSTUNREACH,
-        errno.ENETDOWN,
-        errno.ENETRESET,
-        errno.ENETUNREACH,
-        errno.ENOTCONN,
-    }
-)
+_UNREACHABLE = frozenset({errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH})
 """The numbers of an ``OSError`` of the network that has no type of its own."""
-_ERRNO = OSError.__dict__["errno"].__get__
-_NAME = type.__dict__["__name__"].__get__
 # Libraries that this package does not import: an error of theirs can only come up once they are loaded.
 _FOREIGN = (
     ("asyncio.exceptions", "CancelledError", ErrorKind.CANCELLED),
@@ -307,10 +295,9 @@ def _code_of(error: BaseException) -> ErrorKind | None:
         foreign = getattr(sys.modules.get(module), name, None)
         if foreign is not None and issubclass(kind, foreign):
             return code
-    return ErrorKind.STORAGE if issubclass(kind, OSError) and _ERRNO(error) in _UNREACHABLE else None
+    return ErrorKind.STORAGE if isinstance(error, OSError) and error.errno in _UNREACHABLE else None
 
 
 def type_name(value: object) -> str:
-    """The name of a value's type; of a type that its metaclass hides, too."""
-    name: str = _NAME(type(value))
-    return name
+    """The name of a value's type."""
+    return type(value).__name__

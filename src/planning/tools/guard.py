@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import attrs
 
 from planning.tools.errors import CircuitOpen, StorageUnavailable, type_name
-
-if TYPE_CHECKING:
-    from stamina import Attempt
 
 __all__ = ["CircuitBreaker", "CircuitState", "Retry"]
 
@@ -28,53 +25,57 @@ _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 
 
 class _Failure(Exception):
-    """Represents a failed attempt in stamina: it names the tool and the error's type, without its text."""
+    """A failed attempt as stamina's hooks see it: the tool's name and the error's type, without its text."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 class _Tries:
-    """The attempts of one call: whether to go on, and the last outcome.
+    """The attempts of one call.
 
     Attributes:
-        transient: The types of errors after which to go on.
+        outcome: What the last one returned.
     """
 
-    def __init__(self, retry: Retry, name: str, may_pass: Callable[[Any], bool] | None) -> None:
-        self.transient: tuple[type[Exception], ...] = (*_TRANSIENT, *retry.on)
+    def __init__(
+        self, on: tuple[type[Exception], ...], name: str, may_pass: Callable[[Any], bool] | None
+    ) -> None:
+        self.outcome: Any = None
+        self._error: Exception | None = None
+        self._transient: tuple[type[Exception], ...] = (*_TRANSIENT, *on)
         self._name = name
         self._may_pass = may_pass
-        self._error: Exception | None = None
-        self._outcome: Any = None
 
-    def returned(self, outcome: Any) -> bool:
-        """Note what an attempt returned; whether it ends the call."""
-        self._error, self._outcome = None, outcome
-        return self._may_pass is None or not self._may_pass(outcome)
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Watch one attempt.
 
-    def raised(self, error: Exception) -> bool:
-        """Note what an attempt raised, which does not end the call."""
-        self._error = error
-        return False
-
-    def fail(self, attempt: Attempt) -> None:
-        """End an attempt as failed, with nothing raised: no context and no frames that lead to the error."""
-        reason = "reported" if self._error is None else type_name(self._error)
-        attempt.__enter__()
-        attempt.__exit__(_Failure, _Failure(f"{self._name}: {reason}"), None)
+        Raises:
+            _Failure: It failed, and is tried again.
+        """
+        try:
+            yield
+        except self._transient as error:
+            self._error, reason = error, type_name(error)
+        else:
+            self._error, reason = None, "reported"
+            if self._may_pass is None or not self._may_pass(self.outcome):
+                return
+        raise _Failure(f"{self._name}: {reason}")
 
     def end(self) -> Any:
-        """Return what the last attempt returned, or raise what it raised, with the context that this had."""
-        error, self._error = self._error, None  # out of the frames that its traceback holds
-        if error is None:
-            return self._outcome
-        context = error.__context__
+        """What the last attempt returned.
+
+        Raises:
+            Exception: What it raised.
+        """
+        if self._error is None:
+            return self.outcome
         try:
-            raise error
+            raise self._error
         finally:
-            error.__context__ = context
-            del error
+            self._error = None  # its traceback holds this frame
 
 
 @attrs.frozen(kw_only=True)
@@ -84,8 +85,7 @@ class Retry:
     Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names; so is
     a failure that a tool returns with the code ``storage`` or ``timeout``. Every other error comes out at
     once. The waits grow from ``wait_initial`` to twice as long each time, and each has a random part on top.
-    stamina counts and waits: its hooks get the tool's name and the type of the error, and never its text; its
-    ``set_active`` and ``set_testing`` hold here too. With ``attempts=1`` there is nothing to retry.
+    stamina counts and waits: its hooks get the tool's name and the type of the error, and never its text.
 
     Attributes:
         attempts: How many calls are made in all.
@@ -96,7 +96,7 @@ class Retry:
 
     Raises:
         ValueError: A value is invalid.
-        ImportError: There is something to retry, and stamina is not installed.
+        ImportError: stamina is not installed.
     """
 
     attempts: int = 3
@@ -111,44 +111,28 @@ class Retry:
             value = getattr(self, name)
             if not _is_seconds(value):
                 raise ValueError(f"{name} must be seconds of 0 or more, such as 0.5, got {value!r}")
-        _check_kinds(self.on)
-        if self.attempts > 1 and find_spec("stamina") is None:
+        on: Any = self.on
+        if not (isinstance(on, tuple) and all(isinstance(kind, type) for kind in on)):
+            raise ValueError(f"on must be a tuple of types of exceptions, such as (OSError,), got {on!r}")
+        if find_spec("stamina") is None:
             raise ImportError("retrying needs stamina: pip install 'session-planning[retry]'")
 
-    def run(
-        self,
-        function: Callable[[], T],
-        name: str,
-        stop: Callable[[], bool] | None = None,
-        may_pass: Callable[[T], bool] | None = None,
-    ) -> T:
+    def run(self, function: Callable[[], T], name: str, may_pass: Callable[[T], bool] | None = None) -> T:
         """Call a function, again where it fails with a transient error; the waits block the thread.
 
         Args:
             function: Called without arguments.
             name: The tool's name, for stamina's hooks.
-            stop: Asked before and after each wait; once it says yes, no further attempt is made. For a
-                thread whose caller has gone.
             may_pass: Asked of what was returned: whether that is a failure to try again.
 
         Raises:
-            Exception: What the last attempt raised, as it was.
+            Exception: What the last attempt raised.
         """
-        if self.attempts == 1:
-            return function()
-        tries, is_first = _Tries(self, name, may_pass), True
+        tries = _Tries(self.on, name, may_pass)
         with suppress(_Failure):
-            for attempt in self._attempts():  # pragma: no branch - stamina ends it with the failure
-                if not is_first and stop is not None and stop():
-                    break
-                is_first = False
-                try:
-                    is_over = tries.returned(function())
-                except tries.transient as error:
-                    is_over = tries.raised(error)
-                if is_over or (stop is not None and stop()):
-                    break
-                tries.fail(attempt)
+            for attempt in self._attempts():
+                with attempt, tries.one():
+                    tries.outcome = function()
         ended: T = tries.end()
         return ended
 
@@ -156,18 +140,11 @@ class Retry:
         self, function: Callable[[], Awaitable[T]], name: str, may_pass: Callable[[T], bool] | None = None
     ) -> T:
         """The same for async code: the waits let other tasks run, and a cancelled task stops trying."""
-        if self.attempts == 1:
-            return await function()
-        tries = _Tries(self, name, may_pass)
+        tries = _Tries(self.on, name, may_pass)
         with suppress(_Failure):
-            async for attempt in self._attempts():  # pragma: no branch - the same
-                try:
-                    is_over = tries.returned(await function())
-                except tries.transient as error:
-                    is_over = tries.raised(error)
-                if is_over:
-                    break
-                tries.fail(attempt)
+            async for attempt in self._attempts():
+                with attempt, tries.one():
+                    tries.outcome = await function()
         ended: T = tries.end()
         return ended
 
@@ -295,14 +272,6 @@ class CircuitBreaker:
 def _check_count(name: str, value: object) -> None:
     if type(value) is not int or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, such as 3, got {value!r}")
-
-
-def _check_kinds(value: object) -> None:
-    if isinstance(value, tuple) and all(
-        isinstance(kind, type) and issubclass(kind, Exception) for kind in value
-    ):
-        return
-    raise ValueError(f"on must be a tuple of types of exceptions, such as (OSError,), got {value!r}")
 
 
 def _is_seconds(value: object) -> bool:

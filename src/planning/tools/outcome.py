@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from json import JSONEncoder
 from time import perf_counter
-from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 import attrs
@@ -38,15 +37,12 @@ __all__ = [
     "redacted",
     "settled",
     "text_of",
-    "withheld_failure",
+    "withholding",
 ]
 
 _JSON = JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CODES = frozenset(map(str, ErrorKind))
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
-_NO = frozenset(
-    {"", "0", "false", "f", "no", "n", "off", "none", "null", "fail", "failed", "failure", "error"}
-)
 _KNOWN = (StoreError, SessionBusyError)  # what they mean for the call is known better than by their text
 _AGAIN = "Call it again, or go on without it."
 _FAILED = "{} failed. " + _AGAIN
@@ -60,7 +56,6 @@ _MESSAGES = {
     ErrorKind.RATE_LIMIT: "{} was called too often. Try again later, or go on without it.",
 }
 _REPORT = ("success", "error", "user_message", "code", "needs_user_input", "input_request")
-_MODULE, _NAME = (type.__dict__[each].__get__ for each in ("__module__", "__name__"))
 _RETURN = "return text, numbers, booleans, None, lists, dicts or records of these"
 
 
@@ -96,7 +91,6 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
     if isinstance(outcome, ToolResult):
         return outcome
     if not isinstance(outcome, Mapping):
-        _close(outcome)
         raise _invalid(name, f"execute() must return a dict, got {_kind(outcome)}")
     said, data = _said_by(name, outcome), outcome.get("data")
     if _is_failure(said):
@@ -141,27 +135,6 @@ def failed(
     visible = () if tool is None else tool.visible_errors
     if code is None:
         code = classify_error(error)
-    try:
-        return _failed(name, error, started, code, visible, is_private=is_private)
-    except PASSING:
-        raise
-    except BaseException:  # noqa: BLE001 - reading an exception's text may fail in any way
-        reason = f"Tool '{name}' encountered an error"
-    elapsed = perf_counter() - started
-    return ToolResult(
-        False, _FAILED.format(name), None, reason, SORRY, elapsed, code, None, None, is_private=is_private
-    )
-
-
-def _failed(
-    name: str,
-    error: BaseException,
-    started: float,
-    code: ErrorKind,
-    visible: tuple[type[Exception], ...],
-    *,
-    is_private: bool,
-) -> ToolResult:
     question = getattr(error, "input_request", None) if code is ErrorKind.NEEDS_USER_INPUT else None
     reason = safe_text(getattr(error, "message", error))
     if isinstance(error, ToolError) and not isinstance(error, PrivateFailure) and reason.strip():
@@ -189,11 +162,30 @@ def _failed(
     )
 
 
-def withheld_failure(tool: ToolContract, error: BaseException) -> PrivateFailure:
-    """What is raised in place of what a tool with private data raised."""
-    code = classify_error(error)
+@contextmanager
+def withholding(tool: ToolContract, but: tuple[type[ToolError], ...] = ()) -> Iterator[None]:
+    """Raise something else in place of what a tool with private data raises, which may hold what is private.
+
+    Args:
+        tool: The tool.
+        but: What passes all the same; so does what cancels a task or ends the program.
+
+    Raises:
+        PrivateFailure: In its place; it carries no trace of the other.
+    """
+    passing: tuple[type[BaseException], ...] = (*PASSING, *but)
+    try:
+        yield
+    except passing:
+        raise
+    except BaseException as error:
+        if not tool.returns_private_data or is_cancelling(error):
+            raise
+        code = classify_error(error)
+    else:
+        return
     question = question_of(tool) if code is ErrorKind.NEEDS_USER_INPUT else None
-    return PrivateFailure(_MESSAGES.get(code, _FAILED).format(tool.name), code, question)
+    raise PrivateFailure(_MESSAGES.get(code, _FAILED).format(tool.name), code, question)
 
 
 def question_of(tool: ToolContract) -> str:
@@ -262,12 +254,7 @@ def _is_failure(said: Mapping[str, Any]) -> bool:
 
 
 def _is_false(success: Any) -> bool:
-    """Whether a ``success`` says no: False, None, 0, anything empty, and a text that is a word for no.
-
-    Anything else may be a count or a list of what succeeded, and says yes.
-    """
-    if isinstance(success, str):
-        return success.strip().casefold() in _NO
+    """Whether a ``success`` says no, as False, None, 0 and everything empty do."""
     try:
         return not success
     except Exception:  # noqa: BLE001 - what fails to say whether it is true does not count as true
@@ -311,27 +298,13 @@ def text_of(name: str, value: Any) -> str:
     except NoJsonForm as error:
         types = _kind(value) if error.part is value else f"{_kind(value)} with {_kind(error.part)} in it"
         cause = f"the function returned {types}, which {error}; {_RETURN}"
-        cause = _unusable(value) or cause
     except Exception:  # noqa: BLE001 - the same
         cause = _unread(value)
-    _close(value)
     raise _invalid(name, cause)
 
 
 def _invalid(name: str, cause: str) -> ResultInvalid:
     return ResultInvalid(_MESSAGES[ErrorKind.BAD_RESULT].format(name), cause)
-
-
-def _unusable(value: object) -> str | None:
-    """What to say of a function that returned something which is still to be awaited or iterated."""
-    kind = type(value)
-    if issubclass(kind, CoroutineType):
-        return "the function returned a coroutine; declare it async or await it"
-    if hasattr(kind, "__await__"):
-        return f"the function returned an awaitable, {type_name(value)}; declare it async and await it"
-    if issubclass(kind, (GeneratorType, AsyncGeneratorType)):
-        return "the function returned a generator; return a list of what it yields"
-    return None
 
 
 def _unread(value: object) -> str:
@@ -340,18 +313,9 @@ def _unread(value: object) -> str:
 
 def _kind(value: object) -> str:
     """The type of a value, with its module unless it is a built-in; a class is named itself."""
-    is_class = issubclass(type(value), type)
-    kind: Any = value if is_class else type(value)
-    module, name = _MODULE(kind), _NAME(kind)
-    named = f"{module}.{name}" if type(module) is str and module != "builtins" else name
-    return f"the class {named}" if is_class else named
-
-
-def _close(value: object) -> None:
-    """End what was begun and will not be awaited or iterated."""
-    if isinstance(value, (GeneratorType, CoroutineType)):
-        with suppress(Exception):  # what is refused already may refuse to end
-            value.close()
+    kind = value if isinstance(value, type) else type(value)
+    named = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return f"the class {named}" if kind is value else named
 
 
 def _asked(error: ToolError, reason: str) -> str:

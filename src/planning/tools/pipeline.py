@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from planning.errors import Problem, ToolValidationError
+from planning.errors import ToolValidationError
 from planning.tools.admission import (
     BLAMELESS,
     DEFAULT_LIMITS,
@@ -43,11 +43,11 @@ from planning.tools.outcome import (
     kept,
     redacted,
     settled,
-    withheld_failure,
+    withholding,
 )
 from planning.tools.repeats import RunningCalls, claim, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
-from session import Session, StoreError, ToolFailed, ToolInvoked
+from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -116,7 +116,6 @@ class CallPipeline(Attempts):
             walk = self._walk if self._key is None else self._once
             return walk(tool, arguments, started)
         except BaseException as error:
-            arguments = None  # what is raised again holds this frame
             result = self._note(tool, error, started, has_begun=has_begun)
             if raises or result is None or is_cancelling(error):
                 raise
@@ -133,7 +132,6 @@ class CallPipeline(Attempts):
             has_begun = True
             return await self._aonce(tool, arguments, started)
         except BaseException as error:
-            arguments = None  # the same
             note = partial(self._note, tool, error, started, has_begun=has_begun)
             result = await stored.off_loop(note) if stored is not None else note()
             if raises or result is None or is_cancelling(error):
@@ -164,19 +162,14 @@ class CallPipeline(Attempts):
             return arguments
         if type(arguments) is not dict and arguments is not None and not isinstance(arguments, Mapping):
             message = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"
-            raise ToolValidationError(Problem(message, quotes=False))
+            raise ToolValidationError(message)
         return self._decode(tool, arguments)
 
     def _decode(self, tool: ToolContract, arguments: object) -> Any:
-        try:
+        if not tool.returns_private_data:
             return self._read(tool, arguments)
-        except (*PASSING, ToolValidationError, UserInputNeeded):
-            raise  # of a tool with private data, without a word of what was sent
-        except BaseException as error:
-            if not tool.returns_private_data:
-                raise
-            failure = withheld_failure(tool, error)
-        raise failure  # outside of the handler: it carries no trace of the other
+        with withholding(tool, but=(ToolValidationError, UserInputNeeded)):
+            return self._read(tool, arguments)
 
     def _read(self, tool: ToolContract, arguments: object) -> Any:
         diagnose, is_private = tool.diagnose, tool.returns_private_data
@@ -222,9 +215,6 @@ class CallPipeline(Attempts):
             if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
                 return outcome
             result = settled(tool, outcome, started)
-        elif tool.breaker is None:
-            self._admit(tool, started)
-            result = self._run(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
                 self._admit(tool, started)
@@ -241,9 +231,6 @@ class CallPipeline(Attempts):
                 coroutine if seconds is None else background().await_within(coroutine, tool.name, seconds)
             )
             result = settled(tool, outcome, started)
-        elif tool.breaker is None:
-            await self._aadmit(tool, started)
-            result = await self._arun(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
                 await self._aadmit(tool, started)
@@ -258,13 +245,15 @@ class CallPipeline(Attempts):
 
     def _admit(self, tool: ToolContract, started: float) -> None:
         """The last checks: from here on the tool may have taken effect."""
-        count(tool, self._limiter, self._seconds(tool), started)
+        if tool.rate_limit_key is not None:
+            count(tool, self._limiter, self._seconds(tool), started)
         begun = self._claim(tool)
         if begun is not None:
             begun()
 
     async def _aadmit(self, tool: ToolContract, started: float) -> None:
-        await acount(tool, self._limiter, self._seconds(tool), started)
+        if tool.rate_limit_key is not None:
+            await acount(tool, self._limiter, self._seconds(tool), started)
         begun, session = self._claim(tool), self.context.session
         if begun is not None and session is not None:
             await session.off_loop(begun)
@@ -295,7 +284,7 @@ class CallPipeline(Attempts):
             )
             try:
                 self._tell_of(event, session)
-            except StoreError as error:
+            except (StoreError, SessionBusyError) as error:
                 raise ResultNotStored(
                     f"{tool.name} was carried out, but the session could not store its result. Check what it "
                     "did before you call it again."
@@ -307,11 +296,8 @@ class CallPipeline(Attempts):
     def _tell_of(self, event: ToolInvoked, session: Session) -> None:
         if self._tell is not None:
             self._tell(event)
-        elif event.value is None:
-            session.publish_when_free(event)
         else:
-            with session.transaction() as transaction:
-                transaction.publish(event)
+            session.publish(event)
 
     # Failures
 
@@ -319,7 +305,7 @@ class CallPipeline(Attempts):
         self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
     ) -> ToolResult | None:
         """Record a call that failed, and return its result; None where the exception ends the program."""
-        if tool.returns_private_data:  # what led to the error, and the frames that it came through, know more
+        if tool.returns_private_data:  # what led to the error knows more
             error.__traceback__ = error.__context__ = error.__cause__ = None
         if issubclass(type(error), PASSING):
             return None
@@ -348,7 +334,7 @@ class CallPipeline(Attempts):
         if context.session is not None:
             try:
                 event = ToolFailed(name, result, **context.of_events)
-                context.session.publish_when_free(event, PATIENCE)
+                context.session.publish(event, timeout=PATIENCE)
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 fields = {"tool": name, "error": type(refusal).__name__}
                 logger().error("call_not_recorded", extra=fields)

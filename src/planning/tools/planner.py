@@ -59,50 +59,33 @@ def _unexpected(expected: str, value: object) -> NoReturn:
     _refuse(f"expected {expected}, got {type_word(value)}")
 
 
-def _copies(values: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(_copy(value) for value in values)
+def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(values)
 
 
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-@attrs.frozen(repr=False, unsafe_hash=False)
+@attrs.frozen(unsafe_hash=False)
 class PlannerOutput(Mapping[str, Any]):
     """What a planner asks for next.
 
     As a mapping it has the keys ``tool_calls``, ``needs_user_input``, ``input_request``, ``queries`` and
     ``intent``: an update of a pipeline's state, in plain lists and dictionaries. Two outputs are equal
-    when their problems are, too; to compare with a dictionary, compare ``dict(output)``. Whatever it
-    hands out is a copy, so that nothing changes it.
+    when their problems are, too; to compare with a dictionary, compare ``dict(output)``.
 
     Attributes:
+        tool_calls: The calls to make, in order: ``{"tool": str, "args": dict, "reason": str or None}`` each.
         needs_user_input: Whether only the user can say what is missing.
         input_request: What to ask the user.
+        queries: What to search for, each in the planner's own form.
         intent: What the planner takes the request for.
         problems: What was not understood, each with its place; empty when all of it was.
-        remarks: Repairs of the text and text around the answer, each with its place.
     """
 
-    _tool_calls: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_copies)
+    tool_calls: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_as_tuple)
     needs_user_input: bool = False
     input_request: str | None = None
-    _queries: tuple[Any, ...] = attrs.field(default=(), converter=_copies)
+    queries: tuple[Any, ...] = attrs.field(default=(), converter=_as_tuple)
     intent: str | None = None
-    problems: tuple[Problem, ...] = attrs.field(default=(), converter=_copies)
-    remarks: tuple[str, ...] = attrs.field(default=(), eq=False)
-
-    @property
-    def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
-        """The calls to make, in order: ``{"tool": str, "args": dict, "reason": str or None}`` each."""
-        return _copies(self._tool_calls)
-
-    @property
-    def queries(self) -> tuple[Any, ...]:
-        """What to search for, each in the planner's own form."""
-        return _copies(self._queries)
+    problems: tuple[Problem, ...] = attrs.field(default=(), converter=_as_tuple)
 
     @property
     def ok(self) -> bool:
@@ -120,10 +103,6 @@ class PlannerOutput(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(_KEYS)
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*_KEYS, "problems"))
-        return f"PlannerOutput({fields})"
 
 
 def should_execute_tools(state: Mapping[str, Any]) -> _Route:
@@ -154,31 +133,27 @@ def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutp
         What was understood. A text that is broken gives nothing; a field of the wrong type has its default,
         a malformed call is omitted; and ``problems`` says so.
     """
-    if issubclass(type(text), PlannerOutput):  # and not its __class__, which may be anything
-        return text  # type: ignore[return-value]  # it is one
     try:
-        return _output(*_find(text, is_finished=finished))
+        return _output(_find(text, is_finished=finished))
     except _Refused as refused:
         return PlannerOutput(problems=refused.problems[:_MOST_PROBLEMS])
     except RecursionError:  # the caller is near the limit
         return PlannerOutput(problems=(Problem("nested too deep; send a flat JSON object"),))
 
 
-def _find(given: object, *, is_finished: bool) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """The one object in a planner's output, and what was repaired in it.
+def _find(given: object, *, is_finished: bool) -> Mapping[str, Any]:
+    """The one object in a planner's output.
 
     Raises:
         _Refused: It is missing, broken, or one of several.
     """
     given = "" if given is None else given
-    kind = type(given)  # a subclass may answer anything
-    if issubclass(kind, (str, bytes, bytearray)):
-        length = (str if issubclass(kind, str) else kind).__len__(given)  # type: ignore[arg-type]  # it is one
-        if length > MOST_CHARACTERS:
-            _refuse(f"{length} characters, at most {MOST_CHARACTERS}; send less")
-        if not (str if issubclass(kind, str) else kind).strip(given):  # type: ignore[arg-type]  # the same
+    if isinstance(given, (str, bytes, bytearray)):
+        if len(given) > MOST_CHARACTERS:
+            _refuse(f"{len(given)} characters, at most {MOST_CHARACTERS}; send less")
+        if not given.strip():
             _refuse(f"empty; send {_ONE_OBJECT}")
-    elif not issubclass(kind, (Mapping, list, tuple)):
+    elif not isinstance(given, (Mapping, list, tuple)):
         _unexpected(_ONE_OBJECT, given)
     document = read_document(given, _ANSWER, is_finished=is_finished)
     if document.value is None and document.errors[0].code == "no_json":
@@ -188,7 +163,7 @@ def _find(given: object, *, is_finished: bool) -> tuple[Mapping[str, Any], tuple
     found = _object_in(document.value)
     if found is None:
         _refuse(_STRAY_CALL if _is_call(document.value) else _NO_OBJECT)
-    return found, tuple(map(document.describe, document.found))
+    return found
 
 
 def _problem(document: Document, error: Found) -> Problem:
@@ -201,16 +176,10 @@ def _spelled(path: Path) -> str:
 
 
 def _object_in(value: Any) -> Mapping[str, Any] | None:
-    """A planner's output in a JSON value: it, the calls that it lists, or the one in a list."""
+    """A planner's output in a JSON value: an object with its fields, or the list of its calls."""
     if isinstance(value, Mapping):
         return value if any(name in value for name in _MARKS) else None
-    if any(map(_is_call, value)):
-        return {"tool_calls": value}
-    objects = [item for item in value if isinstance(item, Mapping) and _object_in(item)]
-    different = [item for index, item in enumerate(objects) if item not in objects[:index]]
-    if len(different) > 1:
-        _refuse(f"{len(different)} different JSON objects; send one")
-    return different[0] if different else None
+    return {"tool_calls": value} if any(map(_is_call, value)) else None
 
 
 def _is_call(value: object) -> bool:
@@ -218,7 +187,7 @@ def _is_call(value: object) -> bool:
     return isinstance(value, Mapping) and "tool" in value
 
 
-def _output(data: Mapping[str, Any], remarks: tuple[str, ...]) -> PlannerOutput:
+def _output(data: Mapping[str, Any]) -> PlannerOutput:
     problems: list[Problem] = []
 
     def field(name: str, read: Callable[[Any], T]) -> T | None:
@@ -235,7 +204,6 @@ def _output(data: Mapping[str, Any], remarks: tuple[str, ...]) -> PlannerOutput:
         queries=field("queries", _array) or (),
         intent=field("intent", _text),
         problems=problems[:_MOST_PROBLEMS] + [_MORE] * (len(problems) > _MOST_PROBLEMS),
-        remarks=remarks,
     )
 
 
@@ -293,8 +261,6 @@ def _structure(value: object, kind: Any, expected: str) -> Any:
 
 
 def _flag(value: object) -> bool:
-    if isinstance(value, str):
-        value = {"true": True, "false": False}.get(value.strip().lower(), value)
     return bool(value) if value is None or type(value) is bool else _unexpected("a boolean", value)
 
 

@@ -6,8 +6,6 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from itertools import islice
-from operator import itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -28,9 +26,8 @@ class RateLimiter:
     """Counts the calls of groups of tools, and refuses those that are too many.
 
     A limit of 5 per minute holds for every stretch of 60 seconds, not for the minutes of the clock.
-    Where a key has several limits, a call that one of them refuses counts for none; in a server, calls that
-    arrive at the same moment may count for the others, so that fewer pass and never more. Machines that share
-    a server need clocks that agree. Threads may share a limiter.
+    Where a key has several limits, a refused call counts for those that stand before the one that refuses it.
+    Machines that share a server need clocks that agree. Threads may share a limiter.
 
     Attributes:
         is_local: Whether calls are counted in this process, so that counting never waits for a server.
@@ -105,13 +102,9 @@ class RateLimiter:
         )
 
     def _take(self, name: str, limits: tuple[RateLimitItem, ...]) -> tuple[RateLimitItem, float] | None:
-        """Count a call; else the limit that refuses it for the longest, and for how many seconds."""
-        test, hit = self._limiter.test, self._limiter.hit
-        refusing = [limit for limit in limits if not test(limit, name)] if len(limits) > 1 else []
-        if not refusing:  # the first that refuses is the last that is asked
-            refusing = list(islice((limit for limit in limits if not hit(limit, name)), 1))
-        waits = [(limit, self._wait(limit, name)) for limit in refusing]
-        return max(waits, key=itemgetter(1), default=None)
+        """Count a call; else the limit that refuses it, and for how many seconds."""
+        refusing = next((limit for limit in limits if not self._limiter.hit(limit, name)), None)
+        return None if refusing is None else (refusing, self._wait(refusing, name))
 
     def _wait(self, limit: RateLimitItem, name: str) -> float:
         stats = self._limiter.get_window_stats(limit, name)

@@ -11,7 +11,6 @@ from planning.tools.admission import DEFAULT_LIMITS, Limits
 from planning.tools.base import BaseTool
 from planning.tools.declare import Declaration, as_tool
 from planning.tools.errors import ParameterError, nearest_tool
-from planning.tools.pipeline import logger
 from planning.tools.spec import check_parameters, unsupported
 from planning.tools.tool import Tool, ToolSpec
 
@@ -208,8 +207,7 @@ def initialize_tools(
 ) -> tuple[str, ...]:
     """Register tools at the start of an application; repeated calls change nothing.
 
-    A tool whose name is already registered is skipped. So is, with a warning in the
-    log, one that an installed package offers and that needs an extra which is not installed.
+    A tool whose name is already registered is skipped.
 
     Args:
         tools: The tools; if omitted, those that installed packages offer as entry points of the
@@ -220,22 +218,15 @@ def initialize_tools(
         The names that are new.
 
     Raises:
-        ImportError: An installed package offers a tool that cannot be loaded; none is registered. Or one
-            of ``tools`` needs an extra which is not installed.
+        ImportError: An installed package offers a tool that cannot be loaded: none is registered; or a tool
+            needs an extra which is not installed.
     """
     target = _DEFAULT if registry is None else registry
-    found = _installed() if tools is None else [(as_tool(tool), tool) for tool in tools]
     new = []
-    for made, tool in found:
-        try:
-            with target._lock:
-                if target.find(made.name) is None and target._register(made, tool, replace=False):
-                    new.append(made.name)
-        except ImportError as error:
-            if tools is not None:
-                raise
-            # Offered by a package, not requested by the application, which works without it.
-            logger().warning("tool_left_out", extra={"tool": made.name, "reason": str(error)})
+    for made, tool in _installed() if tools is None else [(as_tool(tool), tool) for tool in tools]:
+        with target._lock:
+            if target.find(made.name) is None and target._register(made, tool, replace=False):
+                new.append(made.name)
     return tuple(new)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import re
-import reprlib
-import sys
 from collections.abc import Callable, Mapping
 from enum import Enum
 from math import isfinite
@@ -14,24 +12,22 @@ from typing import Any
 
 import attrs
 
-from planning.errors import LONGEST_MESSAGE, writable
+from planning.errors import LONGEST_MESSAGE, cut, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
 __all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "plain", "read_safely", "safe_text"]
 
 _DEEPEST = 100
+_SHOWN = 1_000
 _MOST_REPEATS = 1_000_000
 _PLAIN = (bool, int, float, str)
 _FIXED = frozenset({type(None), bool, int, float, complex, str, bytes})
 _MOST_BITS = 10_000  # of more than some 4,300 digits Python itself writes no number
-_TEXTS = {
-    "datetime": ("date", "time", "timedelta", "tzinfo"),
-    "uuid": ("UUID",),
-    "os": ("PathLike",),
-    "decimal": ("Decimal",),
-    "fractions": ("Fraction",),
-    "ipaddress": ("IPv4Address", "IPv6Address"),
-}
+_TEXTS = frozenset({
+    "datetime.date", "datetime.time", "datetime.timedelta", "datetime.tzinfo", "uuid.UUID", "decimal.Decimal",
+    "fractions.Fraction", "ipaddress.IPv4Address", "ipaddress.IPv6Address",
+})  # fmt: skip
+"""Types that JSON lacks and that are always written as text."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -93,11 +89,9 @@ class ToolResult:
                 object.__setattr__(self, name, _sendable(text))
 
     def __repr__(self) -> str:
-        code = None if self.code is None else safe_text(self.code)
-        head = f"success={_shown(self.success)}, code={_shown(code)}, elapsed={_shown(self.elapsed)}"
-        if self.is_private:
-            return f"ToolResult({head}, private)"
-        return f"ToolResult({head}, message={_shown(self.message)}, value={_shown(self.value)})"
+        code = None if self.code is None else str(self.code)
+        said = "private" if self.is_private else f"message={cut(self.message, _SHOWN)!r}"
+        return f"ToolResult(success={self.success!r}, code={code!r}, {said})"
 
     @property
     def needs_user_input(self) -> bool:
@@ -202,14 +196,6 @@ def _sendable(given: object) -> str:
     return f"{text[:kept]}... ({len(text) - kept} more characters; ask for less)"
 
 
-def _shown(value: object) -> str:
-    """A short ``repr``, for any object and of any size."""
-    shortening = reprlib.Repr()
-    shortening.maxstring = shortening.maxother = shortening.maxlong = 1_000
-    shortening.maxdict = shortening.maxlist = shortening.maxtuple = shortening.maxset = 20
-    return read_safely(shortening.repr, value)
-
-
 def _deep_copy(value: Any, known: dict[int, Any] | None = None) -> Any:
     """What ``copy.deepcopy`` makes, in a third of the time for the lists and dicts of JSON."""
     kind = type(value)
@@ -307,8 +293,5 @@ def _number(value: int | float) -> int | float | str:
 
 def _has_text(value: object) -> bool:
     """Whether JSON lacks a value's type, and it is always written as text: a date, a path, a UUID ..."""
-    for module, names in _TEXTS.items():  # a value of such a type can only exist once its module is loaded
-        loaded = sys.modules.get(module)
-        if loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names)):
-            return True
-    return False
+    kinds = type(value).__mro__
+    return hasattr(kinds[0], "__fspath__") or any(f"{k.__module__}.{k.__qualname__}" in _TEXTS for k in kinds)

@@ -62,11 +62,9 @@ def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[typ
     Raises:
         TypeError: They are something else.
     """
-    types = (given,) if isinstance(given, type) else given
-    found: list[object] = list(types) if isinstance(types, (tuple, list)) else [None]
-    kinds = [each for each in found if isinstance(each, type) and issubclass(each, Exception)]
-    if len(kinds) == len(found):
-        return tuple(kinds)
+    types: tuple[Any, ...] = (given,) if isinstance(given, type) else tuple(given)
+    if all(isinstance(each, type) and issubclass(each, Exception) for each in types):
+        return types
     wanted = "types of exceptions, such as (FileNotFoundError,)"
     raise TypeError(f"a tool's visible_errors must be {wanted}, got {given!r}"[:200])
 

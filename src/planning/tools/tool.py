@@ -34,17 +34,11 @@ class Tool(ToolContract, QueryResponses):
             ``{"success", "tool", "result", "error", "elapsed"}``: the error is None on success, and the
             elapsed time is in seconds.
         """
-        try:
-            return execution_envelope(self.name, CallPipeline().call(self, kwargs))
-        finally:
-            del kwargs  # what ends the program holds this frame, and must not lead to private data
+        return execution_envelope(self.name, CallPipeline().call(self, kwargs))
 
     async def aexecute(self, /, **kwargs: Any) -> dict[str, Any]:
         """The same from async code."""
-        try:
-            return execution_envelope(self.name, await CallPipeline().acall(self, kwargs))
-        finally:
-            del kwargs  # as in execute
+        return execution_envelope(self.name, await CallPipeline().acall(self, kwargs))
 
 
 @attrs.frozen(eq=False)

@@ -115,21 +115,15 @@ class Toolbox:
             Exception: Whatever the tool itself raises.
         """
         tool = self._tools.get(name) if type(name) is str else None
-        pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
-        try:
-            return pipeline.call(self._find(name) if tool is None else tool, params, raises=True)
-        finally:
-            del params  # what is raised holds this frame, and must not lead to private data
+        pipeline = self._on(context)
+        return pipeline.call(self._find(name) if tool is None else tool, params, raises=True)
 
     async def ainvoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
         """The same from async code; see ``acall``."""
-        pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
-        try:
-            return await pipeline.acall(self._find(name), params, raises=True)
-        finally:
-            del params  # as above
+        pipeline = self._on(context)
+        return await pipeline.acall(self._find(name), params, raises=True)
 
     def call(
         self,
@@ -147,15 +141,12 @@ class Toolbox:
         """
         tool = self._get(name)
         try:
-            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
+            pipeline = self._on(context)
         except ContextInvalid as error:
             return self._pipeline.answer_bad_context(_shown(name), error)
         if tool is None:
             return pipeline.answer_unfound(_shown(name), self._unfound(name))
-        try:
-            return pipeline.call(tool, arguments)
-        finally:
-            del arguments  # as in invoke
+        return pipeline.call(tool, arguments)
 
     async def acall(
         self,
@@ -172,17 +163,14 @@ class Toolbox:
         """
         tool = self._get(name)
         try:
-            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
+            pipeline = self._on(context)
         except ContextInvalid as error:
             answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
             return await self._pipeline.off_loop(answer)
         if tool is None:
             answer = partial(pipeline.answer_unfound, _shown(name), self._unfound(name))
             return await pipeline.off_loop(answer)
-        try:
-            return await pipeline.acall(tool, arguments)
-        finally:
-            del arguments  # as in invoke
+        return await pipeline.acall(tool, arguments)
 
     def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:
         """What makes one call.
@@ -190,6 +178,8 @@ class Toolbox:
         Raises:
             ContextInvalid: The context cannot be read, or the call has no session.
         """
+        if context is None and self._is_fixed:
+            return self._pipeline
         made = ToolContext.of({} if context is None else context, self.session)
         return CallPipeline(made, limiter=self._limiter, timeout=self._timeout)
 

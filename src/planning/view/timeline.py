@@ -20,9 +20,9 @@ from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged, StepChanged
 from session import Change, Reset, Rewound, RolledBack, Session, ToolFailed, ToolInvoked
 from session.changes import change_of
-from session.codec import type_name
 from session.events import SessionEvent
 from session.records import Unread
+from session.slices import type_name
 from session.stores import StoredChange, StoredSession, StoreError
 from session.stores.chain import replaced, verified
 

@@ -238,18 +238,20 @@ def keep(value: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
     return meter.copy(value), meter.spent
 
 
-def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
-    """Copies of the values that a run starts with, which nothing can change later.
+def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> tuple[dict[str, Any], int]:
+    """Copies of the values that a run starts with, which nothing can change later, and their bytes.
 
     Raises:
         StepFailed: A value takes more, or JSON cannot hold it.
     """
-    kept = dict[str, Any]()
+    kept, size = dict[str, Any](), 0
     for key, value in inputs.items():
         name = f"the input {show(key)}"
         message = f"{name} takes more than {MOST_BYTES // 1_000_000} MB; store the data and pass where it is"
-        kept |= Meter(f"{name} holds", message, most).copy({key: value})  # a snapshot has it one level deep
-    return kept
+        meter = Meter(f"{name} holds", message, most)
+        kept |= meter.copy({key: value})  # a snapshot has it one level deep
+        size += meter.spent
+    return kept, size
 
 
 def too_large(name: str) -> str:

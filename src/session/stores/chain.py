@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from types import MappingProxyType
+from typing import Any
 
 import attrs
 
@@ -19,8 +20,10 @@ __all__ = [
     "StoredChange",
     "StoredSession",
     "chained",
+    "check_of",
     "damaged",
     "deleted",
+    "key_of",
     "no_session",
     "refuse_copy",
     "replaced",
@@ -110,8 +113,8 @@ class StoredSession:
         """The session in which a version was made."""
         return next((source for source, last in self.forked_from if version <= last), self.session_id)
 
-    def about(self) -> str:
-        """What does not change with a commit, as JSON."""
+    def row(self) -> tuple[Any, ...]:
+        """What a table has of it: id, version, hash, time of the last change, the rest as JSON, a check."""
         about: dict[str, object] = {
             "created_at": self.created_at.isoformat(),
             "tags": dict(self.tags),
@@ -119,16 +122,20 @@ class StoredSession:
         }
         if self.parent is not None:
             about["parent"] = str(self.parent)
-        return json.dumps(about, separators=(",", ":"))
+        changed_at, text = self.changed_at.isoformat(), json.dumps(about, separators=(",", ":"))
+        values = (str(self.session_id), self.version, self.hash, changed_at, text)
+        return (*values, check_of(values))
 
     @classmethod
-    def of(cls, session_id: str, version: int, hash_: bytes, changed_at: str, about: str) -> StoredSession:
-        """Read what a store keeps of a session.
+    def of(cls, row: tuple[Any, ...]) -> StoredSession:
+        """The session of a row.
 
         Raises:
-            StoreError: It cannot be read.
+            StoreError: It is damaged.
         """
         try:
+            *values, checked = row
+            session_id, version, hash_, changed_at, about = values
             said = json.loads(about)
             found = cls(
                 session_id=session_id_of(session_id),
@@ -140,29 +147,35 @@ class StoredSession:
                 forked_from=tuple((session_id_of(source), int(last)) for source, last in said["forked_from"]),
                 parent=session_id_of(said["parent"]) if "parent" in said else None,
             )
-            _require_record(found)
+            zones = (found.created_at.utcoffset(), found.changed_at.utcoffset())
+            is_sound = checked == check_of(tuple(values)) and type(version) is int and version >= 0
+            if is_sound and type(hash_) is bytes and None not in zones:
+                return found
+            cause = None
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise StoreError(f"the record of session {shown(session_id)} is damaged") from error
-        return found
+            cause = error
+        raise StoreError(f"the record of session {shown(str(row[0]))} is damaged") from cause
 
     @classmethod
-    def damaged(cls, session_id: object, version: object, damage: StoreError) -> StoredSession:
-        """A session whose record cannot be read, for a list."""
-        number = version if type(version) is int else 0
-        never = datetime.fromtimestamp(0, UTC)
-        return cls(str(session_id), number, b"", never, never, damage=str(damage))
+    def listed(cls, row: tuple[Any, ...]) -> StoredSession:
+        """The session of a row, or what can be known of one that is damaged: it hides no other."""
+        try:
+            return cls.of(row)
+        except StoreError as error:
+            version = row[1] if type(row[1]) is int else 0
+            never = datetime.fromtimestamp(0, UTC)
+            return cls(str(row[0]), version, b"", never, never, damage=str(error))
 
 
-def _require_record(found: StoredSession) -> None:
-    """Refuse what was never written of a session.
+def key_of(name: SessionId) -> int:
+    """The key of a session's rows: made of the name, so that a lost record hides no rows."""
+    digest = blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
-    Raises:
-        TypeError: It is.
-    """
-    if type(found.version) is not int or found.version < 0 or type(found.hash) is not bytes:
-        raise TypeError("not a version and its hash")
-    if found.created_at.utcoffset() is None or found.changed_at.utcoffset() is None:
-        raise TypeError("a time has no zone")
+
+def check_of(row: tuple[Any, ...]) -> bytes:
+    """The hash of a row."""
+    return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def verified(changes: Sequence[StoredChange], first: int, last: int, before: bytes) -> Sequence[StoredChange]:

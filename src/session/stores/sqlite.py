@@ -21,21 +21,13 @@ from session.stores.chain import (
     Checkpoint,
     StoredChange,
     StoredSession,
+    check_of,
+    key_of,
     no_session,
     refuse_copy,
     stale,
 )
-from session.stores.sqlite_file import (
-    check_of,
-    explained,
-    identity,
-    key_of,
-    listed,
-    opened,
-    path_of,
-    session_of,
-    write_head,
-)
+from session.stores.sqlite_file import explained, identity, opened, path_of
 from session.stores.sqlite_link import Link, close_links
 
 __all__ = ["SqliteStore"]
@@ -45,6 +37,7 @@ T = TypeVar("T")
 # The files that this thread writes to, each with its process: a file's lock is not an object's, and a thread
 # must not wait for itself.
 _here = threading.local()
+_WRITE_HEAD = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class SqliteStore(Store):
@@ -165,7 +158,7 @@ class SqliteStore(Store):
             known = 0 if row is None else row[0]
             if known != expected:
                 raise stale(expected, known)
-            write_head(connection, head)
+            connection.execute(_WRITE_HEAD, (key, *head.row()))
             if change is not None:
                 found_by = (change.rewound_to, change.idempotency_key)
                 connection.execute(
@@ -246,7 +239,7 @@ class SqliteStore(Store):
             connection.executemany(
                 "INSERT INTO claims VALUES (?, ?, ?, ?)", [(*row, check_of(row)) for row in rows]
             )
-            write_head(connection, fork)
+            connection.execute(_WRITE_HEAD, (new, *fork.row()))
             connection.execute("COMMIT")
 
     def delete(self, session_id: SessionId) -> bool:
@@ -327,7 +320,7 @@ class SqliteStore(Store):
             " ORDER BY changed_at DESC LIMIT ?",
             (-1 if most is None else most,),
         )
-        return [listed(row) for row in rows]
+        return [StoredSession.listed(row) for row in rows]
 
     def close(self) -> None:
         """Close the file; whoever uses the store again opens it again."""
@@ -341,7 +334,7 @@ class SqliteStore(Store):
             "SELECT id, version, hash, changed_at, about, checked FROM sessions WHERE key = ?", (key,)
         ).fetchone()
         if row is not None:
-            found = session_of(row)
+            found = StoredSession.of(row)
             if str(found.session_id) != str(session_id):
                 raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
             return found

@@ -21,23 +21,17 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = str(ROOT / "examples" / "registration_desk.py")
 
 
-@pytest.fixture
-def _own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What these tests register by default is gone after them."""
-    monkeypatch.setattr("planning.tools.registry._DEFAULT", ToolRegistry())
-
-
 # The two tests that the tools were specified with; here the application names the tools.
 
 
-@pytest.mark.usefixtures("_own_registry")
+@pytest.mark.usefixtures("own_default")
 def test_tool_registry() -> None:
     """Tools should be retrievable by name."""
     initialize_tools(registration_tools())
     assert get_tool("lookup_registration") is not None
 
 
-@pytest.mark.usefixtures("_own_registry")
+@pytest.mark.usefixtures("own_default")
 def test_planner_tool_descriptions() -> None:
     """Tool descriptions should be formatted for the planner prompt."""
     initialize_tools(registration_tools())

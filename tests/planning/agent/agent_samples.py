@@ -1,4 +1,4 @@
-"""What the tests of the graphs share: a small shop, its three tools as functions, and ways to look at it."""
+"""What the tests of the graphs share: the three tools of a small shop, and its questions and answers."""
 
 from __future__ import annotations
 
@@ -11,105 +11,29 @@ from planning.agent import build_text_to_sql_graph
 from planning.render import plan_text
 from session import Session, select_latest
 
-__all__ = [
-    "FINAL",
-    "FINE",
-    "awrite",
-    "graph_of",
-    "COUNT",
-    "QUESTION",
-    "SCHEMA",
-    "ShopTools",
-    "called",
-    "failing",
-    "in_turn",
-    "plan_of",
-    "rows",
-    "shown",
-]
-
 QUESTION = "How many customers are there?"
 COUNT = "SELECT count(*) AS n FROM customers"
-SCHEMA = """SQLite, 2 tables
-
-customers, 3 rows
-  id INTEGER, primary key
-  name TEXT: 'Ada', 'Grace', 'Edsger'
-
-orders, 4 rows
-  id INTEGER, primary key
-  customer_id INTEGER -> customers.id
-  total REAL
-"""
+SCHEMA = (
+    "SQLite, 2 tables\n\ncustomers, 3 rows\n  name TEXT: 'Ada', 'Grace'\n\norders, 4 rows\n  total REAL\n"
+)
 
 
-def rows(*found: list[Any], columns: list[str] | None = None) -> dict[str, Any]:
-    """What ``execute_sql`` returns for a statement that ran."""
+def rows(*data: list[Any], columns: list[str] | None = None) -> dict[str, Any]:
+    """The result of ``execute_sql`` for a statement that ran."""
     return {
         "success": True,
-        "data": list(found),
+        "data": list(data),
         "columns": ["n"] if columns is None else columns,
-        "row_count": len(found),
+        "row_count": len(data),
         "truncated": False,
         "error": None,
     }
 
 
 def failing(error: str, code: str = "parameter") -> dict[str, Any]:
-    """What it returns for one that did not."""
+    """The result for one that failed."""
     empty = {"data": [], "columns": [], "row_count": 0, "truncated": False}
     return {"success": False, **empty, "error": error, "code": code}
-
-
-class ShopTools:
-    """The tools, which note their arguments, and give these answers in turn.
-
-    The last answer is given from then on. An exception among them is raised.
-    """
-
-    def __init__(self, *, schema: Any = SCHEMA, executed: Any = None, verdict: Any = None) -> None:
-        self.calls: list[tuple[str, dict[str, Any]]] = []
-        self._schema = _turns(schema)
-        self._executed = _turns(rows([3]) if executed is None else executed)
-        self._verdict = _turns(FINE if verdict is None else verdict)
-
-    def tools(self) -> dict[str, Callable[..., Any]]:
-        """By name, as a graph takes them."""
-
-        def get_schema(query: str | None = None) -> Any:
-            """Read the schema."""
-            return self._next("get_schema", self._schema, query=query)
-
-        def execute_sql(sql: str) -> Any:
-            """Run a statement."""
-            return self._next("execute_sql", self._executed, sql=sql)
-
-        def validate_results(query: str, sql: str, results: Any) -> Any:
-            """Check the results."""
-            return self._next("validate_results", self._verdict, query=query, sql=sql, results=results)
-
-        return {
-            "get_schema": get_schema,
-            "execute_sql": execute_sql,
-            "validate_results": validate_results,
-        }
-
-    @property
-    def names(self) -> list[str]:
-        """What was called."""
-        return [name for name, _ in self.calls]
-
-    @property
-    def statements(self) -> list[str]:
-        """The statements that were run."""
-        return [given["sql"] for name, given in self.calls if name == "execute_sql"]
-
-    def _next(self, name: str, turns: list[Any], **given: Any) -> Any:
-        self.calls.append((name, given))
-        answer = turns[0] if len(turns) == 1 else turns.pop(0)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
 
 
 class _Turns(list[Any]):
@@ -121,17 +45,66 @@ def in_turn(*answers: Any) -> list[Any]:
     return _Turns(answers)
 
 
-def _turns(answers: Any) -> list[Any]:
-    return _Turns(answers) if isinstance(answers, _Turns) else _Turns([answers])
+class ShopTools:
+    """The tools, which note their arguments, and give these answers in turn.
+
+    The last answer is given from then on. An exception among them is raised.
+    """
+
+    def __init__(self, *, schema: Any = SCHEMA, executed: Any = None, verdict: Any = None) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        answers = {
+            "get_schema": schema,
+            "execute_sql": rows([3]) if executed is None else executed,
+            "validate_results": FINE if verdict is None else verdict,
+        }
+        self._turns = {
+            name: list(each) if isinstance(each, _Turns) else [each] for name, each in answers.items()
+        }
+
+    def tools(self) -> dict[str, Callable[..., Any]]:
+        """By name, as a graph takes them."""
+
+        def get_schema(query: str | None = None) -> Any:
+            """Read the schema."""
+            return self._next("get_schema", query=query)
+
+        def execute_sql(sql: str) -> Any:
+            """Run a statement."""
+            return self._next("execute_sql", sql=sql)
+
+        def validate_results(query: str, sql: str, results: Any) -> Any:
+            """Check the results."""
+            return self._next("validate_results", query=query, sql=sql, results=results)
+
+        return {each.__name__: each for each in (get_schema, execute_sql, validate_results)}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the calls."""
+        return [name for name, _ in self.calls]
+
+    @property
+    def statements(self) -> list[str]:
+        """The statements that were run."""
+        return [given["sql"] for name, given in self.calls if name == "execute_sql"]
+
+    def _next(self, name: str, **given: Any) -> Any:
+        self.calls.append((name, given))
+        turns = self._turns[name]
+        answer = turns[0] if len(turns) == 1 else turns.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
 
 def called(state: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    """The calls in a state: which tool, and whether it succeeded."""
+    """The calls in a state: the tool, and whether it succeeded."""
     return [(call["tool"], call["success"]) for call in state["tool_calls"]]
 
 
 def plan_of(session: Session) -> str:
-    """The session's plan as a model reads it; without one, nothing."""
+    """The session's plan as a model reads it; empty without one."""
     plan = select_latest(session, Plan)
     return "" if plan is None else plan_text(plan)
 
@@ -169,5 +142,6 @@ def graph_of(shop: ShopTools | None = None, generator: Any = None, **options: An
 
 
 async def awrite(question: str) -> str:
+    """An async generator."""
     await asyncio.sleep(0)
     return COUNT

@@ -1,4 +1,4 @@
-"""A server of the chat-completions protocol that says what it is told to, and keeps what it was sent."""
+"""A server of the chat-completions protocol with given replies, which keeps the requests."""
 
 from __future__ import annotations
 
@@ -21,32 +21,14 @@ KEY = "sk-very-secret-1234"
 
 
 def without_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key and no proxy of whoever runs the tests."""
+    """Remove keys and proxies of the machine."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
 
 
-def completion(content: Any, finish_reason: str = "stop", **message: Any) -> dict[str, Any]:
-    """An answer as a server of the protocol sends it."""
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "local",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": finish_reason,
-                "message": {"role": "assistant", "content": content, **message},
-            }
-        ],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-    }
-
-
-def failure(message: str, **more: Any) -> dict[str, Any]:
-    """An error as such a server sends it."""
-    return {"error": {"message": message, "type": "some_error", "param": None, "code": None, **more}}
+def failure(message: str) -> dict[str, Any]:
+    """An error as a server of the protocol sends it."""
+    return {"error": {"message": message, "type": "some_error", "param": None, "code": None}}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -89,7 +71,10 @@ def reply(body: Any, status: int = 200, **headers: str) -> Reply:
 
 def says(text: Any, finish_reason: str = "stop", **message: Any) -> Reply:
     """An answer with a text of the model."""
-    return reply(completion(text, finish_reason, **message))
+    said = {"role": "assistant", "content": text, **message}
+    choice = {"index": 0, "finish_reason": finish_reason, "message": said}
+    about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "local"}
+    return reply({**about, "choices": [choice]})
 
 
 def hangs_up(handler: Handler) -> None:
@@ -114,7 +99,7 @@ class _Server(ThreadingHTTPServer):
     chat: ChatServer
 
     def handle_error(self, *_: Any) -> None:
-        """Whoever asked has gone: that is what some of the tests are about."""
+        """A client may have gone: some tests are about that."""
 
 
 class ChatServer:
@@ -166,7 +151,7 @@ def asked(server: ChatServer, **options: Any) -> str:
 
 
 def error_of(server: ChatServer, **options: Any) -> tuple[type[ToolError], str]:
-    """The error that an answer comes to, and its message; it holds no key, wherever one looks."""
+    """The error for an answer, and its message; the key is nowhere in it."""
     with pytest.raises(ToolError) as caught:
         asked(server, **options)
     assert KEY not in "".join(traceback.format_exception(caught.value))

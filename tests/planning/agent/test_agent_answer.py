@@ -47,7 +47,7 @@ def failure(error: str, message: str | None = None) -> dict[str, Any]:
         (rows([3], columns=[]), "1 row."),
         ({"data": [{"n": 3}], "columns": ["n"]}, "n: 3"),
         ({"data": [3], "columns": ["n"]}, "n: 3"),
-        ({"data": 5}, "No rows: nothing in the database matches."),
+        ({"data": None}, "No rows: nothing in the database matches."),
         ({}, "No rows: nothing in the database matches."),
     ],
 )
@@ -57,7 +57,7 @@ def test_results_are_summed_up_and_clear_an_old_error(result: Any, answer: str) 
 
 REFUSED = "its results were refused"
 NO_RESULT = "the statement has no result"
-NO_ROWS = "execute_sql returned no rows under data"
+NO_LIST = "execute_sql returned no list of rows under data"
 NO_TIME = "no answer within {} decisions; allow more with max_iterations"
 
 
@@ -69,8 +69,8 @@ NO_TIME = "no answer within {} decisions; allow more with max_iterations"
         (rows([3]), {"validation_result": {"is_valid": False, "issues": [5]}}, "5"),
         (rows([3]), {"validation_result": {"is_valid": False}}, REFUSED),
         (rows([3]), {"validation_result": False}, REFUSED),
-        ({"rows": [[3]]}, {}, NO_ROWS),
-        ({"success": True}, {}, NO_ROWS),
+        ({"rows": [[3]]}, {}, NO_LIST),
+        ({"data": {"n": [3]}}, {}, NO_LIST),
         (failing("no such table: nope"), {}, "no such table: nope"),
         ({"success": False}, {}, NO_RESULT),
         ("text", {}, NO_RESULT),
@@ -91,22 +91,15 @@ def test_the_user_reads_the_error_in_words_for_a_user() -> None:
     assert final == failure("Tool execute_sql: no such column", "It did not work.")
 
 
+@pytest.mark.parametrize("more", [{}, {"error": "Tool execute_sql: no such column", "user_message": "no"}])
+def test_if_only_the_user_can_help_the_answer_is_the_question(more: dict[str, Any]) -> None:
+    final = ended(None, needs_user_input=True, input_request="Which year?", **more)
+    assert final == {**DONE, "success": False, "answer": "Which year?", "error": None, "user_message": None}
+
+
 def test_an_answer_is_short_whatever_is_in_it() -> None:
-    answer = ended(None, error="e" * 100_000)["answer"]
-    assert answer == f"The question could not be answered: {'e' * 9_961}..."
-    asked = ended(None, needs_user_input=True, input_request="Which " * 10_000)["answer"]
-    assert (len(asked), asked[-3:]) == (10_000, "...")
-
-
-# The user is asked
-
-ASKS = {**DONE, "success": False, "answer": "Which year?", "error": None, "user_message": None}
-
-
-def test_if_only_the_user_can_help_the_answer_is_the_question_to_the_user() -> None:
-    asking = {"needs_user_input": True, "input_request": "Which year?"}
-    assert ended(None, **asking) == ASKS
-    assert ended(None, **asking, error="Tool execute_sql: no such column", user_message="no") == ASKS
+    for more in ({"error": "e" * 100_000}, {"needs_user_input": True, "input_request": "Which " * 10_000}):
+        assert (len(ended(None, **more)["answer"]), ended(None, **more)["answer"][-3:]) == (10_000, "...")
 
 
 # A result that was put aside

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.agent.generate import ASKS, asked, offered, read_answer
+from planning.agent.generate import ASKS, asked, read_answer
 from planning.tools import ToolError
 
 ONE = "SELECT 1"
@@ -73,19 +73,3 @@ def test_any_text_or_object_is_a_statement_or_a_question_or_refused(answer: Any)
 def test_a_fence_changes_nothing_of_what_is_in_it(body: str) -> None:
     sql = f"SELECT {body}".strip()
     assert read_answer(f"```sql\n{sql}\n```") == read_answer(sql) == {"sql_query": sql}
-
-
-# What a generator may be given
-
-
-def test_a_generator_may_be_given_the_question_the_schema_and_what_was_tried() -> None:
-    attempts = [{"sql": "SELECT nope", "error": "no such column: nope"}]
-    state = {"resolved_query": "How many?", "schema": "S", "attempts": attempts, "iteration": 3}
-    given = offered(state)
-    assert given == {
-        "question": "How many?",
-        "schema": "S",
-        "error": "no such column: nope",
-        "attempts": attempts,
-        "state": state,
-    }

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from planning.agent import build_planner_graph
-from planning.tools import Tool, ToolError, ToolRegistry
+from planning.tools import Tool, ToolError
 from planning.tools.errors import SORRY, UserInputNeeded
 from planning.tools.ledger import tool_calls
-from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 REQUEST = "Please resend my badge"
+NO_PLAN = (
+    "no plan found; send one JSON object with tool_calls, needs_user_input, input_request, queries or intent"
+)
+ASKS = {"needs_user_input": True, "input_request": "Whose badge?"}
 
 
 def lookup(name: str) -> dict[str, Any]:
@@ -34,23 +37,19 @@ RESEND = Tool("resend", "Send a badge again.", resend, requires_identifier=True,
 
 
 def everything(state: Any) -> Any:
-    """An answer that shows what it is made of."""
-    keys = ("tool_results", "query_results", "needs_user_input", "input_request", "intent", "error")
-    return {key: state.get(key) for key in keys}
+    """A response that shows its parts."""
+    return {key: state.get(key) for key in NOTHING}
 
 
-def asked(planned: Any, **options: Any) -> Any:
-    """The final state of a request that is planned like this."""
-    planner = planned if callable(planned) else lambda: planned
-    search = options.pop("execute_queries", lambda queries: [f"about {query}" for query in queries])
-    graph = build_planner_graph(
-        options.pop("tools", [lookup, RESEND]),
-        planner,
-        options.pop("respond", everything),
-        execute_queries=search,
-        **options,
-    )
-    return graph.invoke({"resolved_query": REQUEST})
+def answered(planned: Any, **options: Any) -> Any:
+    """The final state of a request with this plan."""
+    given: dict[str, Any] = {
+        "registry": [lookup, RESEND],
+        "planner": planned if callable(planned) else lambda: planned,
+        "respond": everything,
+        "execute_queries": lambda queries: [f"about {query}" for query in queries],
+    }
+    return build_planner_graph(**(given | options)).invoke({"resolved_query": REQUEST})
 
 
 def call(tool: str, **args: Any) -> dict[str, Any]:
@@ -63,6 +62,7 @@ def done(data: Any) -> dict[str, Any]:
     return {"success": True, "data": data, "error": None, "user_message": None}
 
 
+FIND_ADA = call("lookup", name="Ada")
 ADA = done({"name": "Ada", "badge": 7})
 NOTHING: dict[str, Any] = {
     "tool_results": {},
@@ -74,46 +74,22 @@ NOTHING: dict[str, Any] = {
 }
 
 
-SEARCHED = ["about badges", "about {'text': 'lost'}"]
-NO_PLAN = (
-    "no plan found; send one JSON object with tool_calls, needs_user_input, input_request, queries or intent"
-)
-
-
-# Where it goes
-
-
 @pytest.mark.parametrize(
     ("planned", "answer"),
     [
-        (
-            {"intent": "badge", "tool_calls": [call("lookup", name="Ada")], "queries": []},
-            {"tool_results": {"lookup": ADA}, "intent": "badge"},
-        ),
-        (
-            {"needs_user_input": True, "input_request": "Whose badge?"},
-            {"needs_user_input": True, "input_request": "Whose badge?"},
-        ),
-        ({"queries": ["badges", {"text": "lost"}]}, {"query_results": SEARCHED}),
+        ({"intent": "badge", "tool_calls": [FIND_ADA]}, {"tool_results": {"lookup": ADA}, "intent": "badge"}),
+        (ASKS, ASKS),
+        ({"queries": ["badges", {"id": 1}]}, {"query_results": ["about badges", "about {'id': 1}"]}),
         ({"intent": "chat"}, {"query_results": [], "intent": "chat"}),
-        (
-            {"tool_calls": [call("lookup", name="Ada")], "needs_user_input": True, "input_request": "Which?"},
-            {"tool_results": {"lookup": ADA}, "needs_user_input": True, "input_request": "Which?"},
-        ),
-        (
-            {"tool_calls": [call("lookup", name="Ada")], "queries": ["badges"]},
-            {"tool_results": {"lookup": ADA}},
-        ),
-        (
-            {"needs_user_input": True, "input_request": "Which?", "queries": ["badges"]},
-            {"needs_user_input": True, "input_request": "Which?"},
-        ),
+        ({"tool_calls": [FIND_ADA], **ASKS}, {"tool_results": {"lookup": ADA}, **ASKS}),
+        ({"tool_calls": [FIND_ADA], "queries": ["badges"]}, {"tool_results": {"lookup": ADA}}),
+        ({**ASKS, "queries": ["badges"]}, ASKS),
     ],
 )
 def test_calls_come_first_then_a_question_and_then_queries(
     planned: dict[str, Any], answer: dict[str, Any]
 ) -> None:
-    final = asked(f"So:\n```json\n{json.dumps(planned)}\n```\n")
+    final = answered(f"So:\n```json\n{json.dumps(planned)}\n```\n")
     assert final["response"] == NOTHING | answer
     assert final["planner_problems"] == []
 
@@ -126,21 +102,18 @@ def test_calls_come_first_then_a_question_and_then_queries(
     [
         ("I would look it up.", NO_PLAN),
         ('{"tool_calls": "lookup"}', "tool_calls: expected an array, got a string"),
-        (
-            None,
-            "empty; send one JSON object with tool_calls, needs_user_input, input_request, queries or intent",
-        ),
+        (None, NO_PLAN.replace("no plan found", "empty")),
     ],
 )
 def test_an_answer_of_the_planner_that_cannot_be_read_is_a_problem(written: Any, problem: str) -> None:
-    final = asked(written)
+    final = answered(written)
     assert final["planner_problems"] == [problem]
     assert final["response"] == NOTHING | {"query_results": [], "error": f"Tool planner: {problem}"}
 
 
 def test_the_readable_part_of_an_answer_is_carried_out() -> None:
-    final = asked({"tool_calls": [call("lookup", name="Ada"), 5, {"tool": ""}], "intent": 7})
-    assert final["tool_calls"] == [call("lookup", name="Ada")]
+    final = answered({"tool_calls": [FIND_ADA, 5, {"tool": ""}], "intent": 7})
+    assert final["tool_calls"] == [FIND_ADA]
     assert final["response"]["tool_results"] == {"lookup": ADA}
     assert final["planner_problems"] == [
         "tool_calls[1]: expected an object with tool, args, reason, got a number",
@@ -157,35 +130,27 @@ def test_the_readable_part_of_an_answer_is_carried_out() -> None:
         (ValueError("secret"), "Tool '{}' encountered an error"),
     ],
 )
-@pytest.mark.parametrize("place", ["planner", "execute_queries", "respond"])
+@pytest.mark.parametrize(
+    ("place", "response"),
+    [("planner", {"query_results": []}), ("execute_queries", {}), ("respond", None)],
+)
 def test_a_function_that_fails_is_an_error_and_the_rest_goes_on(
-    place: str, failure: Exception, message: str
+    place: str, response: Any, failure: Exception, message: str
 ) -> None:
     def failing() -> Any:
         raise failure
 
-    planned = {"queries": ["badges"]} if place == "execute_queries" else {"intent": "chat"}
-    given: dict[str, Any] = (
-        {"planned": failing} if place == "planner" else {"planned": planned, place: failing}
-    )
-    final = asked(**given)
+    final = answered({"queries": ["badges"]}, **{place: failing})
     error = f"Tool {place}: {message.format(place)}"
     assert (final["error"], final["planner_problems"]) == (error, [])
-    if place == "planner":
-        assert final["response"] == NOTHING | {"query_results": [], "error": error}
-    elif place == "execute_queries":
-        assert final["response"] == NOTHING | {"error": error}
-    else:
-        assert final["response"] == SORRY
+    assert final["response"] == (SORRY if response is None else NOTHING | response | {"error": error})
 
 
 def test_a_planner_may_raise_its_question_to_the_user() -> None:
     def planner() -> Any:
         raise UserInputNeeded("it lacks a name", "Whose badge?")
 
-    final = asked(planner)
-    assert (final["needs_user_input"], final["input_request"]) == (True, "Whose badge?")
-    assert final["query_results"] is None
+    assert answered(planner)["response"] == NOTHING | ASKS | {"error": "Tool planner: it lacks a name"}
 
 
 def test_the_functions_get_what_they_name() -> None:
@@ -195,7 +160,7 @@ def test_the_functions_get_what_they_name() -> None:
         seen.update(prompt=prompt, tools=tools)
         return {"queries": ["badges"]}
 
-    final = asked(
+    final = answered(
         planner,
         execute_queries=lambda queries, question: {question: queries},
         respond=lambda state: [state["resolved_query"], state["query_results"]],
@@ -211,25 +176,9 @@ def test_the_functions_get_what_they_name() -> None:
 # Tool calls
 
 
-def test_two_calls_to_one_tool_are_both_kept() -> None:
-    planned = {
-        "tool_calls": [call("lookup", name="Ada"), call("lookup", name="Bob"), call("lookup", name="Ada")]
-    }
-    results = asked(planned)["tool_results"]
-    assert list(results) == ["lookup", "lookup#2", "lookup#3"]
-    assert results["lookup#2"] == done({"name": "Bob", "badge": 7})
-
-
-def test_a_call_that_fails_does_not_stop_the_others() -> None:
-    planned = {
-        "tool_calls": [
-            call("lookup", name="Nobody"),
-            call("fly"),
-            call("lookup"),
-            call("lookup", name="Ada"),
-        ]
-    }
-    results = asked(planned)["tool_results"]
+def test_a_call_that_fails_does_not_stop_the_others_and_each_is_kept() -> None:
+    planned = {"tool_calls": [call("lookup", name="Nobody"), call("fly"), call("lookup"), FIND_ADA]}
+    results = answered(planned)["tool_results"]
     assert [(name, each["success"], each["error"]) for name, each in results.items()] == [
         ("lookup", False, "nobody is called Nobody; ask for the full name"),
         ("fly", False, "Unknown tool: fly"),
@@ -239,26 +188,12 @@ def test_a_call_that_fails_does_not_stop_the_others() -> None:
 
 
 def test_a_tool_without_its_identifier_asks_the_user() -> None:
-    final = asked({"tool_calls": [call("lookup", name="Ada"), call("resend")]})
+    final = answered({"tool_calls": [FIND_ADA, call("resend")]})
     assert final["tool_results"]["lookup"] == ADA
-    assert (final["needs_user_input"], final["input_request"]) == (True, "Could you give me your email?")
+    assert final["response"]["needs_user_input"] is True
     assert final["response"]["input_request"] == "Could you give me your email?"
-    sent = asked({"tool_calls": [call("resend", email="ada@example.org")]})
-    assert (sent["needs_user_input"], sent["tool_results"]["resend"]) == (
-        False,
-        done("sent to ada@example.org"),
-    )
-
-
-def test_a_rate_limit_is_the_registrys_own() -> None:
-    limited = Tool("lookup", "Look up.", lookup, rate_limit_key="reads")
-    registry = ToolRegistry([limited], limiter=RateLimiter({"reads": "1/minute"}))
-    planned = {"tool_calls": [call("lookup", name="Ada"), call("lookup", name="Ada")]}
-    results = asked(planned, tools=registry)["tool_results"]
-    assert [(each["success"], each.get("code")) for each in results.values()] == [
-        (True, None),
-        (False, "rate_limit"),
-    ]
+    sent = answered({"tool_calls": [call("resend", email="ada@example.org")]})
+    assert sent["response"] == NOTHING | {"tool_results": {"resend": done("sent to ada@example.org")}}
 
 
 # Queries, and the response
@@ -273,24 +208,17 @@ def test_a_rate_limit_is_the_registrys_own() -> None:
     ],
 )
 def test_queries_go_to_the_function_that_searches(search: Any, results: Any, error: str | None) -> None:
-    final = asked({"queries": ["badges"]}, execute_queries=search)
-    assert (final["query_results"], final["error"]) == (results, error)
-
-
-@pytest.mark.parametrize("response", ["Done.", {"text": "Done."}, None])
-def test_the_answer_is_what_respond_returns(response: Any) -> None:
-    assert asked({"intent": "badge"}, respond=lambda: response)["response"] == response
+    final = answered({"queries": ["badges"]}, execute_queries=search, respond=lambda: {"text": "Done."})
+    assert (final["query_results"], final["error"], final["response"]) == (results, error, {"text": "Done."})
 
 
 # Sync and async
 
 
 def test_every_function_may_be_async(session: Session) -> None:
-    async def planner(question: str) -> str:
+    async def planner(question: str) -> Any:
         await asyncio.sleep(0)
-        return json.dumps(
-            {"tool_calls": [call("find", name="Ada")]} if question == REQUEST else {"queries": ["x"]}
-        )
+        return {"tool_calls": [call("find", name="Ada")]} if question == REQUEST else {"queries": ["x"]}
 
     async def find(name: str) -> str:
         """Look somebody up."""
@@ -319,7 +247,7 @@ def test_within_an_event_loop_sync_functions_work_and_async_ones_say_what_to_do(
         return {}
 
     async def main() -> tuple[Any, Any]:
-        return asked({"tool_calls": [call("lookup", name="Ada")]}), asked(later)
+        return answered({"tool_calls": [FIND_ADA]}), answered(later)
 
     worked, failed = asyncio.run(main())
     assert worked["response"] == NOTHING | {"tool_results": {"lookup": ADA}}
@@ -333,7 +261,6 @@ def test_within_an_event_loop_sync_functions_work_and_async_ones_say_what_to_do(
     ("options", "message"),
     [
         ({"planner": "plan"}, "planner must be callable, got str"),
-        ({"respond": None}, "respond must be callable, got NoneType"),
         (
             {"execute_queries": lambda a, b, c, d: a},
             "execute_queries cannot be called with a, b, c, d; name its parameters out of"
@@ -343,7 +270,6 @@ def test_within_an_event_loop_sync_functions_work_and_async_ones_say_what_to_do(
     ],
 )
 def test_a_function_that_cannot_be_called_is_refused(options: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {"registry": [], "planner": dict, "respond": lambda: ""} | options
     with pytest.raises(TypeError) as caught:
-        build_planner_graph(**given)
+        answered({}, **options)
     assert str(caught.value) == message

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from agent_samples import COUNT, FINE, QUESTION, ShopTools, called, failing, graph_of, in_turn, rows
 
-from planning.agent.reflect import is_doubtful, reviewing
+from planning.agent.answer import is_doubtful
+from planning.agent.reflect import reviewing
 
 COMPARE = "; compare its conditions and joins with the values in the schema, also their upper and lower case"
 NO_ROWS = "it ran and returned no rows"
 NULL = "it ran and returned nothing but NULL"
 ZERO = "it ran and returned nothing but 0"
 REFUSED = {"is_valid": False, "has_results": True, "row_count": 1, "issues": ["a column is missing"]}
+VALID: list[Any] = [{}, FINE, True, []]
 NOTHING = "No rows: nothing in the database matches."
 
 
@@ -82,17 +84,13 @@ def test_a_result_without_values_is_reviewed(result: Any, problem: str | None) -
         ({"reflection": {"reason": None, "kept": None}}, False),
         ({"validation_result": REFUSED, "execution_result": rows([3])}, True),
         ({"validation_result": False, "execution_result": rows([3])}, True),
+        *(({"validation_result": verdict, "execution_result": rows([3])}, False) for verdict in VALID),
     ],
 )
-def test_it_is_reviewed_once_and_only_with_room_for_another_statement(
+def test_refused_or_empty_results_are_reviewed_once_if_there_is_room_for_another_statement(
     more: dict[str, Any], is_reviewed: bool
 ) -> None:
     assert is_doubtful(state(rows(), **more)) is is_reviewed
-
-
-@pytest.mark.parametrize("verdict", [{}, {"is_valid": True}, {"issues": ["odd"]}, True, "fine", []])
-def test_a_verdict_that_refuses_nothing_is_not_doubted(verdict: Any) -> None:
-    assert is_doubtful(state(rows([3]), validation_result=verdict)) is False
 
 
 def test_refused_results_are_not_kept_and_a_search_that_fails_changes_nothing() -> None:

@@ -1,17 +1,16 @@
-"""Whatever tools and generator do, the end says what is true, and comes."""
+"""Whatever tools and generator do, the question ends, and its end is true."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
-from agent_samples import QUESTION, SCHEMA, failing, rows
+from agent_samples import QUESTION, SCHEMA, ShopTools, failing, graph_of, in_turn, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planning import Plan
-from planning.agent import build_text_to_sql_graph
 from planning.agent.decide import ACTIONS
 from planning.tools import StorageUnavailable, ToolError
 from planning.tools.errors import UserInputNeeded
@@ -59,32 +58,17 @@ ANSWERS = [
 ]
 
 
-def outcomes(*kinds: list[Any]) -> st.SearchStrategy[list[Any]]:
-    """What something does, call by call; the last for all calls that come after."""
+def turns(*kinds: list[Any]) -> st.SearchStrategy[list[Any]]:
+    """The outcomes, call by call; the last for all calls that come after."""
     return st.lists(st.sampled_from([each for kind in kinds for each in kind]), min_size=1, max_size=8)
-
-
-class Turns:
-    """Something that does what it is told to, call by call."""
-
-    def __init__(self, turns: list[Any]) -> None:
-        self.turns = turns
-        self.count = 0
-
-    def __call__(self) -> Any:
-        turn = self.turns[min(self.count, len(self.turns) - 1)]
-        self.count += 1
-        if isinstance(turn, Exception):
-            raise turn
-        return turn
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    schema=outcomes([SCHEMA, "", {"tables": 2}, None], FAILURES),
-    executed=outcomes(RESULTS, RESULTS, [None], FAILURES, REPORTED),
-    verdicts=outcomes(VERDICTS, VERDICTS, [None], FAILURES),
-    answers=outcomes(ANSWERS, ANSWERS, FAILURES),
+    schema=turns([SCHEMA, "", {"tables": 2}, None], FAILURES),
+    executed=turns(RESULTS, RESULTS, [None], FAILURES, REPORTED),
+    verdicts=turns(VERDICTS, VERDICTS, [None], FAILURES),
+    answers=turns(ANSWERS, ANSWERS, FAILURES),
     reflects=st.booleans(),
     most=st.integers(1, 14),
     is_async=st.booleans(),
@@ -98,63 +82,43 @@ def test_success_is_never_claimed_and_failure_is_always_explained(
     most: int,
     is_async: bool,
 ) -> None:
-    session, ran = Session(), list[tuple[str, Any]]()
-    reads, runs, checks, writes = map(Turns, (schema, executed, verdicts, answers))
-
-    def get_schema(query: str) -> Any:
-        return reads()
-
-    def execute_sql(sql: str) -> Any:
-        result = runs()
-        if not (isinstance(result, dict) and result.get("success") is False) and result is not None:
-            ran.append((sql, result))
-        return result
-
-    def validate_results(query: str, sql: str, results: Any) -> Any:
-        return checks()
-
-    tools: dict[str, Callable[..., Any]] = {
-        "get_schema": get_schema,
-        "execute_sql": execute_sql,
-        "validate_results": validate_results,
-    }
-    graph = build_text_to_sql_graph(
-        tools,
-        writes,
-        session=session,
-        reflect=reflects,
-        max_iterations=most,
-    )
+    session = Session()
+    shop = ShopTools(schema=in_turn(*schema), executed=in_turn(*executed), verdict=in_turn(*verdicts))
+    generator = Mock(side_effect=[*answers, *answers[-1:] * most])
+    graph = graph_of(shop, generator, session=session, reflect=reflects, max_iterations=most)
     question = {"resolved_query": QUESTION}
     final = asyncio.run(graph.ainvoke(question)) if is_async else graph.invoke(question)
 
-    assert final["is_complete"] is True
-    assert final["next_action"] == "complete"
+    assert (final["is_complete"], final["next_action"]) == (True, "complete")
     assert final["iteration"] <= most + 1
-    assert writes.count <= most
-    assert isinstance(final["answer"], str)
+    assert generator.call_count <= most
     assert final["answer"].strip()
-    check_success(final, ran)
+    runs = [call for call in final["tool_calls"] if call["tool"] == "execute_sql"]
+    ran = zip(shop.statements, runs, strict=True)
+    check_success(final, [(sql, call["result"]) for sql, call in ran if call["success"]])
     check_plan(session, final)
 
 
 def check_success(final: dict[str, Any], ran: list[tuple[str, Any]]) -> None:
-    """Success is claimed where a statement ran and was not refused, and an error else."""
-    result, verdict = final["execution_result"], final["validation_result"]
-    asks = final["needs_user_input"]
-    is_refused = verdict is False or (isinstance(verdict, dict) and verdict.get("is_valid", True) is not True)
+    """It is a success only if a statement ran and was not refused; otherwise there is an error."""
+    result, asks = final["execution_result"], final["needs_user_input"]
     assert (final["error"] is None) is (final["success"] or asks)
     assert not (final["success"] and asks)
     if final["success"]:
         assert isinstance(result, dict)
-        assert not is_refused
+        assert not is_refused(final)
         assert (final["sql_query"], result) in ran
     elif asks:
         assert final["answer"] == final["input_request"]
     else:
-        assert result is None or is_refused or not isinstance(result, dict)
+        assert is_refused(final) or not isinstance(result, dict)
         assert final["answer"].startswith("The question could not be answered: ")
         assert "secret" not in final["answer"]
+
+
+def is_refused(final: dict[str, Any]) -> bool:
+    verdict = final["validation_result"]
+    return verdict is False or (isinstance(verdict, dict) and verdict.get("is_valid", True) is not True)
 
 
 def check_plan(session: Session, final: dict[str, Any]) -> None:
@@ -162,12 +126,8 @@ def check_plan(session: Session, final: dict[str, Any]) -> None:
     plan = select_latest(session, Plan)
     assert plan is not None
     there = [final[key] is not None for key, _ in ACTIONS]
-    has = there.index(False) if False in there else len(there)
-    expected = ["done"] * has + ["blocked"] * (has < len(there)) + ["pending"] * (len(there) - has - 1)
-    verdict = final["validation_result"]
-    if has == len(there) and (
-        verdict is False or (isinstance(verdict, dict) and verdict.get("is_valid", True) is not True)
-    ):
+    done = there.index(False) if False in there else len(there)
+    expected = ["done"] * done + ["blocked"] * (done < len(there)) + ["pending"] * (len(there) - done - 1)
+    if all(there) and is_refused(final):
         expected[-1] = "blocked"
     assert [step.status for step in plan.steps] == expected
-    assert final["success"] or plan.status != "completed" or not isinstance(final["execution_result"], dict)

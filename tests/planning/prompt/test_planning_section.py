@@ -67,7 +67,7 @@ def test_a_session_is_required() -> None:
         PlanningToolsSection()  # type: ignore[call-arg]  # the point of the test
     with pytest.raises(TypeError) as caught:
         PlanningToolsSection(session=None)  # type: ignore[arg-type]  # the point of the test
-    assert str(caught.value) == "session must be a Session or return one, got NoneType"
+    assert str(caught.value) == "session must be a Session or return one, got None"
 
 
 def test_an_unknown_strategy_is_refused(session: Session) -> None:

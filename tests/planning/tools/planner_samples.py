@@ -47,13 +47,6 @@ plans = st.fixed_dictionaries(
 prose = st.text(st.characters(exclude_characters="{}[]`~", exclude_categories=["Cs"]))
 # Behind a plan these would continue its JSON: the reader refuses them.
 prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":", '"')))
-fragments = st.sampled_from(
-    [
-        "{", "}", "[", "]", '"', "'", ":", ",", "\\", "\n", " ", "```", "~~~", "```json\n", "{{", "}}", "NaN",
-        '{"intent": "a"}', '"tool_calls"', '"queries": ["b"]', "null", "true", "1", '{"tool": "x"}', "// c\n",
-        '[{"tool": "x"}]', "\ud800", "\ufeff",
-    ]
-)  # fmt: skip
 
 
 def problems(text: object) -> list[str]:

@@ -82,10 +82,6 @@ def test_a_context_that_is_no_mapping_is_answered(context: Any) -> None:
     assert (result.code, result.error) == ("bad_context", error)
 
 
-class Odd(BaseException):
-    pass
-
-
 class Undescribed(BaseTool):
     name = "odd"
 
@@ -97,34 +93,21 @@ def declared(**declared: Any) -> BaseTool:
     return type("Declared", (Undescribed,), {"description": "Odd.", **declared})()  # type: ignore[no-any-return]  # of a class made here
 
 
-def failing(error: BaseException) -> property:
-    def fail(_self: object) -> str:
-        raise error
-
-    return property(fail)
-
-
 @pytest.mark.parametrize(
-    ("tool", "name"),
+    "tool",
     [
-        (Undescribed(), "odd"),
-        (declared(timeout=-1), "odd"),
-        (declared(timeout="soon"), "odd"),
-        (declared(name=failing(ValueError("4711"))), "<Declared>"),
-        (declared(name=failing(Odd("4711"))), "<Declared>"),
-        (declared(name=None), "Declared"),
-        (declared(name=" "), "Declared"),
-        (declared(description=failing(LookupError("4711"))), "odd"),
-        (declared(identifiers=(), requires_identifier=True), "odd"),
-        (declared(rate_limit_key=5), "odd"),
-        (declared(retry=5), "odd"),
-        (declared(parameters=int), "odd"),
-        (declared(parameters=object()), "odd"),
+        Undescribed(),
+        declared(timeout=-1),
+        declared(name=None),
+        declared(name=" "),
+        declared(identifiers=(), requires_identifier=True),
+        declared(retry=5),
+        declared(parameters=int),
     ],
 )
-def test_a_class_that_is_no_tool_is_answered(tool: BaseTool, name: str) -> None:
+def test_a_class_that_is_no_tool_is_answered(tool: BaseTool) -> None:
     told = safely(tool)
-    assert told == refusal(f"Tool '{name}' encountered an error", told["code"])
+    assert told == refusal(f"Tool '{type(tool).__name__}' encountered an error", told["code"])
 
 
 @dataclass

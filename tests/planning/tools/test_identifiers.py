@@ -12,12 +12,8 @@ from tool_entries import QUESTION, piped, safely, through
 from planning.tools import BaseTool, Tool, Toolbox, ToolSpec
 from planning.tools.errors import ErrorKind
 
-loop: list[Any] = []
-loop.append(loop)
-
 NOBODY: list[Any] = [
-    None, False, True, "", " \n\t", "\u200b\u00a0\u2060", b"", b" ", [], {}, (), set(), deque(), [None], [""],
-    [[], {}], {"address": None}, {"address": [" ", False]}, loop,
+    None, False, True, "", " \n\t", "\u200b\u00a0\u2060", b"", [], {}, (), set(), deque(),
 ]  # fmt: skip
 
 

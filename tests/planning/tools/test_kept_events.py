@@ -12,7 +12,7 @@ import pydantic
 import pytest
 from tool_entries import in_async, returning, through
 
-from planning.tools import BaseTool, Tool, ToolResult
+from planning.tools import Tool, ToolResult
 from session import Session, SessionEvent, ToolInvoked
 
 
@@ -47,16 +47,6 @@ def pop_all(**arguments: Any) -> str:
 apop_all = in_async(pop_all)
 
 
-class PopAll(BaseTool):
-    name = "t"
-    description = "T."
-
-    async def execute(self, args: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-        args.pop("words").clear()
-        args["new"] = 1
-        return {"success": True}
-
-
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize(
     ("tool", "arguments", "kept"),
@@ -64,7 +54,6 @@ class PopAll(BaseTool):
         (Tool("t", "T.", pop_all), {"words": ["a"], "n": 1}, {"words": ["a"], "n": 1}),
         (Tool("t", "T.", apop_all), {"words": ["a", ["b"]]}, {"words": ["a", ["b"]]}),
         (Tool("t", "T.", pop_all, timeout=20.0), {"words": ["a"]}, {"words": ["a"]}),
-        (PopAll(), {"words": ["a"]}, {"words": ["a"]}),
         (
             Tool("t", "T.", lambda params: params.words.clear(), parameters=Search),
             {"words": ["a"]},

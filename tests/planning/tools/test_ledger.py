@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from planning import Plan, PlanningToolsSection
+from planning import PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolError, ToolResult, tool
 from planning.tools.errors import ErrorKind
 from planning.tools.ledger import ToolCall, tool_calls
 from session import (
     Session,
-    Snapshot,
     select_all,
     select_latest,
     select_where,
@@ -79,9 +78,7 @@ def test_every_call_has_a_line_newest_first(session: Session) -> None:
         ({"tool": "answer", "outcome": "tool", "limit": 1}, [2]),
         ({"limit": 0}, []),
         ({"limit": 2}, [4, 3]),
-        ({"limit": 99}, [4, 3, 2, 1, 0]),
         ({"tool": "none"}, []),
-        ({"tool": ""}, []),
     ],
 )
 def test_the_ledger_can_be_asked_for_a_part(
@@ -99,18 +96,6 @@ def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None
     ]  # fmt: skip
     assert "zq4711" not in repr(call)
     assert copy.deepcopy(call) == pickle.loads(pickle.dumps(call)) == call  # noqa: S301 - its own
-
-
-def test_the_ledger_is_in_no_snapshot_and_a_snapshot_with_it_goes_through_json(session: Session) -> None:
-    section = PlanningToolsSection(session=session)
-    Toolbox(section.tools(), session=session).call("planning_setup_plan", {"objective": "x"})
-    called(session)
-    snapshot = session.snapshot()
-    assert snapshot.select_all(ToolCall) == ()
-    again = Snapshot.from_json(snapshot.to_json(), types=[Plan])
-    assert again == snapshot
-    session.rollback(again)
-    assert len(tool_calls(session)) == 6
 
 
 def test_two_sessions_on_one_bus_have_a_ledger_each(session: Session) -> None:
@@ -157,6 +142,7 @@ def test_an_id_that_is_not_a_short_text_is_refused(session: Session, name: str, 
     toolbox = Toolbox([tool(hop)], session=session)
     result = toolbox.call("hop", {}, context={name: value})
     assert result.message == (
-        f"hop was not called: the {name} in its context must be text of 1 to 200 characters, or None"
+        f"hop was not called: the {name} in its context must be text of 1 to 200 printable characters, "
+        "or None"
     )
     assert lines(tool_calls(session)) == [("hop", "bad_context")]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import pytest
 from planner_samples import EMPTY, LOOKUP, PARSED
 
@@ -33,20 +31,6 @@ def test_an_output_is_the_update_of_a_pipelines_state() -> None:
     }
 
 
-def test_nothing_that_an_output_hands_out_changes_it() -> None:
-    calls: list[dict[str, Any]] = [{"tool": "a", "args": {"x": [1]}, "reason": None}]
-    output = PlannerOutput(tool_calls=calls, queries=[{"q": 1}])
-    before = copy.deepcopy(output)
-    calls[0]["args"]["x"].append(2)
-    output["tool_calls"].clear()
-    output["queries"][0]["q"] = 2
-    output.tool_calls[0]["args"]["x"].append(3)
-    output.queries[0].clear()
-    assert output == before
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        output.intent = "b"  # type: ignore[misc]  # the point of the test
-
-
 # Where a pipeline goes
 
 
@@ -54,10 +38,8 @@ def test_nothing_that_an_output_hands_out_changes_it() -> None:
     ("state", "node"),
     [
         ({}, "execute_queries"),
-        ({"tool_calls": None, "needs_user_input": None}, "execute_queries"),
         ({"tool_calls": [], "needs_user_input": False}, "execute_queries"),
         ({"needs_user_input": True}, "generate_response"),
-        ({"tool_calls": [], "needs_user_input": True}, "generate_response"),
         ({"tool_calls": [LOOKUP]}, "execute_tools"),
         ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"),
         (EMPTY, "execute_queries"),
@@ -79,14 +61,7 @@ def test_tool_calls_go_before_a_question_and_a_question_before_queries(
         ("tool_calls", None, []),
         ("tool_calls", [], []),
         ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
-        ("tool_calls", [json.dumps(LOOKUP)], [LOOKUP]),
         ("tool_calls", [{"tool": "a"}], [{"tool": "a", "args": {}, "reason": None}]),
-        ("tool_calls", [{"tool": "a", "args": None, "id": 7}], [{"tool": "a", "args": {}, "reason": None}]),
-        (
-            "tool_calls",
-            [{"tool": "a", "args": " ", "reason": " "}],
-            [{"tool": "a", "args": {}, "reason": None}],
-        ),
         (
             "tool_calls",
             [{"tool": "a", "args": ' {"x": [1.5]}', "reason": "r"}],
@@ -99,15 +74,10 @@ def test_tool_calls_go_before_a_question_and_a_question_before_queries(
         ),
         ("needs_user_input", None, False),
         ("needs_user_input", True, True),
-        ("needs_user_input", "true", True),
-        ("needs_user_input", " False ", False),
-        ("input_request", None, None),
         ("input_request", " \n", None),
         ("input_request", " Who? ", " Who? "),
         ("queries", None, []),
         ("queries", ["q", {"text": "q", "top": 3}], ["q", {"text": "q", "top": 3}]),
-        ("queries", '["q"]', ["q"]),
-        ("intent", "", None),
         ("intent", "search", "search"),
     ],
 )

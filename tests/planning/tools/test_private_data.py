@@ -65,23 +65,20 @@ def noted(secret: str) -> Exception:
     return error
 
 
-SPEAKING: tuple[Callable[[str], BaseException], ...] = (
-    ToolError, Talking, errors.ToolValidationError, errors.ParameterError, errors.StorageUnavailable,
-    errors.DataNotFound, errors.RateLimitExceeded, errors.CircuitOpen, errors.ToolTimeout,
-    errors.ContextInvalid, ValueError, KeyError, TimeoutError, StopIteration, StopAsyncIteration,
-    concurrent.futures.CancelledError, Odd, Unspeakable, noted,
-)  # fmt: skip
 ERRORS: dict[str, Callable[[str], BaseException]] = {
-    **{make.__name__: make for make in SPEAKING},
+    **{
+        make.__name__: make
+        for make in (
+            ToolError, Talking, errors.ToolValidationError, errors.ContextInvalid, ValueError, TimeoutError,
+            StopIteration, concurrent.futures.CancelledError, Odd, Unspeakable, noted,
+        )
+    },
     "details": lambda s: ToolError(s, {s: s}),
-    "QueryTypeUnsupported": lambda s: errors.QueryTypeUnsupported(s, s, [s]),
     "UserInputNeeded": lambda s: errors.UserInputNeeded(s, s),
     "ResultInvalid": lambda s: errors.ResultInvalid(s, s),
     "PrivateFailure": lambda s: errors.PrivateFailure(s, ErrorKind.TOOL),
-    "OSError": lambda s: OSError(2, s, s),
     "group": lambda s: ExceptionGroup(s, [ValueError(s), ToolError(s)]),
-    "base group": lambda s: BaseExceptionGroup(s, [Odd(s)]),
-}
+}  # fmt: skip
 
 
 class Unreadable(dict[str, Any]):
@@ -101,18 +98,6 @@ class Untold:
         raise ToolError(self.secret)
 
 
-def begun(secret: str) -> Iterator[str]:
-    def iterate() -> Iterator[str]:
-        try:
-            yield secret
-        finally:
-            raise ToolError(secret)
-
-    iterator = iterate()
-    next(iterator)
-    return iterator
-
-
 RETURNED: dict[str, Callable[[str], Any]] = {
     "text": lambda s: s,
     "dict": lambda s: {s: [s, {"deep": s}]},
@@ -124,7 +109,6 @@ RETURNED: dict[str, Callable[[str], Any]] = {
 }
 UNUSABLE: dict[str, Callable[[str], Any]] = {
     "generator": lambda s: (each for each in [s]),
-    "begun generator": begun,
     "exception": ValueError,
     "untold": Untold,
     "unreadable": lambda s: Unreadable({s: s}),

@@ -14,7 +14,7 @@ import redis
 from tool_entries import through
 
 from planning.tools import Tool
-from planning.tools.errors import RateLimitExceeded, StorageUnavailable
+from planning.tools.errors import RateLimitExceeded
 from planning.tools.rate_limit import RateLimiter
 
 pytestmark = pytest.mark.server
@@ -87,21 +87,6 @@ def test_a_limit_holds_across_two_machines(server: Server) -> None:
         assert rest == "s, or go on without it"
 
 
-def test_a_call_that_one_limit_of_a_server_refuses_counts_for_none(server: Server) -> None:
-    limiter = RateLimiter({"email_send": "3/minute; 2/hour; 9/day"}, storage=server.url)
-    limiter.hit("email_send")
-    limiter.hit("email_send")
-    for _ in range(3):
-        refusal = refused(limiter)
-        assert refusal.message.startswith("email_send is limited to 2 per 1 hour; try again in ")
-        assert 60 < refusal.retry_after <= 3600
-    with redis.Redis.from_url(server.url) as client:
-        keys = client.keys()
-        assert isinstance(keys, list)
-        assert [client.llen(key) for key in keys] == [2, 2, 2]
-        assert all(key.startswith(b"LIMITS:session-planning/email_send/") for key in keys)
-
-
 def test_async_code_asks_the_server_in_a_thread(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     limiter = RateLimiter({"mail": "1/minute"}, storage=server.url)
     threads: list[int] = []
@@ -116,23 +101,3 @@ def test_async_code_asks_the_server_in_a_thread(server: Server, monkeypatch: pyt
     assert [through("acall", tool, limiter=limiter).code for _ in "ab"] == [None, "rate_limit"]
     assert len(threads) == 2
     assert threading.get_ident() not in threads
-
-
-def test_without_its_server_a_limiter_refuses_and_with_it_again_it_counts(server: Server) -> None:
-    limiter = RateLimiter({"email_send": "2/minute", "two": "2/minute; 9/hour"}, storage=server.url)
-    limiter.hit("email_send")
-    limiter.hit("two")
-    server.stop()
-    try:
-        for key in ["email_send", "two", "email_send"]:
-            with pytest.raises(StorageUnavailable) as caught:
-                limiter.hit(key)
-            assert str(caught.value) == (
-                f"the calls of {key} cannot be counted now; try again later, or go on without it"
-            )
-            assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    finally:
-        server.start()
-    limiter.hit("email_send")
-    limiter.hit("email_send")
-    assert 0 < refused(limiter).retry_after <= 60

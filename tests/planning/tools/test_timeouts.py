@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
 from planning import PlanningToolsSection
-from planning.tools import StorageUnavailable, Toolbox
+from planning.tools import StorageUnavailable
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
 from planning.tools.rate_limit import RateLimiter
@@ -85,23 +84,6 @@ def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     assert len(hanging.threads) == 1
 
 
-def test_a_cancelled_tool_is_not_tried_again() -> None:
-    hanging = Hanging(StorageUnavailable("later"))
-
-    async def run() -> None:
-        task = asyncio.create_task(Toolbox([tool(hanging, retry=NOW)]).acall("t"))
-        while not hanging.threads:
-            await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    calls = hanging.threads
-    asyncio.run(run())
-    hanging.end()
-    assert len(calls) == 1
-
-
 @pytest.mark.parametrize("is_async", [False, True])
 def test_retries_and_their_waits_are_inside_the_timeout(is_async: bool) -> None:
     later = raising(StorageUnavailable("later"), is_async=is_async, timeout=0.01, retry=SLOWLY)
@@ -134,23 +116,6 @@ def test_the_planning_tools_run_in_the_callers_thread_whatever_the_toolboxs_time
     setup = PlanningToolsSection(session=session).tools()[0]
     assert through(entry, setup, {"objective": "x"}, session, timeout=timeout).success
     assert set(threads) == {threading.get_ident()}
-
-
-def test_what_a_coroutine_gives_is_in_no_log_of_asyncio(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    make = asyncio.new_event_loop
-
-    def talkative() -> asyncio.AbstractEventLoop:
-        loop = make()
-        loop.set_debug(True)
-        loop.slow_callback_duration = 0
-        return loop
-
-    monkeypatch.setattr("asyncio.events.new_event_loop", talkative)
-    with caplog.at_level(logging.DEBUG):
-        assert through("call", tool(in_async(lambda: "zq4711"))).value == "zq4711"
-    assert "zq4711" not in caplog.text
 
 
 @pytest.fixture

@@ -76,14 +76,6 @@ def test_execute_tools_names_its_results_in_linear_time(names: Callable[[int], l
     assert is_linear(calling(names))
 
 
-def test_a_registry_grows_in_linear_time() -> None:
-    def prepare(size: int) -> Callable[[], object]:
-        tools = [Tool(f"tool_{number}", "T.", int) for number in range(size)]
-        return lambda: ToolRegistry(tools)
-
-    assert is_linear(prepare)
-
-
 def test_the_newest_calls_are_read_without_all_others() -> None:
     def called(times: int) -> Session:
         session = Session()

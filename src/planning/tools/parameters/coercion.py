@@ -7,9 +7,8 @@ as text where no text belongs.
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 from pydantic_core import from_json
@@ -17,12 +16,10 @@ from pydantic_core import from_json
 __all__ = ["BOOLEANS", "coerced"]
 
 Options = Sequence[Mapping[str, Any]]
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _EXACT = 2**53  # up to here a float holds every integer
 _MOST_DIGITS = 400
 BOOLEANS = {"true": True, "false": False}
 """What JSON calls booleans; as text they are taken in any case."""
-_LONGEST_BOOLEAN = 5
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _OPENINGS: dict[str, tuple[type, str]] = {"{": (dict, "object"), "[": (list, "array")}
 
@@ -42,7 +39,7 @@ def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
             return data
         data = _from_string(data, options)
         if isinstance(data, str):
-            return _scalar(data, options)
+            data = _scalar(data, options)
     if isinstance(data, float) and data.is_integer() and _wants_integer(options, data):
         return int(data)
     if isinstance(data, dict):
@@ -135,23 +132,15 @@ def _scalar(text: str, options: Options) -> bool | int | float | str:
     listed = [value for option in options for value in option.get("enum", [option.get("const")])]
     types = {option.get("type") for option in options if "enum" not in option and "const" not in option}
     types |= {_TYPES[type(value)] for value in listed if type(value) in _TYPES}
-    if types & {None, "string"}:
+    if types & {None, "string"} or len(text) > _MOST_DIGITS:
         return text
-    if "boolean" in types and len(text) <= _LONGEST_BOOLEAN and text.lower() in BOOLEANS:
+    if "boolean" in types and text.lower() in BOOLEANS:
         return BOOLEANS[text.lower()]
-    return _number(text, options) if types & {"integer", "number"} else text
-
-
-def _number(text: str, options: Options) -> int | float | str:
-    """The number that a text is in JSON, an integer where only that fits; else the text."""
-    if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
+    if not types & {"integer", "number"} or not text[-1:].isdecimal():
         return text
     try:
-        return int(text)
+        number = from_json(text, allow_inf_nan=False)
     except ValueError:
-        number = float(text)
-    if not isfinite(number):
         return text
-    if _wants_integer(options, number):
-        return int(number) if number.is_integer() and abs(number) < _EXACT else text
-    return number
+    is_exact = type(number) is int or "number" in types or (number.is_integer() and abs(number) < _EXACT)
+    return number if type(number) in {int, float} and is_exact and abs(number) < math.inf else text

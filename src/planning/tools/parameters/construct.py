@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,6 +89,11 @@ def validating(attribute: attrs.Attribute[Any]) -> Callable[[Any, pydantic.Valid
     return validate
 
 
+def _field_of(error: Exception) -> str:
+    """The field that a validator of attrs refuses, where its error says so; else none."""
+    return next((each.name for each in error.args if isinstance(each, attrs.Attribute)), "")
+
+
 class Constructing:
     """Makes an instance of a record of its fields, or says that its class refuses them.
 
@@ -99,10 +103,8 @@ class Constructing:
 
     def __init__(self, record: Any) -> None:
         self.record = record
-        self._attributes = attrs.fields(record) if attrs.has(record) else ()
-        self._renamed = {
-            each.name: each.alias for each in self._attributes if each.alias not in {None, each.name}
-        }
+        attributes = attrs.fields(record) if attrs.has(record) else ()
+        self._renamed = {each.name: each.alias for each in attributes if each.alias not in {None, each.name}}
 
     def __call__(self, given: dict[str, Any]) -> Any:
         """The instance.
@@ -118,25 +120,9 @@ class Constructing:
         except AssertionError as error:
             broken: Exception = CheckBroken(error)
         except REFUSING as error:
-            broken = _refusal(*(self._refused(given) or [("", words_of(error))]))
+            name = _field_of(error)
+            broken = _refusal((name, words_of(error).removeprefix(f"'{name}' ")))
         raise broken
-
-    def _refused(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """What the converters and validators of attrs have against the fields, each by its name."""
-        found, others = list[tuple[str, str]](), SimpleNamespace(**given)
-        for attribute in self._attributes:
-            convert: Any = attribute.converter
-            if attribute.name not in given or isinstance(convert, attrs.Converter):
-                continue
-            with suppress(Exception):  # over another field that is wrong
-                try:
-                    value = given[attribute.name] if convert is None else convert(given[attribute.name])
-                    setattr(others, attribute.name, value)
-                    if attribute.validator is not None:
-                        attribute.validator(others, attribute, value)
-                except REFUSING as error:
-                    found.append((attribute.name, words_of(error).removeprefix(f"'{attribute.name}' ")))
-        return found
 
     @property
     def is_plain(self) -> bool:

@@ -52,7 +52,7 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
     """
     errors = error.errors(include_url=False)[:_MOST_ERRORS]
     if any(error["type"] == "invalid_key" for error in errors):
-        return [Problem(NO_JSON, quotes=False)]
+        return [Problem(NO_JSON)]
     placed = [(error, _place(error["loc"], data, schema)) for error in errors]
     if len(placed) > 1:
         placed = _telling(placed, schema)

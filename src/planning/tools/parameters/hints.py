@@ -50,29 +50,27 @@ def is_record(kind: object) -> bool:
 class Hints:
     """Rewrites the hints of one declaration.
 
-    With ``checks`` each field is held to its own check and to its attrs validator, so that all of them are
-    reported; with ``limits`` to the limits in its metadata. A tool that diagnoses does both itself.
+    With ``checks`` each field is held to the limits or the check in its metadata, and to its attrs validator,
+    so that all of them are reported. A tool that diagnoses checks itself.
     """
 
-    def __init__(self, *, checks: bool, limits: bool) -> None:
+    def __init__(self, *, checks: bool) -> None:
         self._checks = checks
-        self._limits = limits
         self._twins: dict[Any, Any] = {}
 
     def rewritten(self, hint: Any) -> Any:
         """The hint with every record in it marked, at any depth.
 
         Raises:
-            TypeError: It has bounds that only msgspec knows.
+            TypeError: It is a generic record, or a type variable.
         """
         hint = resolved(hint)
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-        if is_record(origin or hint):
+        if is_record(origin) or isinstance(hint, typing.TypeVar):
+            raise TypeError(f"{hint} is generic: declare a class with the types themselves")
+        if is_record(hint):
             return typing.Annotated[hint, _Record(self)]
         if origin is typing.Annotated:
-            for extra in hint.__metadata__:
-                if type(extra).__module__.partition(".")[0] == "msgspec":
-                    raise TypeError(f"{extra!r} is not enforced; use pydantic.Field or annotated_types")
             extras = [_Said({"description": e}) if isinstance(e, str) else e for e in hint.__metadata__]
             return typing.Annotated[(self.rewritten(hint.__origin__), *extras)]
         if origin is None or origin is typing.Literal or not arguments:
@@ -96,7 +94,7 @@ class Hints:
             fields, attributes = list(fields_of(kind)), _attributes(kind)
             hints = {field.name: self._field(field, attributes.get(field.name)) for field in fields}
             typed_dict: Any = typing_extensions.TypedDict  # type checkers know it in class statements alone
-            twin = typed_dict(_class_of(kind).__name__, hints)
+            twin = typed_dict(kind.__name__, hints)
             # Not by NotRequired[...]: typing keeps what it has made, and takes str | int for int | str.
             twin.__required_keys__ = frozenset(field.name for field in fields if field.required)
             twin.__optional_keys__ = frozenset(hints) - twin.__required_keys__
@@ -110,8 +108,7 @@ class Hints:
             said["description"] = field.metadata["description"]
         if said:
             hint = typing.Annotated[hint, _Said(said)]
-        has_check = "check" in field.metadata
-        if self._checks if has_check else self._limits and field.metadata.keys() & LIMITS:
+        if self._checks and field.metadata.keys() & {"check", *LIMITS}:
             hint = typing.Annotated[hint, pydantic.AfterValidator(keeping(field.metadata))]
         if self._checks and attribute is not None and attribute.validator:
             hint = typing.Annotated[hint, pydantic.AfterValidator(validating(attribute))]
@@ -126,10 +123,9 @@ class _Record:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         schema: core_schema.CoreSchema = handler.generate_schema(self.hints.twin(source))
-        record = _class_of(source)
-        if typing_extensions.is_typeddict(record):
+        if typing_extensions.is_typeddict(source):
             return schema
-        return core_schema.no_info_after_validator_function(Constructing(record), schema)
+        return core_schema.no_info_after_validator_function(Constructing(source), schema)
 
 
 @attrs.frozen(eq=False)
@@ -154,47 +150,39 @@ def fields_of(kind: Any) -> Iterator[Field]:
     Raises:
         TypeError: A type hint names something undefined, or the class takes something other than fields.
     """
-    record, variables = _class_of(kind), _variables_of(kind)
     try:
         # make_dataclass writes "typing.Any" where no type is given.
-        hints = typing_extensions.get_type_hints(record, localns={"typing": typing}, include_extras=True)
+        hints = typing_extensions.get_type_hints(kind, localns={"typing": typing}, include_extras=True)
     except (NameError, AttributeError) as error:
         raise TypeError(
-            f"{record.__name__} has a type hint that cannot be read: {error}; import the name at the top of "
+            f"{kind.__name__} has a type hint that cannot be read: {error}; import the name at the top of "
             "its module"
         ) from None
-    for field in _raw(record, hints):
-        yield attrs.evolve(field, hint=_filled(field.hint, variables))
-
-
-def _raw(kind: type[Any], hints: dict[str, Any]) -> Iterator[Field]:
+    name = kind.__name__
     if dataclasses.is_dataclass(kind):
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-            raise TypeError(
-                f"{kind.__name__} cannot be described as JSON: dataclasses with `InitVar` fields are not "
-                "supported"
-            )
+            raise TypeError(f"{name} cannot be described as JSON: it has `InitVar` fields")
         for field in dataclasses.fields(kind):
             if field.init:
                 default = (field.default, field.default_factory)
                 required = default == (dataclasses.MISSING, dataclasses.MISSING)
-                refuse_field_default(kind.__name__, field.name, field.default)
+                refuse_field_default(name, field.name, field.default)
                 yield Field(field.name, hints[field.name], required, field.metadata)
     elif attrs.has(kind):
         for attribute in attrs.fields(kind):
             if attribute.init:
                 hint = hints.get(attribute.name, Any)
-                refuse_field_default(kind.__name__, attribute.name, attribute.default)
+                refuse_field_default(name, attribute.name, attribute.default)
                 yield Field(attribute.name, hint, attribute.default is attrs.NOTHING, attribute.metadata)
     else:
-        for name, hint in hints.items():
-            yield _of_typed_dict(name, hint, is_required=name in kind.__required_keys__)
+        for each, hint in hints.items():
+            yield _of_typed_dict(each, hint, is_required=each in kind.__required_keys__)
 
 
 def _tag_of(options: tuple[Any, ...]) -> str | None:
     """The field that distinguishes the records of a union: each has different options for it."""
     records = [option for option in map(resolved, options) if option is not type(None)]
-    if len(records) < 2 or not all(is_record(_class_of(record)) for record in records):
+    if len(records) < 2 or not all(map(is_record, records)):
         return None
     for name in (field.name for field in fields_of(records[0])):
         hints = [field.hint for record in records for field in fields_of(record) if field.name == name]
@@ -204,15 +192,9 @@ def _tag_of(options: tuple[Any, ...]) -> str | None:
     return None
 
 
-def _class_of(kind: Any) -> Any:
-    """The class of a record: ``Box`` of ``Box[int]``, and else the type itself."""
-    return typing.get_origin(kind) or kind
-
-
 def _attributes(kind: Any) -> dict[str, attrs.Attribute[Any]]:
     """The attributes whose validators can be called one by one: none, if some have converters."""
-    record = _class_of(kind)
-    attributes = attrs.fields_dict(record) if attrs.has(record) else {}
+    attributes = attrs.fields_dict(kind) if attrs.has(kind) else {}
     return {} if any(each.converter for each in attributes.values()) else attributes
 
 
@@ -231,20 +213,3 @@ def _of_typed_dict(name: str, hint: Any, *, is_required: bool) -> Field:
             is_required = origin in _REQUIRED
         hint = typing.get_args(hint)[0]
     return Field(name, typing.Annotated[(hint, *extras)] if extras else hint, is_required)
-
-
-def _filled(hint: Any, variables: Mapping[Any, Any]) -> Any:
-    """The hint of a generic type's field with the types in place of their variables."""
-    if isinstance(hint, typing.TypeVar):
-        return variables.get(hint, hint)
-    own = getattr(hint, "__parameters__", ())
-    return hint[tuple(variables.get(argument, argument) for argument in own)] if variables and own else hint
-
-
-def _variables_of(kind: Any) -> dict[Any, Any]:
-    """By variable, the types that a generic type and its bases are given."""
-    given: dict[Any, Any] = {}
-    for base in getattr(_class_of(kind), "__orig_bases__", ()):
-        given |= _variables_of(base)
-    variables = getattr(_class_of(kind), "__parameters__", ())
-    return given | dict(zip(variables, typing.get_args(kind), strict=False))

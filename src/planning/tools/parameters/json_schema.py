@@ -68,7 +68,7 @@ class SchemaModel(ParameterModel):
             errors = self._validator.iter_errors(repaired)
             problems = list(islice(shape_problems(errors, repaired, self.shape), words.MOST_PROBLEMS))
         except (TypeError, ValueError, RecursionError):
-            problems = [Problem(NO_JSON, quotes=False)]
+            problems = [Problem(NO_JSON)]
         if not problems:
             return repaired
         raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))

@@ -21,9 +21,7 @@ __all__ = [
     "signature_fields",
 ]
 
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
-_KEYWORDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, _KEYWORD_ONLY)
+_KEYWORDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 @attrs.frozen
@@ -44,19 +42,11 @@ class Signature:
         """Whether it can be called with so many positional arguments."""
         if self.is_open and not self.parameters:
             return True
-        kinds = [parameter.kind for parameter in self.parameters.values()]
-        return kinds.count(inspect.Parameter.VAR_POSITIONAL) > 0 or positional <= sum(
-            kind in _POSITIONAL for kind in kinds
-        )
-
-    def lacks(self, positional: int) -> list[str]:
-        """The parameters that have no value yet when it is called with so many positional arguments."""
-        return [
-            name
-            for place, (name, parameter) in enumerate(self.parameters.items())
-            if parameter.default is inspect.Parameter.empty
-            and (parameter.kind is _KEYWORD_ONLY or (parameter.kind in _POSITIONAL and place >= positional))
-        ]
+        try:
+            inspect.Signature(list(self.parameters.values())).bind(*[None] * positional)
+        except TypeError:
+            return False
+        return True
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:

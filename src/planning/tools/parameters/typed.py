@@ -41,7 +41,7 @@ class TypedModel(ParameterModel):
                 it names.
         """
         origin = typing.get_origin(kind) or kind
-        if not (is_record(origin) or _is_pydantic(origin)):
+        if not (is_record(kind) or _is_pydantic(origin)):
             raise TypeError(
                 f"{getattr(kind, '__name__', repr(kind))} is not a parameter model: use a dataclass, "
                 "an attrs class, a TypedDict, a pydantic model or a JSON Schema"
@@ -50,7 +50,7 @@ class TypedModel(ParameterModel):
         self.name = origin.__name__
         self._rules = rules
         self._is_open = False
-        hint = Hints(checks=rules, limits=rules).rewritten(kind)
+        hint = Hints(checks=rules).rewritten(kind)
         self._read(lambda: pydantic.TypeAdapter(hint).core_schema)
 
     @classmethod
@@ -75,7 +75,7 @@ class TypedModel(ParameterModel):
         """
 
         def schema() -> core_schema.CoreSchema:  # a TypedDict of the same takes four times as long
-            hints = Hints(checks=True, limits=True)
+            hints = Hints(checks=True)
             return core_schema.typed_dict_schema(
                 {
                     each: core_schema.typed_dict_field(
@@ -127,37 +127,23 @@ class TypedModel(ParameterModel):
         return self._converted(data, diagnose)
 
     def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
-        first: pydantic.ValidationError | None = None
-        try:
+        with suppress(Exception):  # a validator may stumble over what is not repaired yet
             return self._validate(data)
-        except pydantic.ValidationError as error:
-            first = error
-        except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
-            pass
         repaired = self._repaired(data)
-        is_same = repaired.keys() == data.keys() and all(repaired[name] is data[name] for name in data)
-        if first is not None and self._rules and is_same:
-            problems = problems_of(first, data, self.shape)
-        else:
-            if not self._rules:
-                with suppress(*REFUSING, CheckBroken):
-                    return self._validate(repaired)
-            value, problems = _validated(self._explaining, repaired, self.shape)
-            if not problems:
-                return value
-        del first  # it holds what was sent
+        value, problems = _validated(self._validate, repaired, self.shape)
+        if not problems:
+            return value
+        if not self._rules:
+            _, problems = _validated(self._explaining, repaired, self.shape)
         raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))
 
     @cached_property
     def _explaining(self) -> Validate:
-        if self._rules:
-            return self._validate
-        hint = Hints(checks=True, limits=False).rewritten(self.kind)
-        return strict_validator(pydantic.TypeAdapter(hint).core_schema)
+        return TypedModel(self.kind)._validate
 
     @cached_property
     def _repairs(self) -> Mapping[str, Any]:
-        if not is_record(typing.get_origin(self.kind) or self.kind):
+        if not is_record(self.kind):
             return {}
         fields = {field.name: field.metadata for field in fields_of(self.kind)}
         return {name: metadata["repair"] for name, metadata in fields.items() if "repair" in metadata}
@@ -171,7 +157,7 @@ class TypedModel(ParameterModel):
             pass
         else:
             return repaired
-        raise ToolValidationError(Problem(NO_JSON, quotes=False))
+        raise ToolValidationError(Problem(NO_JSON))
 
 
 class _Schemas(GenerateJsonSchema):
@@ -204,7 +190,7 @@ def _validated(
     except pydantic.ValidationError as error:
         return None, problems_of(error, data, shape)
     except RecursionError:
-        return None, [Problem(NO_JSON, quotes=False)]
+        return None, [Problem(NO_JSON)]
     except CheckBroken as error:
         broken = error.error
     except REFUSING as error:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
 
-import pydantic
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from planning.tools.parameters.construct import Constructing
@@ -42,27 +41,10 @@ def strict_validator(schema: core_schema.CoreSchema) -> Validate:
     if not _has(foreign, "strict"):
         return validate
 
-    def validate_as_json(data: Any) -> Any:
-        """As Python values, or else as JSON: a strict model of pydantic's takes text for a date only so."""
-        try:
-            return validate(data)
-        except pydantic.ValidationError:
-            text = _as_json(data)
-            if text is None:
-                raise
-        return validator.validate_json(text, extra=extra)
+    def validate_as_json(data: Any) -> Any:  # a strict model takes text for a date only so
+        return validator.validate_json(json.dumps(data), extra=extra)
 
     return validate_as_json
-
-
-def _as_json(data: Any) -> str | None:
-    """The data as JSON; None if that is not the same, because names or values are not JSON's."""
-    try:
-        text = json.dumps(data, ensure_ascii=False)
-        text.encode()
-        return text if json.loads(text) == data else None
-    except (TypeError, ValueError, RecursionError):
-        return None
 
 
 def _has(node: Any, key: str) -> bool:

@@ -14,7 +14,6 @@ __all__ = [
     "MOST_PROBLEMS",
     "expected",
     "has_place",
-    "in_order",
     "is_of_type",
     "limits",
     "missing",
@@ -77,13 +76,12 @@ _LONG = 10**15
 _MAY_BE_JSON = re.compile(r"\s*[-0-9\"\[{tfnIN]")
 MOST_PROBLEMS = 50
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_FIRST = re.compile(r"[^.\[\]]+")
 
 
 def missing(schema: Mapping[str, Any], path: Path) -> Problem:
     """A required field is not there."""
-    return Problem(
-        f"missing; send {expected(node_at(schema, path))}", spell(path), quotes=not _is_known(schema, path)
-    )
+    return Problem(f"missing; send {expected(node_at(schema, path))}", spell(path))
 
 
 def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: object) -> Problem:
@@ -107,20 +105,15 @@ def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: objec
 
 def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is of another type than was asked for."""
-    message = f"expected {expected(node_at(schema, path))}, got {type_word(value)}"
-    return Problem(message, spell(path), quotes=not _is_known(schema, path))
+    return Problem(f"expected {expected(node_at(schema, path))}, got {type_word(value)}", spell(path))
 
 
 def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
-    """A value is not one of the options; if these could be misread, the message gives their types."""
+    """A value is not one of the options."""
     options = [name for option in _options(node_at(schema, path)) for name in option.get("enum", ())]
     options += [option["const"] for option in _options(node_at(schema, path)) if "const" in option]
     options = [option for option in options if option is not None] or options
-    named, types = dict.fromkeys(map(_option, options)), dict.fromkeys(map(type_word, options))
-    if type_word(value) in types or list(named) == options:
-        return Problem(unknown_option(value, named), spell(path))
-    message = f"expected {' or '.join(types)}, got {type_word(value)}; send one of {listed(named)}"
-    return Problem(message, spell(path))
+    return Problem(unknown_option(value, dict.fromkeys(map(_option, options))), spell(path))
 
 
 def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:
@@ -159,7 +152,8 @@ def expected(node: Mapping[str, Any]) -> str:
     if "maxLength" in node:
         return f"{word} of {node.get('minLength', 0)} to {node['maxLength']} characters"
     if "properties" in node:
-        return f"{word} with {listed(node['properties']) or 'no fields'}"
+        names = listed(node["properties"]) or ("" if node.get("additionalProperties") else "no fields")
+        return f"{word} with {names}" if names else word
     bounds = [_counted(words, node[key]) for key, words in _BOUNDS.items() if key in node]
     phrase = f"{word} of {' and '.join(bounds)}" if bounds else word
     return f"{phrase} that matches {node['pattern']}" if "pattern" in node else phrase
@@ -204,22 +198,13 @@ def spell(path: Iterable[str | int]) -> str:
     return spelled
 
 
-def in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:
-    """The problems in the order of the fields: unknown ones after the known, and the whole call last."""
+def _in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:
+    """The problems in the order of the fields: those of unknown ones after the known, the whole call last."""
     numbers = {name: number for number, name in enumerate(_names(schema))}
 
-    def place(problem: Problem) -> list[tuple[int, int]]:
-        if problem.path in numbers:
-            return [(0, numbers[problem.path])]
-        node, places = schema, list[tuple[int, int]]()
-        for index, name in _PART.findall(problem.path):
-            if index:
-                places.append((0, int(index)))
-            else:
-                names = _names(node)
-                places.append((0, names.index(name)) if name in names else (1, 0))
-            node = _child(node, int(index) if index else name) or {}
-        return places or [(2, 0)]
+    def place(problem: Problem) -> int:
+        name = _FIRST.match(problem.path)
+        return len(numbers) + 1 if name is None else numbers.get(name[0], len(numbers))
 
     return sorted(problems, key=place)
 
@@ -232,28 +217,30 @@ def refusal(
     Args:
         problems: What is wrong.
         schema: The schema of the arguments.
-        further: What a tool's own diagnosis adds.
+        further: What a tool's own diagnosis adds; it replaces what is said of the same places.
     """
-    found = list(islice(dict.fromkeys(chain(problems, further)), MOST_PROBLEMS))
-    listed = in_order(found, schema) if len(found) > 1 else found
+    own = tuple(further)
+    told = {problem.path for problem in own if problem.path}
+    kept = (problem for problem in problems if problem.path not in told)
+    found = list(islice(dict.fromkeys(chain(kept, own)), MOST_PROBLEMS))
+    listed = _in_order(found, schema) if len(found) > 1 else found
     if len(listed) == MOST_PROBLEMS:
-        listed.append(Problem("there may be more errors; fix these first", quotes=False))
+        listed.append(Problem("there may be more errors; fix these first"))
     return ToolValidationError(listed)
 
 
 def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
     """The problem without a word of what was sent: the schema's own words and names alone."""
-    if not problem.quotes:
-        return problem
     node, known = schema, list[str | int]()
     for index, name in _PART.findall(problem.path):
         part: str | int = int(index) if index else name
         child = _child(node, part)
-        if child is None or not _is_known(node, [part]):
+        if child is None or (name and name not in _names(node)):
             break
         node = child
         known.append(part)
-    return Problem(f"refused; send {expected(node)}", spell(known), quotes=False)
+    is_missing = problem.message.startswith("missing; ") and spell(known) == problem.path
+    return Problem(f"{'missing' if is_missing else 'refused'}; send {expected(node)}", spell(known))
 
 
 def _option(value: object) -> str:
@@ -301,16 +288,6 @@ def _own_child(node: Mapping[str, Any], part: str | int) -> object:
         places = node.get("prefixItems", ())
         return places[part] if part < len(places) else node.get("items")
     return node.get("properties", {}).get(part, node.get("additionalProperties"))
-
-
-def _is_known(schema: Mapping[str, Any], path: Path) -> bool:
-    """Whether every name of a path is the schema's own, and none came with the arguments."""
-    node = schema
-    for part in path:
-        if isinstance(part, str) and part not in _names(node):
-            return False
-        node = _child(node, part) or {}
-    return True
 
 
 def _counted(words: str, limit: object) -> str:

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Protocol, runtime_checkable
-
-import attrs
 
 from planning.tools.errors import ToolTimeout
 from planning.workflow.executors.jobs import Job, reason, run_job, unpack
 from planning.workflow.failures import StepFailed, WorkerLost
 
-__all__ = [
-    "AnyExecutor",
-    "Executor",
-    "ExecutorLost",
-    "ExecutorUnavailable",
-    "as_executor",
-    "run_on",
-]
+__all__ = ["AnyExecutor", "Executor", "ExecutorUnavailable", "check_executor", "outcome_of", "submit"]
 
 
 class ExecutorUnavailable(Exception):
     """An executor cannot be opened; the text says why, on one line."""
-
-
-class ExecutorLost(WorkerLost):
-    """The executor runs nothing any more: the remaining steps wait for another."""
 
 
 @runtime_checkable
@@ -66,64 +52,46 @@ AnyExecutor = Executor | concurrent.futures.Executor
 """What ``run_workflow(executor=...)`` takes."""
 
 
-@attrs.frozen
-class _Pool:
-    """Any executor of the standard library's kind."""
-
-    pool: concurrent.futures.Executor
-
-    def submit_job(self, job: Job) -> Future[Any]:
-        if isinstance(self.pool, ThreadPoolExecutor):
-            return self.pool.submit(copy_context().run, job.run)
-        return self.pool.submit(run_job, job.written())
-
-
-def as_executor(executor: Any) -> Executor:
-    """An executor of this package's kind.
+def check_executor(executor: object) -> None:
+    """Refuse what is not an executor.
 
     Raises:
-        TypeError: It is neither that nor of the standard library's kind.
+        TypeError: It has neither ``submit_job`` nor ``submit``.
     """
-    if isinstance(executor, Executor):
-        return executor
-    if callable(getattr(executor, "submit", None)):
-        return _Pool(executor)
-    raise TypeError(
-        f"executor must be a concurrent.futures.Executor, got {type(executor).__name__}; write "
-        "planning.workflow.executors.dask(client) for a Dask client"
-    )
+    if not (hasattr(executor, "submit_job") or hasattr(executor, "submit")):
+        raise TypeError(f"executor must be a concurrent.futures.Executor, got {type(executor).__name__}")
 
 
-async def run_on(executor: AnyExecutor, job: Job, begun: Callable[[Future[Any]], object]) -> Any:
-    """Run a job on an executor, and return or raise what its function does.
-
-    Args:
-        executor: Where.
-        job: The call.
-        begun: Called with the future, which may be cancelled as long as the job has not begun.
+def submit(executor: AnyExecutor, job: Job) -> Future[Any]:
+    """Hand a job to an executor.
 
     Raises:
-        StepFailed: The call could not be sent, or its worker or the executor is lost.
+        StepFailed: The call cannot be sent, or the executor does not take it.
     """
-    outcome = await _outcome(as_executor(executor), job, begun)
-    return unpack(outcome) if isinstance(outcome, bytes) else outcome()
-
-
-async def _outcome(executor: Executor, job: Job, begun: Callable[[Future[Any]], object]) -> Any:
-    """The outcome of a job that raises nothing itself: all that is raised here is the executor's."""
-    name = job.tool.name
     try:
-        future = executor.submit_job(job)
+        if isinstance(executor, Executor):
+            return executor.submit_job(job)
+        if isinstance(executor, ThreadPoolExecutor):
+            return executor.submit(copy_context().run, job.run)
+        return executor.submit(run_job, job.written())
     except StepFailed:
         raise
     except Exception as error:  # noqa: BLE001 - an executor may refuse in any way
         why = f"the executor takes no jobs ({reason(error)}); resume with another"
-        raise ExecutorLost(f"{name} was not run: {why}") from None
-    begun(future)
+        raise WorkerLost(f"{job.tool.name} was not run: {why}") from None
+
+
+async def outcome_of(future: Future[Any], job: Job) -> Any:
+    """What the function of a job returns or raises.
+
+    Raises:
+        StepFailed: The worker or the executor is lost.
+    """
+    name = job.tool.name
     try:
-        return await asyncio.wrap_future(future)
+        outcome = await asyncio.wrap_future(future)
     except BrokenExecutor:
-        raise ExecutorLost(f"{job.lost()}; the executor is broken, resume with another") from None
+        raise WorkerLost(f"{job.lost()}; the executor is broken, resume with another") from None
     except WorkerLost:
         raise
     except TimeoutError:
@@ -132,3 +100,4 @@ async def _outcome(executor: Executor, job: Job, begun: Callable[[Future[Any]], 
         raise ToolTimeout(message) from None
     except Exception as error:  # noqa: BLE001 - an executor may fail in any way
         raise StepFailed(f"the executor could not run {name} ({reason(error)})", "not_sent") from None
+    return unpack(outcome) if isinstance(outcome, bytes) else outcome.result()

@@ -5,13 +5,13 @@ Whatever cannot be pickled, on either side, becomes an error that can.
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future
+from contextlib import suppress
 from importlib import import_module
-from typing import Any, NoReturn
+from operator import attrgetter
+from typing import Any
 
 import attrs
 
@@ -25,11 +25,9 @@ from planning.tools.pipeline import CallPipeline
 from planning.tools.result import safe_text
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
-from planning.workflow.values import MOST_BYTES, too_large
 
 __all__ = ["Job", "reason", "run_job", "unpack"]
 
-_LONGEST_REASON = 160
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 
 
@@ -49,13 +47,16 @@ class Job:
     context: ToolContext
     seconds: float | None
 
-    def run(self) -> Callable[[], Any]:
+    def run(self) -> Future[Any]:
         """Make the call in this process, in any thread; never raises."""
+        outcome = Future[Any]()
         try:
-            outcome = CallPipeline(self.context, timeout=self.seconds).attempt(self.tool, self.params)
+            outcome.set_result(
+                CallPipeline(self.context, timeout=self.seconds).attempt(self.tool, self.params)
+            )
         except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
-            return partial(_raise, error)
-        return lambda: outcome
+            outcome.set_exception(error)
+        return outcome
 
     def written(self, claim: Callable[[], bool] | None = None) -> bytes:
         """The call for another process, where ``run_job`` makes it.
@@ -66,9 +67,8 @@ class Job:
         Raises:
             StepFailed: The function or its parameters cannot be pickled.
         """
-        tool, values = self.tool, dict(self.context.values)
-        if not _takes_context(tool):
-            values.pop("memory", None)
+        tool = self.tool
+        values = dict(self.context.values) if _takes_context(tool) else {}
         function = _carried(tool.function)
         shape: Any = None if tool.parameters is None else FreeModel()
         if isinstance(tool.parameters, ToolSpec):
@@ -77,25 +77,21 @@ class Job:
         try:
             return _dumps(call)
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
-            what, why = f"the inputs of {tool.name}", f"({reason(error)}); give it plain values"
-        try:
-            _dumps(function)
-        except Exception as error:  # noqa: BLE001 - the same
-            remedy = "define its function at the top of a module, or run it without an executor"
-            what, why = tool.name, f"({reason(error)}); {remedy}"
-        raise StepFailed(f"{what} cannot be sent to another process {why}", "not_sent")
+            raise StepFailed(
+                f"{tool.name} cannot be sent to another process ({reason(error)}); define its function at "
+                "the top of a module, give it plain values, or run it without an executor",
+                "not_sent",
+            ) from None
 
-    def lost(self, times: int = 1) -> str:
-        """The message of a ``WorkerLost``: so many workers that ran this job died, one after the other."""
+    def lost(self) -> str:
+        """The message of a ``WorkerLost``."""
         name = self.tool.name
-        if not self.tool.idempotent:
-            return _once(name)
-        return f"the worker that ran {name} died {f'{times} times' if times > 1 else 'while it ran'}"
+        return f"the worker that ran {name} died while it ran" if self.tool.idempotent else _once(name)
 
 
 def _call(
     name: str,
-    function: Callable[..., Any],
+    function: Any,
     parameters: Any,
     retry: Retry | None,
     params: Any,
@@ -106,21 +102,9 @@ def _call(
     """Make the call of a job in another process."""
     if claim is not None and not claim():
         raise WorkerLost(_once(name))
-    function = function() if isinstance(function, _Found) else function
+    function = function.find() if isinstance(function, _Named) else function
     tool = Tool(name, "", function, parameters=parameters, timeout=seconds, retry=retry)
-    attempt = partial(CallPipeline(ToolContext(None, values)).attempt, tool, params)
-    if not (tool.is_async and _in_loop()):
-        return attempt()
-    with ThreadPoolExecutor(1) as thread:  # an executor that runs its jobs where they are handed in
-        return thread.submit(attempt).result()
-
-
-def _in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    return CallPipeline(ToolContext(None, values)).attempt(tool, params)
 
 
 def _once(name: str) -> str:
@@ -143,43 +127,38 @@ def run_job(written: bytes) -> bytes:
         name = call[0]
         value = _call(*call)
         try:
-            packed = _dumps(value)
+            return b"V" + _dumps(value)
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
             text_of(name, value)  # what has no JSON form either is refused as it is in this program
             raise StepFailed(
-                f"what {name} gave back cannot be sent ({reason(error)}); let it give back plain values",
+                f"what {name} returned cannot be sent ({reason(error)}); let it return plain values",
                 "not_sent",
             ) from None
-        is_small = len(packed) <= 2 * MOST_BYTES  # it may take less in memory
-        return b"V" + packed if is_small else _written_error(name, StepFailed(too_large(name), "too_large"))
     except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
         return _written_error(name, error)
 
 
 def _written_error(name: str, error: BaseException) -> bytes:
-    """An exception as bytes; one that does not come back whole is replaced by what can be said of it."""
-    ended = StepFailed(f"{name} ended with {type(error).__name__}", "interrupted")
+    """An exception as bytes; one that does not come back whole is replaced by its text."""
+    failure: Exception = StepFailed(f"{name} ended with {type(error).__name__}", "interrupted")
     if not isinstance(error, Exception):  # it would end the worker, or the program that waits for it
-        return b"E" + pickle.dumps(ended)
-    try:
-        error.__traceback__ = error.__cause__ = error.__context__ = None  # some libraries would send them too
-        try:
-            written = _dumps(error)
-            if type(pickle.loads(written)) is type(error):  # noqa: S301 - it was written one line before
-                return b"E" + written
-        except Exception:  # noqa: BLE001, S110 - it cannot be pickled, or not read again
-            pass
+        return b"E" + pickle.dumps(failure)
+    error.__traceback__ = error.__cause__ = error.__context__ = None  # some libraries would send them too
+    with suppress(BaseException):  # an exception may do anything when it is pickled, or asked for its text
+        written = _dumps(error)
+        if type(pickle.loads(written)) is type(error):  # noqa: S301 - it was written one line before
+            return b"E" + written
+    with suppress(BaseException):
+        text = f"{type(error).__name__}: {safe_text(error)}"[:1_000]
+        failure = ConnectionError(text) if isinstance(error, _TRANSIENT) else RuntimeError(text)
         if isinstance(error, ToolError):
             message = safe_text(getattr(error, "message", error)) or type(error).__name__
-            return b"E" + pickle.dumps(StepFailed(message, classify_error(error)))
-        kind = ConnectionError if isinstance(error, _TRANSIENT) else RuntimeError
-        return b"E" + pickle.dumps(kind(f"{type(error).__name__}: {safe_text(error)}"[:1_000]))
-    except BaseException as failure:  # noqa: BLE001 - an exception may fail in any way when it is asked
-        return b"E" + pickle.dumps(StepFailed(f"{name} ended with {type(failure).__name__}", "interrupted"))
+            failure = StepFailed(message, classify_error(error))
+    return b"E" + pickle.dumps(failure)
 
 
 def unpack(written: bytes) -> Any:
-    """What the call gave back.
+    """What the call returned.
 
     Raises:
         Exception: What it raised.
@@ -187,7 +166,7 @@ def unpack(written: bytes) -> Any:
     try:
         found = pickle.loads(written[1:])  # noqa: S301 - a worker of this program wrote it
     except Exception as error:  # noqa: BLE001 - loading runs the code of whatever is loaded
-        message = f"what came back cannot be read here ({reason(error)}); let the tool give back plain values"
+        message = f"what came back cannot be read here ({reason(error)}); let the tool return plain values"
         raise StepFailed(message, "not_sent") from None
     if written[:1] == b"V":
         return found
@@ -204,33 +183,30 @@ def _dumps(value: Any) -> bytes:
     return written
 
 
-class _Found(partial[Any]):
-    """Finds a function by its name."""
+@attrs.frozen
+class _Named:
+    """A function by its name, also where the decorator has put a tool in its place."""
+
+    module: str
+    name: str
+
+    def find(self) -> Any:
+        found = attrgetter(self.name)(import_module(self.module))
+        return found.function if isinstance(found, Tool) else found
 
 
-def _find(module: str, name: str) -> Any:
-    """A function in its module, where its name may be a ``Tool``."""
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found.function if isinstance(found, Tool) else found
-
-
-def _carried(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function, or how it is found in its module: the decorator may have put a tool in its place."""
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
-        return function
+def _carried(function: Callable[..., Any]) -> Any:
+    """A function, or its name where its module has it."""
+    named = _Named(getattr(function, "__module__", ""), getattr(function, "__qualname__", ""))
     try:
-        return _Found(_find, module, name) if _find(module, name) is function else function
+        return named if named.module != "__main__" and named.find() is function else function
     except Exception:  # noqa: BLE001 - its module has no such name, or fails in any way
         return function
 
 
 def reason(error: BaseException) -> str:
     """What an exception says, as a message may quote it: short, in ASCII, on one line."""
-    text = " ".join(safe_text(error).split())
-    return ascii(text[:_LONGEST_REASON])[1:-1]
+    return ascii(" ".join(safe_text(error).split())[:160])[1:-1]
 
 
 def _takes_context(tool: Tool) -> bool:
@@ -239,7 +215,3 @@ def _takes_context(tool: Tool) -> bool:
     if tool.parameters is None:
         return any(is_of_type(tool.function, name, ToolContext) for name in parameters)
     return not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error

@@ -69,13 +69,13 @@ class WorkerProcesses(Executor):
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Let a worker call a function; it, its arguments and its outcome must be picklable."""
-        return self._submit(partial(fn, *args, **kwargs), None, 1, lambda _: "the worker was lost")
+        return self._submit(partial(fn, *args, **kwargs), None, 1, "the worker was lost")
 
     def submit_job(self, job: Job) -> Future[Any]:
         """See ``Executor``: the worker of a job that takes too long is ended."""
         seconds = None if job.seconds is None else job.seconds + _GRACE
         tries = _MOST_LOSSES if job.tool.idempotent else 1
-        return self._submit(partial(run_job, job.written()), seconds, tries, job.lost)
+        return self._submit(partial(run_job, job.written()), seconds, tries, job.lost())
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as in the base class
         """End the workers once they have done what was submitted; without ``wait``, with the program."""
@@ -91,23 +91,19 @@ class WorkerProcesses(Executor):
             pool.shutdown(kill_workers=True)
         self.shutdown()
 
-    def _submit(
-        self, call: Callable[[], Any], seconds: float | None, tries: int, lost: Callable[[int], str]
-    ) -> Future[Any]:
+    def _submit(self, call: Callable[[], Any], seconds: float | None, tries: int, lost: str) -> Future[Any]:
         if os.getpid() != self._process_id:
             raise RuntimeError("these worker processes are those of the parent process; make new ones")
         return self._threads.submit(self._run, call, seconds, tries, lost)
 
-    def _run(
-        self, call: Callable[[], Any], seconds: float | None, tries: int, lost: Callable[[int], str]
-    ) -> Any:
+    def _run(self, call: Callable[[], Any], seconds: float | None, tries: int, lost: str) -> Any:
         """What a worker returns; another one is asked where one died and the call may be made again."""
         for times in range(1, tries + 1):
             try:
                 return self._ask(call, seconds)
             except Exception as error:
                 if self._is_killed or (isinstance(error, BrokenExecutor) and times == tries):
-                    raise WorkerLost(lost(times)) from None
+                    raise WorkerLost(lost) from None
                 if not isinstance(error, BrokenExecutor):
                     raise
         raise AssertionError("a call has at least one try")

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from typing import Any
 
 from planning.errors import show
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
-from planning.workflow.executors.dask_cluster import opened
+from planning.workflow.executors.dask_cluster import connect, dask
+from planning.workflow.executors.jobs import reason
 from planning.workflow.executors.loky_workers import processes
 
 __all__ = ["open_executor"]
+
+_CLUSTER = r"dask://[^\s/]+:\d{1,5}/?"
+_PATIENCE = 2.0  # seconds
 
 
 def open_executor(name: str, max_parallel: int) -> AbstractContextManager[AnyExecutor]:
@@ -26,29 +31,33 @@ def open_executor(name: str, max_parallel: int) -> AbstractContextManager[AnyExe
         ValueError: There is no such executor: raised at once.
         ExecutorUnavailable: It cannot be opened: raised when the block begins.
     """
-    dask = re.fullmatch(r"dask://([^\s/]+:\d{1,5})/?", name)
-    if dask is None and name not in {"threads", "processes"}:
+    if name not in {"threads", "processes"} and re.fullmatch(_CLUSTER, name) is None:
         raise ValueError(f"Unknown executor {show(name)}. Use threads, processes or dask://HOST:PORT.")
-    return _opened(name, max_parallel, None if dask is None else dask.group(1))
+    return _opened(name, max_parallel)
 
 
 @contextmanager
-def _opened(name: str, max_parallel: int, address: str | None) -> Iterator[AnyExecutor]:
-    if address is not None:
-        with opened(address) as cluster:
-            yield cluster
-    elif name == "threads":
-        pool = ThreadPoolExecutor(max_parallel, "run")
+def _opened(name: str, max_parallel: int) -> Iterator[AnyExecutor]:
+    pool: AnyExecutor
+    with ExitStack() as stack:
         try:
-            yield pool
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-    else:
-        try:
-            workers = processes()
+            if name == "threads":
+                pool = ThreadPoolExecutor(max_parallel, "run")
+                stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+            elif name == "processes":
+                pool = processes()
+                stack.callback(pool.kill)
+            else:
+                client = connect(name.removeprefix("dask://").rstrip("/"))
+                stack.callback(_close, client)
+                pool = dask(client)
         except ImportError as error:
             raise ExecutorUnavailable(str(error)) from None
-        try:
-            yield workers
-        finally:
-            workers.kill()
+        except Exception as error:  # noqa: BLE001 - a cluster may fail in any way
+            raise ExecutorUnavailable(f"{name} cannot be reached: {reason(error)}") from None
+        yield pool
+
+
+def _close(client: Any) -> None:
+    with suppress(Exception):  # the cluster may be gone by now
+        client.close(timeout=_PATIENCE)

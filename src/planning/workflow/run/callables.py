@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
-from planning.errors import show
+from planning.errors import listed, nearest, show
 from planning.tools.context import ToolContext
-from planning.tools.errors import ErrorKind, nearest_tool
+from planning.tools.errors import ErrorKind
 from planning.tools.parameters.signature import is_of_type, read_signature
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.capabilities import Capabilities, called_by_steps
@@ -20,7 +20,6 @@ from planning.workflow.model import WorkflowStep
 __all__ = ["Callables", "key_of", "task_of"]
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-_LISTED = "the tools are"
 
 
 class Callables:
@@ -57,9 +56,8 @@ class Callables:
         known = self._known[kind] or {}
         what = known.get(name)
         if name not in known:
-            hint = nearest_tool(name, known)
-            if hint.startswith(_LISTED):
-                hint = f"the {kind}s are{hint.removeprefix(_LISTED)}"
+            near = nearest(name, known)
+            hint = f"did you mean {near}?" if near else f"the {kind}s are {listed(known) or 'none'}"
             raise StepFailed(f"no {kind} is named {show(name)}; {hint}", ErrorKind.UNKNOWN_TOOL)
         if what is None:
             message = f"only the name of {kind} {show(name)} is known; give Capabilities the {kind} itself"

@@ -24,12 +24,11 @@ from planning.tools.outcome import failed
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
-from planning.workflow.executors.base import AnyExecutor, ExecutorLost, run_on
+from planning.workflow.executors.base import AnyExecutor, outcome_of, submit
 from planning.workflow.executors.jobs import Job
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.known import Known
-from planning.workflow.run.resolve import copy_or_share
 from planning.workflow.run.writer import Writer
 from planning.workflow.values import Copies, Meter
 from session import Session
@@ -37,15 +36,12 @@ from session import Session
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["Call", "Caller", "Ended", "Interrupted"]
+__all__ = ["Call", "Caller", "Ended"]
 
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
 
 
-class Interrupted(Exception):
-    """A call was cut short because the run stops."""
-
-
+@attrs.frozen
 class Ended(Exception):
     """The run must end: a tool ends the program, or the session refuses a change.
 
@@ -53,25 +49,14 @@ class Ended(Exception):
         error: What was raised. KeyboardInterrupt itself would end one task after the other.
     """
 
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(type(error).__name__)
-        self.error = error
+    error: BaseException
 
 
-class _Reported(Exception):
-    """A tool returned a failure instead of raising one.
+@attrs.frozen
+class _Passing(Exception):
+    """A tool returned a failure that may pass by itself, instead of raising one."""
 
-    Attributes:
-        error: The step's error.
-    """
-
-    def __init__(self, error: StepError) -> None:
-        super().__init__(error.code)
-        self.error = error
-
-
-class _ReportedPassing(_Reported):
-    """The tool returned a failure that may pass by itself."""
+    error: StepError
 
 
 @attrs.define
@@ -85,10 +70,7 @@ class Call:
         attempt: Which attempt it is, from 1; 0 before the first.
         called: Whether the function was called, or may have been.
         future: The job on an executor.
-        lost: The executor's error when it, or its worker, was lost.
-        refused: The session's error when it did not take the record that the function is called.
-        is_trying: Whether an attempt is running; False during the wait before the next one.
-        is_stopping: Whether further attempts are ruled out.
+        error: What failed in this attempt beside the tool: the session or the executor.
     """
 
     step: WorkflowStep
@@ -97,90 +79,83 @@ class Call:
     attempt: int = 0
     called: bool = False
     future: Future[Any] | None = None
-    lost: WorkerLost | None = None
-    refused: BaseException | None = None
-    is_trying: bool = False
-    is_stopping: bool = False
+    error: Exception | None = None
 
 
+@attrs.frozen
 class Caller:
     """Makes the calls of a run.
 
-    Attributes:
-        is_broken: Whether the executor takes no more jobs.
+    Their contexts have ``values`` and the memory. ``begin`` records that a call is about to be made, or made
+    again.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        executor: AnyExecutor | None,
-        timeout: float | None,
-        values: Mapping[str, Any],
-        known: Known,
-        limiter: Callable[[], RateLimiter] | None,
-        writer: Writer,
-        begin: Callable[[Call], None],
-    ) -> None:
-        """Prepare the calls of a run.
+    _session: Session
+    _executor: AnyExecutor | None
+    _timeout: float | None
+    _values: Mapping[str, Any]
+    _known: Known
+    _limiter: Callable[[], RateLimiter] | None
+    _writer: Writer
+    _begin: Callable[[Call], None]
 
-        Their contexts have ``values`` and the memory. ``begin`` records that a call is about to be made, or
-        made again.
-        """
-        self._session = session
-        self._executor = executor
-        self._timeout = timeout
-        self._values = values
-        self._known = known
-        self._limiter = limiter
-        self._writer = writer
-        self._begin = begin
-        self.is_broken = False
-
-    async def call(self, call: Call) -> ToolResult | StepError:
+    async def call(self, call: Call) -> ToolResult | StepError | None:
         """Make a call, again where its failure may pass by itself and the step has retries.
 
+        Returns:
+            The tool's result, or the step's error; None where the run stops and the call was cut short.
+
         Raises:
-            Interrupted: The run is to stop, and the call was cut short.
             Ended: The tool ends the program, or the session takes no changes.
         """
         started = perf_counter()
         try:
-            if self._executor is None and _can_be_cancelled(call.tool):
-                return await self._tries(call)
-            return await self._to_its_end(call)
-        except (Interrupted, Ended, GeneratorExit):  # the last when the coroutine is closed unfinished
+            if not call.step.retries or not call.tool.idempotent:
+                return await self._try(call)
+            retry = Retry(attempts=1 + call.step.retries, on=(RateLimitExceeded, CircuitOpen, _Passing))
+            return await retry.arun(partial(self._try, call), call.tool.name)
+        except GeneratorExit:  # the coroutine is closed unfinished
             raise
-        except _Reported as report:
+        except _Passing as report:
             return report.error
-        except StepFailed as error:
-            self.is_broken = self.is_broken or isinstance(error, ExecutorLost)
-            return error.error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise Interrupted from None
+                return None
             return _error(failed(call.tool.name, error, started))  # the tool cancelled itself
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
-            if call.refused is not None:
-                raise Ended(call.refused) from None
-            if call.lost is not None:  # the only cause that a tool with private data shows
-                self.is_broken = self.is_broken or isinstance(call.lost, ExecutorLost)
-                return call.lost.error
+            cause = call.error or error  # a tool with private data does not show it
+            if isinstance(cause, Ended):
+                raise cause from None
+            if isinstance(cause, StepFailed):
+                return cause.error
             return _error(failed(call.tool.name, error, started, tool=call.tool))
 
-    async def _to_its_end(self, call: Call) -> ToolResult:
+    async def _try(self, call: Call) -> ToolResult | StepError:
+        call.attempt += 1
+        call.called = call.tool.idempotent  # for the others ``_run`` records it
+        call.error = call.future = None
+        self._begin(call)
+        try:
+            await self._writer.written()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a session may refuse a change in any way; the run raises it
+            raise Ended(error) from None
+        if self._executor is None and _can_be_cancelled(call.tool):
+            return await self._make(call)
+        return await self._make_to_its_end(call)
+
+    async def _make_to_its_end(self, call: Call) -> ToolResult | StepError:
         """Make a call that is not cancelled when the run is to stop, but awaited.
 
         A thread or a process cannot be stopped, and the outcome of a call that must not be made twice
         must be known. A job that has not begun is withdrawn; a second cancelling gives up.
         """
-        task = asyncio.ensure_future(self._tries(call))
+        task = asyncio.ensure_future(self._make(call))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            call.is_stopping = True
-            if not call.is_trying:
-                task.cancel()
             if call.future is not None and call.future.cancel() and not call.tool.idempotent:
                 call.called = False
         try:
@@ -190,51 +165,30 @@ class Caller:
                 task.cancel()
                 await asyncio.wait([task])
             raise
-
-    async def _tries(self, call: Call) -> ToolResult:
-        retries = call.step.retries if call.tool.idempotent else 0
-        if not retries:
-            return await self._try(call)
-        on = (RateLimitExceeded, CircuitOpen, _ReportedPassing)
-        return await Retry(attempts=1 + retries, on=on).arun(
-            partial(self._try_of_several, call), call.tool.name
-        )
-
-    async def _try_of_several(self, call: Call) -> ToolResult:
-        try:
-            return await self._try(call)
         except Exception:
-            if call.is_stopping:
-                raise Interrupted from None  # whether there would be another attempt or not
+            if call.step.retries and call.tool.idempotent:
+                raise asyncio.CancelledError from None  # there is no other attempt
             raise
 
-    async def _try(self, call: Call) -> ToolResult:
-        call.attempt += 1
-        call.called = call.tool.idempotent  # for the others ``_run`` records it
-        self._begin(call)
+    async def _make(self, call: Call) -> ToolResult | StepError:
+        inputs = call.inputs
+        if call.step.retries:  # another attempt must not see what this one changes
+            inputs = Meter("", "").copy(inputs)
         try:
-            await self._writer.written()
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001 - a session may refuse a change in any way; the run raises it
-            raise Ended(error) from None
-        call.is_trying = True
-        try:
-            inputs = call.inputs
-            if call.step.retries:  # another attempt must not see what this one changes
-                inputs = {key: copy_or_share(value, Meter("", "")) for key, value in inputs.items()}
             result = await self._pipeline(call).acall(call.tool, inputs, raises=True)
         except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None
         except PrivateFailure as error:
-            if error.kind in _MAY_PASS and call.lost is None:
-                raise _ReportedPassing(StepError(error.message, SORRY, str(error.kind))) from None
+            if error.kind in _MAY_PASS and call.error is None:
+                raise _Passing(StepError(error.message, SORRY, str(error.kind))) from None
             raise
-        finally:
-            call.is_trying = False
         if not result.success:
-            reported = _ReportedPassing if result.code in _MAY_PASS else _Reported
-            raise reported(_reported(call.tool, result))
+            reported = _error(result)
+            if result.is_private:
+                reported = StepError(f"{call.tool.name} reported a failure", SORRY, str(result.code))
+            if result.code in _MAY_PASS:
+                raise _Passing(reported)
+            return reported
         kept = await self._known.take(result.value, call.tool.name)
         return result if kept is result.value else attrs.evolve(result, value=kept)
 
@@ -271,20 +225,17 @@ class Caller:
             except asyncio.CancelledError:
                 raise
             except BaseException as error:
-                call.refused, call.called = error, False
+                call.error, call.called = Ended(error), False
                 self._begin(call)
                 raise
         if self._executor is None or tool.publishes == "own":  # what publishes needs its session
             return await here()
-
-        def begun(future: Future[Any]) -> None:
-            call.future = future
-
-        call.future = None
+        job = Job(tool, params, context, seconds)
         try:
-            return await run_on(self._executor, Job(tool, params, context, seconds), begun)
+            call.future = submit(self._executor, job)
+            return await outcome_of(call.future, job)
         except WorkerLost as error:
-            call.lost = error
+            call.error = error
             raise
         finally:
             if call.future is None:  # it never came to the executor
@@ -294,13 +245,6 @@ class Caller:
 def _can_be_cancelled(tool: Tool) -> bool:
     """Whether a call of a tool ends when it is cancelled, and may be made again."""
     return tool.idempotent and (tool.is_async or not (tool.blocking or tool.timeout))
-
-
-def _reported(tool: Tool, result: ToolResult) -> StepError:
-    """The step's error for a failure that a tool returned."""
-    if not result.is_private:
-        return _error(result)
-    return StepError(f"{tool.name} reported a failure", SORRY, str(result.code))
 
 
 def _error(result: ToolResult) -> StepError:

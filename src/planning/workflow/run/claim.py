@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Collection, Iterable, Mapping
 
 import attrs
 
@@ -12,12 +11,12 @@ from planning.tools.result import plain
 from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.known import Known
+from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import (
     RunChanged,
     StepChanged,
     StepRecord,
     WorkflowRun,
-    bare,
     states_of,
     written,
 )
@@ -27,9 +26,7 @@ __all__ = [
     "MAYBE",
     "change_of_done",
     "check_statuses",
-    "compared",
     "done_and_lost",
-    "records_of",
     "run_to_begin",
 ]
 
@@ -51,91 +48,49 @@ def run_to_begin(
         WorkflowError: A completed step of the unfinished run was changed.
     """
     runs = session.select_all(WorkflowRun)
-    return (
-        _resumed(runs, session.select_all(StepRecord), new)
-        or _rewound(session, runs, new, steps, known)
-        or new
-    )
-
-
-def _resumed(
-    runs: tuple[WorkflowRun, ...], records: tuple[StepRecord, ...], new: WorkflowRun
-) -> WorkflowRun | None:
-    """The newest unfinished run of this workflow, or else of a version of it that can be resumed."""
-    versions = list[WorkflowRun]()
     for run in reversed(runs):
-        kinship = None if run.status == "completed" else _kinship(run, new)
-        if kinship == "same":
-            return _with(run, new)
-        if kinship == "edited":
-            versions.append(run)
-    changes = [(run, change_of_done(run, states_of(run.run_id, records), new.workflow)) for run in versions]
-    for run, change in changes:
+        if run.status == "completed" or not _is_version(run, new):
+            continue
+        change = change_of_done(run, states_of(run.run_id, session.select_all(StepRecord)), new.workflow)
         if change is None:
             return _with(run, new)
-    if not changes:
-        return None
-    raise WorkflowError(
-        f"the unfinished run in this session cannot be resumed: {changes[0][1]}; restore that step, or use "
-        "another session to start over"
-    )
+        raise WorkflowError(
+            f"the unfinished run in this session cannot be resumed: {change}; restore that step, or use "
+            "another session to start over"
+        )
+    return _rewound(session, {run.run_id for run in runs}, new, _once_only(steps.values(), known)) or new
 
 
 def _rewound(
-    session: Session,
-    runs: tuple[WorkflowRun, ...],
-    new: WorkflowRun,
-    steps: Mapping[str, WorkflowStep],
-    known: Known,
+    session: Session, present: set[str], new: WorkflowRun, once: Collection[str]
 ) -> WorkflowRun | None:
     """The newest run of this workflow that the session was rewound behind and that called what must be once.
 
     What it did is done: it is resumed from its begin.
     """
-    if not any(_is_once(step, known) for step in steps.values()):
+    if not once:
         return None
-    present = {run.run_id for run in runs}
-    logged = {event.run.run_id: event.run for event in session.select_all(RunChanged)}
-    for run in reversed(logged.values()):
-        if (
-            run.run_id not in present
-            and _kinship(run, new) == "same"
-            and _called_by_log(run.run_id, steps, {}, known, session)
-        ):
+    called = {
+        event.record.run_id
+        for event in session.select_all(StepChanged)
+        if event.record.called and event.record.step_id in once and event.record.run_id not in present
+    }
+    steps = _compared(new.workflow)
+    for event in reversed(session.select_all(RunChanged)) if called else ():
+        run = event.run
+        if run.run_id in called and _is_version(run, new) and _compared(run.workflow) == steps:
             return _with(run, new)
     return None
 
 
-def _is_once(step: WorkflowStep, known: Known) -> bool:
-    tool = known.tool_of(step)
-    return tool is not None and not tool.idempotent
+def _once_only(steps: Iterable[WorkflowStep], known: Known) -> set[str]:
+    """The steps that must not run twice."""
+    tools = {step.step_id: known.tool_of(step) for step in steps}
+    return {step_id for step_id, tool in tools.items() if tool is not None and not tool.idempotent}
 
 
-def records_of(
-    run_id: str, steps: Mapping[str, WorkflowStep], known: Known, session: Session
-) -> dict[str, StepRecord]:
-    """The newest record of each step of a run.
-
-    A rewind takes the records of steps back, but not what they did. So for steps that must not run again and
-    whose record does not say that they were called, the event log counts.
-    """
-    states = states_of(run_id, session.select_all(StepRecord))
-    return states | _called_by_log(run_id, steps, states, known, session)
-
-
-def _called_by_log(
-    run_id: str,
-    steps: Mapping[str, WorkflowStep],
-    states: Mapping[str, StepRecord],
-    known: Known,
-    session: Session,
-) -> dict[str, StepRecord]:
-    asked = {
-        step_id
-        for step_id, step in steps.items()
-        if _is_once(step, known)
-        and ((record := states.get(step_id)) is None or not (record.called or record.status == "completed"))
-    }
+def _called_by_log(run_id: str, asked: Collection[str], session: Session) -> dict[str, StepRecord]:
+    """Of steps that must not run again, the newest record in the event log if they were called."""
     if not asked:
         return {}
     logged = {
@@ -154,8 +109,8 @@ def _with(run: WorkflowRun, new: WorkflowRun) -> WorkflowRun:
     return attrs.evolve(new, run_id=run.run_id, started_at=run.started_at)
 
 
-def _kinship(run: WorkflowRun, new: WorkflowRun) -> Literal["same", "edited"] | None:
-    """Whether two runs are of the same workflow, or of versions of it; None for two workflows.
+def _is_version(run: WorkflowRun, new: WorkflowRun) -> bool:
+    """Whether two runs are of versions of one workflow.
 
     Versions have the same goal, prompt and inputs, and a step id in common. Workflows without a goal often
     just number their steps: those need a step in common that is the same as a whole.
@@ -164,17 +119,16 @@ def _kinship(run: WorkflowRun, new: WorkflowRun) -> Literal["same", "edited"] | 
     if (goal, run.user_prompt or "") != (new.workflow.goal, new.user_prompt or "") or (
         plain(run.inputs) != plain(new.inputs)
     ):
-        return None
-    before, after = compared(run.workflow), compared(new.workflow)
-    if before == after:
-        return "same"
-    is_version = any(step_id in after and (goal or after[step_id] == before[step_id]) for step_id in before)
-    return "edited" if is_version else None
+        return False
+    before, after = _compared(run.workflow), _compared(new.workflow)
+    return before == after or any(
+        step_id in after and (goal or after[step_id] == before[step_id]) for step_id in before
+    )
 
 
-def compared(workflow: Workflow) -> dict[str, WorkflowStep]:
-    """The steps of a workflow by id, as they are compared."""
-    return {step.step_id: step for step in written(bare(workflow)).steps}
+def _compared(workflow: Workflow) -> dict[str, WorkflowStep]:
+    """The steps of a run's workflow by id, as they are compared."""
+    return {step.step_id: step for step in written(workflow).steps}
 
 
 def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> str | None:
@@ -182,8 +136,8 @@ def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow:
 
     Only what the step did counts: when and how often a completed step would run may change.
     """
-    after = compared(workflow)
-    for old in compared(run.workflow).values():
+    after = _compared(workflow)
+    for old in _compared(run.workflow).values():
         record = states.get(old.step_id)
         if record is None or record.status != "completed":
             continue
@@ -203,8 +157,9 @@ def check_statuses(given: Workflow, known: Known) -> None:
     Raises:
         WorkflowError: It does, and its run is not in this session.
     """
+    once = _once_only(given.steps, known)
     for step in given.steps:
-        if step.status != "pending" and _is_once(step, known):
+        if step.status != "pending" and step.step_id in once:
             raise WorkflowError(
                 f"step {show(step.step_id)} is already {step.status}, {step.name or step.agent} must not be "
                 "called twice, and this session does not hold that run; resume it in its own session or "
@@ -213,29 +168,43 @@ def check_statuses(given: Workflow, known: Known) -> None:
 
 
 def done_and_lost(
-    steps: Mapping[str, WorkflowStep], states: Mapping[str, StepRecord], known: Known, *, is_stored: bool
+    run_id: str,
+    steps: Mapping[str, WorkflowStep],
+    known: Known,
+    session: Session,
+    items: tuple[MemoryItem, ...],
 ) -> tuple[dict[str, StepRecord], dict[str, StepRecord]]:
     """The records of completed steps, and of steps that did not complete and must not run again, by id.
 
-    The outputs of the completed steps become known; a store has kept no private ones.
+    The outputs of the completed steps become known, as far as their records or the memory hold them.
+    A rewind takes the records of steps back, but not what they did. So for steps that must not run again and
+    whose record does not say that they were called, the event log counts.
     """
+    states = states_of(run_id, session.select_all(StepRecord))
+    once = _once_only(steps.values(), known)
+    uncalled = {
+        step_id
+        for step_id in once
+        if (record := states.get(step_id)) is None or not (record.called or record.status == "completed")
+    }
+    states |= _called_by_log(run_id, uncalled, session)
     done: dict[str, StepRecord] = {}
     lost: dict[str, StepRecord] = {}
     withheld: dict[str, tuple[WorkflowStep, str]] = {}
-    for step_id, step in steps.items():
-        record = states.get(step_id)
-        if record is None:
+    for step_id, record in states.items():
+        step = steps.get(step_id)
+        if step is None:
             continue
         if record.status == "completed":
             done[step_id] = record
-            if record.is_withheld:
-                withheld[step_id] = (step, record.at)
-                if is_stored and not record.skipped:
-                    known.private.add(step_id)
-            else:
+            if not record.is_withheld:
                 known.keep(step, record.output)
-        elif record.status in {"failed", "in_progress"} and record.called and _is_once(step, known):
+                continue
+            withheld[step_id] = (step, record.at)
+            if session.store is not None and not record.skipped:
+                known.private.add(step_id)
+        elif record.status in {"failed", "in_progress"} and record.called and step_id in once:
             lost[step_id] = record
     if withheld:
-        known.remember_all(withheld)
+        known.remember_all(withheld, items)
     return done, lost

@@ -12,7 +12,7 @@ from planning.errors import show
 from planning.suite import register_plan
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.executors.base import AnyExecutor, as_executor
+from planning.workflow.executors.base import AnyExecutor, check_executor
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.callables import Callables
@@ -33,6 +33,14 @@ from session.errors import StoreError
 __all__ = ["MAX_PARALLEL", "arun_workflow", "run_workflow"]
 
 MAX_PARALLEL = 16
+
+_KINDS: dict[str, tuple[Any, str]] = {
+    "workflow": (Workflow, "a Workflow, such as validate_workflow(document).workflow"),
+    "capabilities": (Capabilities, "Capabilities(tools=[...])"),
+    "session": (Session | None, "a Session"),
+    "user_prompt": (str | None, "text"),
+    "inputs": (Mapping | None, "a mapping from memory keys, which are strings, to values"),
+}
 
 
 def run_workflow(
@@ -121,17 +129,52 @@ async def arun_workflow(
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has retries, and the library for them is not installed.
     """
-    _check(workflow, capabilities, session, user_prompt, inputs, executor, max_parallel, timeout)
+    _check_types(
+        workflow=workflow,
+        capabilities=capabilities,
+        session=session,
+        user_prompt=user_prompt,
+        inputs=inputs,
+    )
+    if type(max_parallel) is not int or max_parallel < 1:
+        raise ValueError(f"max_parallel must be a whole number of at least 1, got {max_parallel!r}")
+    if executor is not None:
+        check_executor(executor)
+    check_timeout(timeout)
     session = Session() if session is None else session
     try:
-        kept = await off_loop(partial(keep_inputs, inputs or {}))
+        kept, size = await off_loop(partial(keep_inputs, inputs or {}))
     except StepFailed as error:
         raise WorkflowError(error.message) from None
+    steps = bare(workflow)
     begun = list[Steps]()
 
     def begin() -> None:
         """Begin the run, or resume one, in one transaction; its steps are in ``begun`` then."""
-        begun.append(_begin(workflow, capabilities, session, user_prompt, kept, executor, timeout))
+        schedule = Schedule(steps)
+        if user_prompt is None and (asking := step_with_prompt(steps)) is not None:
+            raise WorkflowError(
+                f"step {show(asking)} refers to ${{user_prompt}}; give its value as user_prompt"
+            )
+        register_workflow(session)
+        register_plan(session)
+        is_stored = session.store is not None
+        if is_stored:
+            session.refresh()  # also settles a change whose answer was lost
+        known = Known(Callables(capabilities), size)
+        new = WorkflowRun(
+            run_id=str(uuid4()),
+            workflow=without_arguments(steps, known.is_private, session.session_id) if is_stored else steps,
+            user_prompt=user_prompt,
+            inputs=kept,
+            started_at=now(),
+            token=str(uuid4()),
+        )
+        with session.transaction():
+            run = run_to_begin(session, new, {step.step_id: step for step in steps.steps}, known)
+            found = Steps(run, steps, schedule, known, capabilities, session, executor, timeout)
+            found.begin(workflow if run is new else None)
+        begun.append(found)
 
     try:
         try:
@@ -146,69 +189,12 @@ async def arun_workflow(
         raise WorkflowError("memory ran out; run the workflow in this session again to resume it") from None
 
 
-def _begin(
-    workflow: Workflow,
-    capabilities: Capabilities,
-    session: Session,
-    user_prompt: str | None,
-    inputs: dict[str, Any],
-    executor: AnyExecutor | None,
-    timeout: float | None,
-) -> Steps:
-    steps = bare(workflow)
-    schedule = Schedule(steps)
-    if user_prompt is None and (asking := step_with_prompt(steps)) is not None:
-        raise WorkflowError(f"step {show(asking)} refers to ${{user_prompt}}; give its value as user_prompt")
-    register_workflow(session)
-    register_plan(session)
-    is_stored = session.store is not None
-    if is_stored:
-        session.refresh()  # also settles a change whose answer was lost
-    known = Known(session, Callables(capabilities))
-    new = WorkflowRun(
-        run_id=str(uuid4()),
-        workflow=without_arguments(steps, known.is_private, session.session_id) if is_stored else steps,
-        user_prompt=user_prompt,
-        inputs=inputs,
-        started_at=now(),
-        token=str(uuid4()),
-    )
-    with session.transaction():
-        run = run_to_begin(session, new, {step.step_id: step for step in steps.steps}, known)
-        begun = Steps(run, steps, schedule, known, capabilities, session, executor, timeout)
-        begun.begin(workflow if run is new else None)
-    return begun
-
-
-def _check(
-    workflow: object,
-    capabilities: object,
-    session: object,
-    user_prompt: object,
-    inputs: object,
-    executor: object,
-    max_parallel: object,
-    timeout: object,
-) -> None:
-    if not isinstance(workflow, Workflow):
-        raise TypeError(
-            f"a Workflow is run, got {type(workflow).__name__}; write validate_workflow(document).workflow"
-        )
-    if not isinstance(capabilities, Capabilities):
-        raise TypeError(f"write Capabilities(tools=[...]), got {type(capabilities).__name__}")
-    if session is not None and not isinstance(session, Session):
-        raise TypeError(f"session must be a Session, got {type(session).__name__}")
-    if user_prompt is not None and not isinstance(user_prompt, str):
-        raise TypeError(f"user_prompt must be text, got {type(user_prompt).__name__}")
-    if inputs is not None and not (
-        isinstance(inputs, Mapping) and all(isinstance(key, str) for key in inputs)
-    ):
-        raise TypeError("inputs must be a mapping from memory keys, which are strings, to values")
-    if type(max_parallel) is not int or max_parallel < 1:
-        raise ValueError(f"max_parallel must be a whole number of at least 1, got {max_parallel!r}")
-    if executor is not None:
-        as_executor(executor)
-    check_timeout(timeout)
+def _check_types(**given: object) -> None:
+    for name, value in given.items():
+        kind, wanted = _KINDS[name]
+        keys = value if name == "inputs" and isinstance(value, Mapping) else ()
+        if not isinstance(value, kind) or not all(isinstance(key, str) for key in keys):
+            raise TypeError(f"{name} must be {wanted}, got {type(value).__name__}")
 
 
 class _Workers:
@@ -220,7 +206,7 @@ class _Workers:
         self._most = most
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._error: BaseException | None = None
-        self._over = asyncio.get_running_loop().create_future()
+        self._over = asyncio.Event()
 
     async def run(self) -> None:
         """Work until nothing is ready and nothing runs.
@@ -229,11 +215,9 @@ class _Workers:
             CancelledError: The task was cancelled; what ran has ended.
         """
         self._hire(len(self._steps.ready))
-        if not self._tasks:
-            self._over.set_result(None)
-        while not self._over.done():
+        while self._tasks:
             try:
-                await asyncio.wait([self._over])
+                await self._over.wait()
             except asyncio.CancelledError as error:
                 self._fail(error)
         is_written = False
@@ -257,7 +241,7 @@ class _Workers:
 
     async def _work(self) -> None:
         steps = self._steps
-        while steps.ready and self._error is None and not steps.is_broken:
+        while steps.ready and self._error is None:
             await steps.run(steps.ready.popleft())
             self._hire(len(steps.ready) - 1)
         await steps.writer.written()
@@ -267,8 +251,8 @@ class _Workers:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._fail(error)
-        if not self._tasks and not self._over.done():
-            self._over.set_result(None)
+        if not self._tasks:
+            self._over.set()
 
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
+
+import attrs
 
 from planning.tools.tool import Tool
 from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.callables import Callables, key_of
-from planning.workflow.run.memory import MemoryItem, PrivateValue, take_item
-from planning.workflow.values import MOST_BYTES, MOST_KEPT, Meter, keep, off_loop
-from session import Session
+from planning.workflow.run.memory import MemoryItem, take_item
+from planning.workflow.values import MOST_KEPT, keep, off_loop
 
 __all__ = ["Known"]
 
 
+@attrs.define
 class Known:
-    """The values of a run.
+    """The values of a run, which so far keeps so many bytes.
 
     Attributes:
         callables: Finds the tools of steps.
@@ -30,19 +33,15 @@ class Known:
         private_keys: The keys of the memory whose values no store may keep.
     """
 
-    def __init__(self, session: Session, callables: Callables) -> None:
-        """Start without values."""
-        self.memory: dict[str, Any] = {}
-        self.outputs: dict[str, Any] = {}
-        self.parts: dict[str, tuple[tuple[str, ...], Any]] = {}
-        self.private: set[str] = set()
-        self.private_keys: set[str] = set()
-        self._session = session
-        self.callables = callables
-        self._recalled = 0
-        self._stored = 0
-        self._kept = 0
-        self._uncounted: list[Any] = []
+    callables: Callables
+    _kept: int
+    memory: dict[str, Any] = attrs.field(factory=dict)
+    outputs: dict[str, Any] = attrs.field(factory=dict)
+    parts: dict[str, tuple[tuple[str, ...], Any]] = attrs.field(factory=dict)
+    private: set[str] = attrs.field(factory=set)
+    private_keys: set[str] = attrs.field(factory=set)
+    _recalled: int = 0
+    _withheld: dict[str, tuple[str, Any]] = attrs.field(factory=dict)
 
     async def take(self, output: Any, name: str) -> Any:
         """A copy of an output that nothing can change later; it counts as kept.
@@ -50,8 +49,6 @@ class Known:
         Raises:
             StepFailed: The output or all that the run keeps is too large, or JSON cannot hold the output.
         """
-        while self._uncounted:
-            self._kept += await off_loop(partial(_size, self._uncounted.pop()))
         kept, size = await off_loop(partial(keep, output, name))
         if self._kept + size > MOST_KEPT:
             raise StepFailed(
@@ -62,63 +59,41 @@ class Known:
         self._kept += size
         return kept
 
-    def count(self, values: Iterable[Any]) -> None:
-        """Count values that the session holds already as kept."""
-        self._uncounted += values
+    def store(self, item: MemoryItem, value: Any) -> None:
+        """Note a value that is about to be stored in the memory, or withheld from it."""
+        if item.type == "step_withheld":
+            self._withheld[item.key or ""] = item.created_at, value
+        self._take(item)
 
-    def store(self, key: str, value: Any, *, is_withheld: bool = False) -> None:
-        """Note a value that is about to be stored in the memory."""
-        self._note(key, value, is_withheld=is_withheld)
-        self._stored += 1
-
-    def recall(self, items: tuple[MemoryItem, ...], waiting: Sequence[MemoryItem] = ()) -> None:
+    def recall(self, items: tuple[MemoryItem, ...], waiting: Iterable[MemoryItem | None] = ()) -> None:
         """Take over what the run or other code has stored in the memory since the last time.
 
         Args:
             items: All that the session's memory has.
             waiting: What the run has noted and not written yet.
         """
-        unwritten = [
-            (item.key, self.memory[item.key], item.type == "step_withheld")
-            for item in waiting
-            if item.key is not None and item.type != "step_skipped"
-        ]
-        if len(items) < self._recalled + self._stored - len(unwritten):  # rolled back
+        if len(items) < self._recalled:  # rolled back
             self.memory.clear()
-            self.private_keys.clear()
             self._recalled = 0
-        for item in items[self._recalled :]:
-            self._take_over(item)
-        for key, value, is_withheld in unwritten:
-            self._note(key, value, is_withheld=is_withheld)
-        self._recalled, self._stored = len(items), len(unwritten)
+        for item in (*items[self._recalled :], *waiting):
+            if item is not None:
+                self._take(item)
+        self._recalled = len(items)
 
-    def _take_over(self, item: MemoryItem) -> None:
-        private = self._private_value(item)
-        if private is not None:
-            self._note(private.key, private.value, is_withheld=True)
-            return
+    def _take(self, item: MemoryItem) -> None:
         take_item(self.memory, item)
-        if item.type != "step_skipped":
-            self.private_keys.discard(item.key or "")
-
-    def _private_value(self, item: MemoryItem) -> PrivateValue | None:
-        """The value of an entry that is withheld, where this process has it."""
-        kept = self._session.select_all(PrivateValue) if item.type == "step_withheld" else ()
-        return next(
-            (each for each in kept if (each.key, each.created_at) == (item.key, item.created_at)), None
-        )
-
-    def _note(self, key: str, value: Any, *, is_withheld: bool) -> None:
-        self.memory[key] = value
-        if is_withheld:
-            self.private_keys.add(key)
-        else:
-            self.private_keys.discard(key)
+        if item.key is None or item.type == "step_skipped":
+            return
+        self.private_keys.discard(item.key)
+        at, value = self._withheld.get(item.key, ("", None))
+        if item.type == "step_withheld" and item.created_at == at:  # this process has its value
+            self.memory[item.key] = value
+            self.private_keys.add(item.key)
 
     def keep(self, step: WorkflowStep, output: Any) -> None:
-        """Keep the output of a step that does not run now."""
-        self.count([output])
+        """Keep the output of a step that does not run now; it counts as kept."""
+        with suppress(StepFailed):  # it was kept before
+            self._kept += keep(output, step.step_id)[1]
         self.outputs[step.step_id] = output
         if self.is_private(step):
             self.private.add(step.step_id)
@@ -129,24 +104,20 @@ class Known:
         if key is None or key not in memory:
             return
         if step.output_path:
-            self.count([memory[key]])
             self.parts[step.step_id] = (step.output_path, memory[key])
             if self.is_private(step):
                 self.private.add(step.step_id)
         else:
             self.keep(step, memory[key])
 
-    def remember_all(self, done: Mapping[str, tuple[WorkflowStep, str]]) -> None:
+    def remember_all(self, done: Mapping[str, tuple[WorkflowStep, str]], items: Iterable[MemoryItem]) -> None:
         """Keep what the memory held of the outputs of completed steps at the times of their records.
 
         Another step may have stored another value under the same key since.
         """
         memory: dict[str, Any] = {}
-        for item in self._session.select_all(MemoryItem):
+        for item in items:
             take_item(memory, item)
-            private = self._private_value(item)
-            if private is not None:
-                memory[private.key] = private.value
             step, at = done.get(item.step_id or "", (None, ""))
             if step is not None and item.created_at <= at:
                 self.remember(step, memory)
@@ -162,15 +133,3 @@ class Known:
             return self.callables.find(step)
         except StepFailed:
             return None
-
-
-def _size(value: Any, most: int) -> int:
-    """How many bytes a kept value takes; the maximum where it cannot be measured."""
-    meter = Meter("", "", most)
-    try:
-        meter.copy(value)
-    except StepFailed:
-        if most < MOST_BYTES:
-            raise
-        return most
-    return meter.spent

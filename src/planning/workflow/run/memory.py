@@ -17,7 +17,6 @@ from planning.workflow.values import json_keys
 __all__ = [
     "MemoryItem",
     "MissingValue",
-    "PrivateValue",
     "extract_value",
     "memory_of",
     "spell_path",
@@ -47,21 +46,6 @@ class MemoryItem:
     value: Any = attrs.field(default=None, eq=plain, metadata={"snapshot": plain}, repr=False)
     step_id: str | None = None
     created_at: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class PrivateValue:
-    """The value of a ``step_withheld`` entry: in a slice without a past, which only this process has.
-
-    Attributes:
-        key: The name of the value.
-        value: The value.
-        created_at: When the entry was made: it tells which entry this is the value of.
-    """
-
-    key: str
-    value: Any = attrs.field(repr=False)
-    created_at: str
 
 
 def memory_of(items: Iterable[MemoryItem]) -> dict[str, Any]:
@@ -147,25 +131,15 @@ def _inside(value: Any, part: str | int) -> Any:
     raise LookupError
 
 
-def _shown(name: object) -> str:
-    return show(name if isinstance(name, str) else safe_text(name))[1:-1]
-
-
 def _there(value: Any) -> str:
     """What is at the place where a path fails."""
-    if value is None:
-        return "is null"
     if isinstance(value, (list, tuple, set, frozenset)):
         return f"has {len(value)} item{'' if len(value) == 1 else 's'}"
+    if value is None:
+        return "is null"
     names = list(value) if isinstance(value, Mapping) else field_names(value)
-    if names:
-        listed = ", ".join(_shown(name) for name in names[:_LISTED])
-        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        return f"has {listed}{more}"
-    if isinstance(value, Mapping):
-        return "is empty"
-    if isinstance(value, bool):
-        return f"is {str(value).lower()}"
-    if isinstance(value, (int, float)):
-        return "is a number"
-    return f"is {show(value) if isinstance(value, str) else type(value).__name__}"
+    if names is None:
+        return f"is {show(value) if isinstance(value, str) else type(value).__name__}"
+    listed = ", ".join(show(safe_text(name))[1:-1] for name in names[:_LISTED])
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"has {listed}{more}" if names else "is empty"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from planning.commands import NewPlanStep, SetupPlan
-from planning.errors import show
 from planning.model import Plan, StepStatus
 from planning.step_ids import format_id
 from planning.suite import PlanMirror, shows
@@ -15,15 +15,15 @@ from planning.workflow.run.records import WorkflowRun
 from session import Session
 from session.transaction import Transaction
 
-__all__ = ["RunMirror", "StepMark", "id_in_plan"]
+__all__ = ["RunMirror", "StepMark"]
 
 StepMark = tuple[str, StepStatus, str | None]
 """A workflow step's id, its status in the plan, and a note."""
 
 _NAMELESS = "Run a workflow"
-_LISTED = 8
 _FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
 _STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
+_UNSPELLED = "the plan takes only ASCII text; where the workflow has other text, it shows step ids instead"
 
 
 class RunMirror:
@@ -34,54 +34,51 @@ class RunMirror:
 
     def __init__(self, session: Session, workflow: Workflow, user_prompt: str | None) -> None:
         """Prepare the plan of a workflow; nothing changes yet."""
-        self._mirror = PlanMirror(session, "the workflow", _setup_of(workflow, user_prompt))
-        self._workflow = workflow
-        self._prompt = user_prompt or ""
+        setup = _setup_of(workflow, user_prompt)
+        self._mirror = PlanMirror(session, "the workflow", setup)
         self._places = {step.step_id: index for index, step in enumerate(workflow.steps)}
         self._problem: str | None = None
-        self._unspelled: dict[str, None] = {}
+        texts = [(workflow.goal.strip() or user_prompt or "", OBJECTIVE)]
+        texts += [(step.description, TITLE) for step in workflow.steps]
+        self._is_spelled = all(not text.strip() or fitted(text, rule) for text, rule in texts)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the plan does not show of the run, and why."""
-        names = list(self._unspelled)
-        if not names:
-            return () if self._problem is None else (self._problem,)
-        listed = ", ".join(names[:_LISTED])
-        if len(names) > _LISTED:
-            listed += f" and {len(names) - _LISTED} more"
-        warning = f"the plan takes only ASCII text, so it does not show {listed}; it shows step ids instead"
-        return (warning,) if self._problem is None else (self._problem, warning)
+        if self._problem is not None:
+            return (self._problem,)
+        return () if self._is_spelled else (_UNSPELLED,)
 
     def begin(
         self,
         transaction: Transaction,
         marks: Mapping[str, tuple[StepStatus, str | None]],
-        ended: Iterable[WorkflowRun],
-        live: Iterable[WorkflowRun],
-        *,
-        is_new: bool,
+        runs: Iterable[WorkflowRun],
+        run_id: str,
     ) -> None:
         """Set the plan up, or keep the one that an earlier part of the run left.
 
         Args:
             transaction: The session's, open.
             marks: By id of a workflow step, the status and the note of those that are not pending.
-            ended: The runs whose plan may be replaced.
-            live: The runs whose plan is left alone.
-            is_new: Whether the run begins now.
+            runs: The runs of the session until now. The plan of those that are under way is left alone.
+            run_id: The run that begins, or is resumed.
         """
 
-        def is_one_of(runs: Iterable[WorkflowRun], plan: Plan) -> bool:
-            return any(shows(plan, _setup_of(run.workflow, run.user_prompt)) for run in runs)
+        def shown(plan: Plan, *, is_live: bool) -> bool:
+            return any(
+                shows(plan, _setup_of(run.workflow, run.user_prompt))
+                for run in runs
+                if (bool(run.token) and run.run_id != run_id) is is_live
+            )
 
+        is_new = all(run.run_id != run_id for run in runs)
         plan = transaction.latest(Plan)
-        if (plan is not None and plan.status == "active" and is_one_of(live, plan)) or (
-            not self._mirror.begin(transaction, lambda plan: is_one_of(ended, plan), is_new=is_new)
+        if (plan is not None and plan.status == "active" and shown(plan, is_live=True)) or (
+            not self._mirror.begin(transaction, partial(shown, is_live=False), is_new=is_new)
         ):
             self._problem = _FOREIGN
             return
-        self._note_unspelled()
         statuses = [] if self._mirror.plan is None else [step.status for step in self._mirror.plan.steps]
         wanted = ((step_id, *marks.get(step_id, ("pending", None))) for step_id in self._places)
         self.mark(transaction, [mark for mark in wanted if statuses[self._places[mark[0]]] != mark[1]])
@@ -91,7 +88,7 @@ class RunMirror:
         if self._problem is not None:
             return
         found = [
-            (self._places[step_id], status, None if note is None else self._fitted(step_id, status, note))
+            (self._places[step_id], status, None if note is None else self._fitted(status, note))
             for step_id, status, note in marks
         ]
         if not self._mirror.mark(transaction, found):
@@ -102,26 +99,12 @@ class RunMirror:
         if self._problem is None and not self._mirror.finish(transaction):
             self._problem = _STOPPED
 
-    def _fitted(self, step_id: str, status: StepStatus, note: str) -> str | None:
+    def _fitted(self, status: StepStatus, note: str) -> str | None:
         fits = fitted(note, OUTCOME)
         if fits or not note.strip():
             return fits or None
-        self._unspelled[f"the outcome of step {show(step_id)}"] = None
+        self._is_spelled = False
         return "Done" if status == "done" else fitted(note.partition(":")[0], OUTCOME) or None
-
-    def _note_unspelled(self) -> None:
-        goal = self._workflow.goal
-        name, text = ("goal", goal) if goal.strip() else ("prompt", self._prompt)
-        if text.strip() and not fitted(text, OBJECTIVE):
-            self._unspelled[f"the {name}"] = None
-        for step in self._workflow.steps:
-            if step.description.strip() and not fitted(step.description, TITLE):
-                self._unspelled[f"the description of step {show(step.step_id)}"] = None
-
-
-def id_in_plan(step_id: str, number_id: str) -> str:
-    """A workflow step's id as the plan shows it; the plan's own id where ASCII cannot spell it."""
-    return fitted(step_id, DETAILS) or number_id
 
 
 def _setup_of(workflow: Workflow, prompt: str | None) -> SetupPlan:
@@ -133,7 +116,7 @@ def _setup_of(workflow: Workflow, prompt: str | None) -> SetupPlan:
 
 def _plan_step(step: WorkflowStep, number_id: str) -> NewPlanStep:
     called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
-    shown = id_in_plan(step.step_id, number_id)
+    shown = fitted(step.step_id, DETAILS) or number_id
     title = fitted(step.description, TITLE) or fitted(shown, TITLE)
     details = fitted(f"step {shown}{called}", DETAILS) or fitted(f"step {shown}", DETAILS)
     return NewPlanStep(title, details)

@@ -17,8 +17,8 @@ import attrs
 from planning.tools.result import plain
 from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow, WorkflowStatus
-from planning.workflow.run.memory import MemoryItem, PrivateValue
-from session import Session, append, append_part, replace_latest_by
+from planning.workflow.run.memory import MemoryItem
+from session import Session, append, append_part
 from session.events import SessionEvent
 
 __all__ = [
@@ -141,12 +141,9 @@ def register_workflow(session: Session) -> None:
     session.register_reducer(StepChanged, _APPEND_RECORD, StepRecord)
     session.register_reducer(MemoryItem, append)
     session.register_view(Workflow, _latest_workflow)
-    if session.store is not None:
-        session.register_reducer(PrivateValue, _KEEP_PRIVATE, is_private=True)
 
 
 _APPEND_RECORD = append_part(attrgetter("record"))
-_KEEP_PRIVATE = replace_latest_by(attrgetter("key"))
 
 
 def _keep_run(runs: tuple[WorkflowRun, ...], event: RunChanged) -> tuple[WorkflowRun, ...]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from sys import getsizeof
 from typing import Any
 
+import attrs
+
 from planning.errors import show
 from planning.tools.result import plain
-from planning.workflow.failures import StepFailed
 from planning.workflow.model import Workflow
 from planning.workflow.references import (
     LITERAL_MARK,
@@ -26,7 +27,7 @@ from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
 from planning.workflow.values import MOST_BYTES, Meter
 
-__all__ = ["Values", "copy_or_share", "step_with_prompt", "text_of"]
+__all__ = ["Values", "step_with_prompt", "text_of"]
 
 _NO_STEPS = StepIds(())  # a reference to the prompt is the same whatever the steps are called
 _HOLD = "the inputs of this step hold"
@@ -36,21 +37,17 @@ _TOO_LARGE = (
 )
 
 
+@attrs.frozen
 class Values:
-    """The values of references: the user's prompt and the outputs of completed steps."""
+    """The values of references: the user's prompt and the outputs of completed steps.
 
-    def __init__(
-        self,
-        known: Known,
-        user_prompt: str | None,
-        ids: StepIds,
-        states: Mapping[str, StepRecord],
-    ) -> None:
-        """Take the values of a run as they are now and will be, and the newest record of each step."""
-        self._known = known
-        self._prompt = user_prompt
-        self._ids = ids
-        self._states = states
+    It has the values of the run, its prompt, the ids of its steps, and the newest record of each step.
+    """
+
+    _known: Known
+    _prompt: str | None
+    _ids: StepIds
+    _states: Mapping[str, StepRecord]
 
     def uses_private(self, inputs: Mapping[str, Any]) -> bool:
         """Whether inputs refer to an output that no store may keep."""
@@ -67,15 +64,9 @@ class Values:
 
         Raises:
             MissingValue: A reference leads to no value, or is malformed.
-            StepFailed: The inputs take more bytes; they are not built then.
+            StepFailed: The inputs take more bytes, and are not built; or a part has no form in JSON.
         """
-        try:
-            return self._resolved(inputs, Meter(_HOLD, _TOO_LARGE, most))
-        except MemoryError:
-            message = "memory ran out while its inputs were built; give it smaller inputs"
-            raise StepFailed(message, "too_large") from None
-
-    def _resolved(self, inputs: Mapping[str, Any], meter: Meter) -> dict[str, Any]:
+        meter = Meter(_HOLD, _TOO_LARGE, most)
         resolved = dict(inputs)
         todo: list[tuple[Any, Any]] = [(inputs, resolved)]
         while todo:
@@ -91,12 +82,11 @@ class Values:
                     target[key] = listed = list(value)
                     todo.append((value, listed))
                 else:
-                    target[key] = copy_or_share(value, meter)
+                    target[key] = meter.copy(value)
         return resolved
 
     def _text(self, text: str, meter: Meter) -> Any:
         parts, end = list[str](), 0
-        texts: dict[int, tuple[Any, str]] = {}  # holds the value, so that its id is not reused
         meter.spend(len(text))  # a large one is not read on the event loop either
         meter.spend(-len(text))
         for found in parse_references(text, self._ids):
@@ -106,17 +96,12 @@ class Values:
             value = self._value(found, text)
             if found.start == 0 and found.end == len(text):
                 return meter.copy(value)
-            if type(value) is str:
-                shown = value
-            elif id(value) in texts:
-                shown = texts[id(value)][1]
-            else:
+            if type(value) is not str:
                 Meter(_HOLD, _TOO_LARGE, meter.most).copy(value)
-                shown = text_of(value)
-                texts[id(value)] = value, shown
+                value = text_of(value)
             between = text[end : found.start].replace(LITERAL_MARK, MARK)
-            meter.spend(getsizeof(between) + getsizeof(shown))
-            parts += [between, shown]
+            meter.spend(getsizeof(between) + getsizeof(value))
+            parts += [between, value]
             end = found.end
         parts.append(text[end:].replace(LITERAL_MARK, MARK))
         whole = "".join(parts)
@@ -148,8 +133,6 @@ class Values:
 
     def _why_missing(self, step_id: str) -> str:
         step, state = show(step_id)[1:-1], self._states.get(step_id)
-        if step_id not in self._ids.all:
-            return f"no step of the workflow is called {step}"
         if step_id in self._known.private:
             return (
                 f"the output of step {step} is private and was not kept; run that step again under another "
@@ -158,20 +141,6 @@ class Values:
         if state is not None and state.status == "completed":
             return f"the output of step {step} is not known; store it under an expected_key"
         return f"step {step} gave no output; let this step depend on it, or remove the reference"
-
-
-def copy_or_share(value: Any, meter: Meter) -> Any:
-    """A copy of a value; of what has no form in JSON, which a workflow made by hand may hold, itself.
-
-    Raises:
-        StepFailed: It is too large.
-    """
-    try:
-        return meter.copy(value)
-    except StepFailed as error:
-        if error.code == "too_large":
-            raise
-        return value
 
 
 def step_with_prompt(workflow: Workflow) -> str | None:

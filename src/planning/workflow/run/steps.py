@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -22,23 +23,17 @@ from planning.workflow.failures import StepError, StepFailed
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import key_of, task_of
-from planning.workflow.run.calls import Call, Caller, Interrupted
-from planning.workflow.run.claim import (
-    MAYBE,
-    check_statuses,
-    compared,
-    done_and_lost,
-    records_of,
-)
+from planning.workflow.run.calls import Call, Caller
+from planning.workflow.run.claim import MAYBE, check_statuses, done_and_lost
 from planning.workflow.run.known import Known
-from planning.workflow.run.memory import MemoryItem, PrivateValue, extract_value
+from planning.workflow.run.memory import MemoryItem, extract_value
 from planning.workflow.run.mirror import RunMirror
 from planning.workflow.run.private import kept_private
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
-from planning.workflow.run.writer import Waiting, Writer
+from planning.workflow.run.writer import Writer
 from planning.workflow.values import Copies, off_loop
 from session import Session
 
@@ -47,8 +42,8 @@ __all__ = ["Steps"]
 _SKIPPED = "Skipped: its done_check is true"
 _STOPPED = "Stopped before it was done"
 _NOT_AGAIN = (
-    "step {} was changed, but it may have taken effect before and must not be called twice, so it was not "
-    "called; give it another step_id to call it"
+    "step {} may have taken effect before and must not be called twice, so it was not called; give it "
+    "another step_id to call it"
 )
 
 
@@ -89,7 +84,6 @@ class Steps:
         self._callables = known.callables
         self._mirror = RunMirror(session, workflow, run.user_prompt)
         self.writer = Writer(session, self._mirror, run)
-        self._handed_out: set[str] = set()
         self._states: dict[str, StepRecord] = {}
         self._known = known
         self._warnings: list[str] = []
@@ -103,11 +97,6 @@ class Steps:
             self.writer,
             self._begun,
         )
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether the executor takes no more jobs."""
-        return self._caller.is_broken
 
     @cached_property
     def _values(self) -> Values:
@@ -129,29 +118,21 @@ class Steps:
             check_statuses(given, self._known)
         with session.transaction() as transaction:
             runs = session.select_all(WorkflowRun)
-            others = [each for each in runs if each.token and each.run_id != run.run_id]
-            ended = [each for each in runs if each not in others]
-            is_new = all(each.run_id != run.run_id for each in ended)
             transaction.publish(RunChanged(run, session_id=session.session_id))
-            if is_new:
+            if all(each.run_id != run.run_id for each in runs):
                 for key, value in run.inputs.items():
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
-            self._known.recall(session.select_all(MemoryItem))
-            self._known.count(run.inputs.values())
-            is_stored = self.writer.is_stored
-            found = records_of(run.run_id, self._steps, self._known, session)
-            done, lost = done_and_lost(self._steps, found, self._known, is_stored=is_stored)
+            items = session.select_all(MemoryItem)
+            self._known.recall(items)
+            done, lost = done_and_lost(run.run_id, self._steps, self._known, session, items)
             self._states |= {**done, **lost}
             marks: dict[str, tuple[StepStatus, str | None]] = {
                 **dict.fromkeys(done, ("done", "Done before")),
                 **dict.fromkeys(lost, ("blocked", None)),
             }
-            self._mirror.begin(transaction, marks, ended, others, is_new=is_new)
-            before = next((each.workflow for each in ended if each.run_id == run.run_id), run.workflow)
-            old, new = (compared(before), compared(run.workflow)) if lost else ({}, {})
+            self._mirror.begin(transaction, marks, runs, run.run_id)
             for step_id, record in lost.items():
-                if old.get(step_id) != new.get(step_id):
-                    self._warnings.append(_NOT_AGAIN.format(show(step_id)))
+                self._warnings.append(_NOT_AGAIN.format(show(step_id)))
                 self._fail(self._steps[step_id], record.error or MAYBE, called=True)
             self.writer.put()
         self._advance()
@@ -169,16 +150,10 @@ class Steps:
 
     async def end(self) -> WorkflowResult:
         """Close the run, all of whose changes are written, and make its result."""
-        unborne = any(
+        failed = any(
             record.status == "failed" and self._steps[step_id].on_failure == "fail"
             for step_id, record in self._states.items()
         )
-        failed = unborne or self.is_broken
-        if self.ready:
-            self._warnings.append(
-                f"the executor broke, and {len(self.ready)} steps that were ready were not run; run the "
-                "workflow in this session again, with another executor"
-            )
         status: Literal["completed", "failed"] = "failed" if failed else "completed"
         completed_at = None if failed else now()
         self._run = attrs.evolve(self._run, status=status, completed_at=completed_at, token="")
@@ -218,10 +193,8 @@ class Steps:
             is_called = not await self._is_skipped(step) and await self._carry_out(step)
         except StepFailed as error:
             self._fail(step, error.error)
-        if not is_called:
-            await (
-                self.writer.written()
-            )  # a call waits before it is made: no step keeps the event loop to itself
+        if not is_called:  # a call waits before it is made: no step keeps the event loop to itself
+            await self.writer.written()
         self._advance()
 
     async def _carry_out(self, step: WorkflowStep) -> bool:
@@ -235,12 +208,10 @@ class Steps:
         if self.writer.is_stored and self._values.uses_private(step.inputs):
             tool = kept_private(tool)
         call = Call(step, tool, inputs or task_of(step, tool))
-        try:
-            outcome = await self._caller.call(call)
-        except Interrupted:
+        outcome = await self._caller.call(call)
+        if outcome is None:
             self._interrupted(step, tool, called=call.called)
-            return True
-        if isinstance(outcome, ToolResult):
+        elif isinstance(outcome, ToolResult):
             self._complete(step, tool, call, outcome.value, "Done" if outcome.is_private else outcome.message)
         else:
             self._fail(step, outcome, attempt=call.attempt, called=call.called)
@@ -252,7 +223,9 @@ class Steps:
             return False
         tool = self._known.tool_of(step)
         key = key_of(step, tool)
-        await self.writer.recall(self._known.recall)
+        await self.writer.write()
+        waiting = [item for _, item, _ in self.writer.waiting]
+        self._known.recall(self._session.select_all(MemoryItem), waiting)
         try:
             if not is_done(step.done_check, self._known.memory, key):
                 return False
@@ -284,31 +257,29 @@ class Steps:
         except StepFailed as error:
             self._fail(step, error.error, **called)
             return
-        item, withheld = None, None
+        item = None
         if key is not None:
-            at, is_withheld = now(), private and self.writer.is_stored
-            self._known.store(key, stored, is_withheld=is_withheld)
-            if is_withheld:
-                item = MemoryItem(type="step_withheld", key=key, step_id=step.step_id, created_at=at)
-                withheld = PrivateValue(key=key, value=stored, created_at=at)
-            else:
-                item = MemoryItem(
-                    type="step_result", key=key, value=stored, step_id=step.step_id, created_at=at
-                )
+            is_withheld = private and self.writer.is_stored
+            item = MemoryItem(
+                type="step_withheld" if is_withheld else "step_result",
+                key=key,
+                value=None if is_withheld else stored,
+                step_id=step.step_id,
+                created_at=now(),
+            )
+            self._known.store(item, stored)
         self._known.outputs[step.step_id] = output
         if private:
             self._known.private.add(step.step_id)
         kept = None if private else output
-        self._change(
-            step, "completed", "done", note, item, withheld, output=kept, is_withheld=private, **called
-        )
+        self._change(step, "completed", "done", note, item, output=kept, is_withheld=private, **called)
         self._schedule.done(step.step_id)
 
     def _fail(self, step: WorkflowStep, error: StepError, *, attempt: int = 0, called: bool = False) -> None:
         note = f"Failed: {error}"
         self._change(step, "failed", "blocked", note, attempt=attempt, called=called, error=error)
         if step.on_failure == "continue":
-            if step.step_id in self._handed_out:
+            with suppress(ValueError):  # it was lost before, and is not ready yet
                 self._schedule.done(step.step_id)
         else:
             skipped = step.on_failure == "skip_dependents"
@@ -330,11 +301,11 @@ class Steps:
 
     def _begun(self, call: Call) -> None:
         """Record that a call is about to be made, or made again, or that its function may run now."""
-        note = f"Attempt {call.attempt}" if call.attempt > 1 else None
         before = self._states.get(call.step.step_id)
-        is_shown = note is None and before is not None and before.status == "in_progress"
-        mark: StepStatus | None = None if is_shown else "in_progress"
-        self._change(call.step, "in_progress", mark, note, attempt=call.attempt, called=call.called)
+        mark: StepStatus | None = "in_progress"
+        if before is not None and before.status == "in_progress":
+            mark = None  # the plan shows it already
+        self._change(call.step, "in_progress", mark, None, attempt=call.attempt, called=call.called)
 
     def _change(
         self,
@@ -343,7 +314,6 @@ class Steps:
         mark: StepStatus | None,
         note: str | None,
         item: MemoryItem | None = None,
-        private: PrivateValue | None = None,
         **fields: Any,
     ) -> None:
         """Change a step: its record, its memory item and its mark in the plan are written together."""
@@ -354,12 +324,11 @@ class Steps:
         self._states[step_id] = record
         shown = None if mark is None else (step_id, mark, note)
         event = StepChanged(record, session_id=self._session.session_id, created_at=at)
-        self.writer.add(Waiting(event, item, private, shown))
+        self.writer.add((event, item, shown))
 
     def _advance(self) -> None:
         """Make the steps ready whose dependencies are done; pass over those that were done before."""
         while found := self._schedule.ready():
-            self._handed_out.update(found)
             for step_id in found:
                 step, record = self._steps[step_id], self._states.get(step_id)
                 if record is None or record.status == "pending":

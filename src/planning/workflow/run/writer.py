@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from planning.workflow.failures import WorkflowError
-from planning.workflow.run.memory import MemoryItem, PrivateValue
+from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.mirror import RunMirror, StepMark
 from planning.workflow.run.private import storable
 from planning.workflow.run.records import WorkflowRun
@@ -25,23 +25,8 @@ _TAKEN = (
 )
 
 
-Recall = Callable[[tuple[MemoryItem, ...], Sequence[MemoryItem]], None]
-
-
-class Waiting(NamedTuple):
-    """A change that is not written yet.
-
-    Attributes:
-        event: What is published.
-        item: What the memory gets.
-        private: The value of that, where the session's store must not have it.
-        mark: What the plan shows.
-    """
-
-    event: SessionEvent
-    item: MemoryItem | None = None
-    private: PrivateValue | None = None
-    mark: StepMark | None = None
+Waiting = tuple[SessionEvent, MemoryItem | None, StepMark | None]
+"""A change that is not written yet: what is published, what the memory gets, and what the plan shows."""
 
 
 class Writer:
@@ -49,6 +34,10 @@ class Writer:
 
     In memory they are written at once. In a stored session that is done off the event loop, one transaction
     after the other, each with all that waits when it begins; nothing cuts it short.
+
+    Attributes:
+        is_stored: Whether the session has a store.
+        waiting: The changes that are not written yet.
     """
 
     def __init__(self, session: Session, mirror: RunMirror, run: WorkflowRun) -> None:
@@ -57,83 +46,67 @@ class Writer:
         self._mirror = mirror
         self._run = run
         self.is_stored = session.store is not None
-        self._waiting: list[Waiting] = []
-        self._batch: list[Waiting] = []  # what is being written
-        self._writing: asyncio.Task[None] | None = None
-        self._written = 0
+        self.waiting: list[Waiting] = []
+        self._turn = asyncio.Lock()
+        self._refusal: BaseException | None = None
 
     def add(self, change: Waiting) -> None:
         """Let a change wait to be written."""
-        self._waiting.append(change)
+        self.waiting.append(change)
 
     def tell(self, event: SessionEvent) -> None:
         """Publish an event behind the changes that wait."""
-        self.add(Waiting(storable(event) if self.is_stored else event))
+        self.add((storable(event) if self.is_stored else event, None, None))
 
     def discard(self) -> None:
         """Forget what waits: the session refused it."""
-        self._written += len(self._waiting)
-        self._waiting = []
+        self.waiting = []
+        self._refusal = None
 
     def put(self) -> None:
         """Write what waits, here and now. When the session refuses it, it still waits."""
-        if self._waiting:
-            self._put(self._waiting)
-            self._waiting = []
+        if self.waiting:
+            self._put(self.waiting)
+            self.waiting = []
 
     async def write(self) -> None:
-        """Wait until all changes made so far are written. When the session refuses them, they still wait."""
-        if not self.is_stored:
-            self.put()
-            return
-        made = self._written + len(self._batch) + len(self._waiting)
-        while self._written < made:
-            await asyncio.shield(self._flush())
+        """Wait until all changes made so far are written. A store that refused some is not asked again."""
+        await self._write(self.waiting)
 
     async def written(self) -> None:
         """The same, together with what other steps change in the same turn of the event loop."""
-        waiting = self._waiting
+        waiting = self.waiting
         await asyncio.sleep(0)
-        if self.is_stored or waiting is self._waiting:  # else another step has written it
-            await self.write()
+        await self._write(waiting)
 
-    async def recall(self, take: Recall) -> None:
-        """Write what waits, and give ``take`` all entries of the memory, and those that wait by then."""
-        await self.write()
-        while self._writing is not None and not self._writing.done():
-            await asyncio.shield(self._writing)
-        waiting = [change.item for change in self._waiting if change.item is not None]
-        take(self._session.select_all(MemoryItem), waiting)
+    async def _write(self, waiting: list[Waiting]) -> None:
+        """Wait until a list of changes is written; where another list waits now, another step does that."""
+        if not self.is_stored:
+            if waiting is self.waiting:
+                self.put()
+            return
+        async with self._turn:
+            if self._refusal is not None:
+                raise self._refusal
+            if waiting and waiting is self.waiting:
+                await to_the_end(self._session, self._store())
 
-    def _flush(self) -> asyncio.Task[None]:
-        """The task that writes; a new one where nothing is being written."""
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.ensure_future(self._write_waiting())
-            self._writing.add_done_callback(_forget_error)
-        return self._writing
-
-    async def _write_waiting(self) -> None:
-        self._batch, self._waiting = self._waiting, []
+    async def _store(self) -> None:
+        changes, self.waiting = self.waiting, []
         try:
-            await self._session.off_loop(partial(self._put, self._batch))
-        except BaseException:
-            self._waiting = [*self._batch, *self._waiting]
+            await self._session.off_loop(partial(self._put, changes))
+        except BaseException as error:
+            self._refusal = error
             raise
-        else:
-            self._written += len(self._batch)
-        finally:
-            self._batch = []
 
     def _put(self, changes: list[Waiting]) -> None:
         with self._session.transaction() as transaction:
             self.require_token()
-            for event, item, private, _ in changes:
+            for event, item, _ in changes:
                 transaction.publish(event)
                 if item is not None:
                     transaction.dispatch(item)
-                if private is not None:
-                    transaction.dispatch(private)
-            self._mirror.mark(transaction, [each.mark for each in changes if each.mark is not None])
+            self._mirror.mark(transaction, [mark for _, _, mark in changes if mark is not None])
 
     def require_token(self) -> None:
         """Refuse to write into a run that another caller has resumed; within an open transaction.
@@ -147,12 +120,6 @@ class Writer:
             for each in self._session.select_all(WorkflowRun)
         ):
             raise WorkflowError(_TAKEN)
-
-
-def _forget_error(task: asyncio.Task[None]) -> None:
-    """Let asyncio know that the error of a write is known: those who wait for it raise it."""
-    if not task.cancelled():
-        task.exception()
 
 
 async def to_the_end(session: Session, work: Coroutine[Any, Any, T]) -> T:

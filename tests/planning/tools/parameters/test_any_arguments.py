@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, TypedDict
@@ -12,7 +11,7 @@ import attrs
 import jsonschema
 import pydantic
 import pytest
-from five_ways import WAYS, decode
+from decoding import decode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,7 +66,6 @@ class PydanticTree(pydantic.BaseModel):
 
 
 MODELS: dict[str, ParameterModel] = {
-    **WAYS,
     "tree": model_of(Tree),
     "attrs tree": model_of(AttrsTree),
     "TypedDict tree": model_of(TypedTree),
@@ -134,16 +132,6 @@ def test_what_is_refused_is_refused_with_problems_at_places_that_there_are(
         assert error.problems
         if all(re.fullmatch(r"\w+", key) for key in _names(arguments)):
             assert [problem for problem in error.problems if not is_there(arguments, problem.path)] == []
-
-
-@each_model
-@settings(max_examples=40)
-@given(arguments=ARGUMENTS | NEARLY)
-def test_arguments_are_never_changed(name: str, arguments: dict[str, Any]) -> None:
-    before = json.dumps(arguments)
-    with contextlib.suppress(ToolValidationError):
-        decode(MODELS[name], arguments)
-    assert json.dumps(arguments) == before
 
 
 @pytest.mark.parametrize("kind", [Leaf, Tree, AttrsTree, TypedTree, PydanticTree])

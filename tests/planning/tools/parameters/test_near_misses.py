@@ -40,7 +40,6 @@ DRAWING = {
     ("arguments", "message"),
     [
         ({"shape": {"kind": "circle", "size": "big"}}, "shape.size: expected an integer, got a string"),
-        ({"shape": {"kind": "square", "size": "big"}}, "shape.size: expected an integer, got a string"),
         (
             {"shape": {"kind": "sqare", "size": 1}},
             "shape.kind: 'sqare' is unknown; send one of circle, square",
@@ -52,7 +51,6 @@ DRAWING = {
         ),
         ({"shape": 5}, "shape: expected an object with kind, size, got a number"),
         ({"mode": "fats"}, "mode: 'fats' is unknown; send one of slow, fast"),
-        ({"mode": 1}, "mode: a value of type int is unknown; send one of slow, fast"),
         ({"exact": "no"}, "exact: 'no' is unknown; send one of yes"),
     ],
 )

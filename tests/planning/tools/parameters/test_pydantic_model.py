@@ -9,7 +9,7 @@ from typing import Any
 
 import pydantic
 import pytest
-from five_ways import decode, problems
+from decoding import decode, problems
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
 from planning.tools.parameters.declared import model_of
@@ -83,8 +83,7 @@ def test_a_strict_model_takes_what_json_has_no_other_way_to_say_and_nothing_more
     text = '{"size": 1.0, "day": "2026-01-31", "pair": [2, "b"], "plain": {"size": 2}}'
     expected = Strict(size=1, day=datetime.date(2026, 1, 31), pair=(2, "b"), plain=Plain(2))
     assert decode(Strict, text) == expected
-    for text in ("one", "\ud800"):
-        assert problems(Strict, {"size": text}) == [f"size: {AN_INTEGER}"]
+    assert problems(Strict, {"size": "one"}) == [f"size: {AN_INTEGER}"]
 
 
 class Secret(BaseModel):

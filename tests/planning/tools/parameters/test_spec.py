@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass, field
 from datetime import date
-from types import MappingProxyType
 from typing import Any, TypedDict
 
 import pytest
@@ -86,11 +85,9 @@ def registry() -> ToolRegistry:
     [
         ("financial_facts", FACTS),
         ("financial_facts", {**FACTS, "filing_type": None}),
-        ("financial_facts", MappingProxyType({**FACTS, "filing_type": "10-K"})),
         ("company", {"name": "Apple"}),
         ("company", {"name": "Apple", "depth": 2.0, "tags": '["a"]'}),
         ("news", {"topic": "x"}),
-        (type("Name", (str,), {})("news"), {"topic": "x"}),
     ],
 )
 def test_a_valid_call_is_none(registry: ToolRegistry, query_type: str, params: Any) -> None:
@@ -127,8 +124,6 @@ def test_a_valid_call_is_none(registry: ToolRegistry, query_type: str, params: A
                 ("end_date", "missing; send a string"),
             ],
         ),
-        ("company", {"name": 1}, "name", [("name", "expected a string, got a number")]),
-        ("company", {"name": "a", "tags": [1]}, "tags", [("tags[0]", "expected a string, got a number")]),
         (
             "company",
             {"nam": "a"},
@@ -137,9 +132,7 @@ def test_a_valid_call_is_none(registry: ToolRegistry, query_type: str, params: A
         ),
         ("news", None, "topic", [("topic", "missing; send a string")]),
         ("news", [], None, [("", "parameters must be a mapping, got list")]),
-        ("news", "topic", None, [("", "parameters must be a mapping, got str")]),
         ("news", {1: 2}, None, [("", NOT_JSON)]),
-        ("news", {"topic": object()}, "topic", [("topic", "expected a string, got a value of type object")]),
     ],
 )
 def test_wrong_parameters_are_told_whole(
@@ -165,10 +158,7 @@ def test_wrong_parameters_are_told_whole(
         ("filings", "filings"),
         ("", ""),
         (None, "a value of type NoneType"),
-        (7, "a value of type int"),
         (["news"], "a value of type list"),
-        ({}, "a value of type dict"),
-        (b"news", "a value of type bytes"),
     ],
 )
 def test_a_query_type_that_is_not_supported_is_told_with_those_that_are(
@@ -211,7 +201,6 @@ def test_a_tool_without_query_types_is_checked_without_one(
         ("plane", "Tool 'plane' not found in registry; did you mean plain?"),
         ("zzz", "Tool 'zzz' not found in registry; the tools are sec_financial_data, nothing, plain"),
         (None, f"Tool a value of type NoneType not found in registry; {THE_TOOLS}"),
-        ([], f"Tool a value of type list not found in registry; {THE_TOOLS}"),
     ],
 )
 def test_an_unknown_tool_is_told_with_the_nearest_known(

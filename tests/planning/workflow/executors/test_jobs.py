@@ -6,13 +6,13 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any
 
 import executor_tools as tools
 import pytest
-from executor_tools import Inline, capable, failure, flow, step
+from executor_tools import Own, capable, failure, flow, step
 
 from planning.tools import StorageUnavailable, Tool, ToolContext, tool
 from planning.tools.guard import Retry
@@ -21,24 +21,14 @@ from planning.workflow.executors.jobs import Job, run_job, unpack
 from planning.workflow.failures import WorkerLost
 
 FAILED = "fail failed. Call it again, or go on without it."
+DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
 NO_DATA = "fail cannot reach its data now. Try again later, or go on without it."
-
-
-class Noting(Inline):
-    """Notes what it is sent."""
-
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.sent.append(args[0])
-        return super().submit(fn, *args, **kwargs)
 
 
 def carried(called: Any, inputs: dict[str, Any] | None = None, **options: Any) -> Any:
     """What comes of a call that was written down: its output, or the error of its step."""
     result = run_workflow(
-        flow(step("s", called.name, inputs=inputs, **options)), capable(called), executor=Noting()
+        flow(step("s", called.name, inputs=inputs, **options)), capable(called), executor=Own()
     )
     return {**result.outputs, **result.errors}["s"]
 
@@ -102,7 +92,7 @@ def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, o
 
 
 def test_a_decorated_tool_travels_by_its_name_alone() -> None:
-    executor = Noting()
+    executor = Own()
     run_workflow(flow(step("s", "add", inputs={"a": 1, "b": 2})), capable(tools.add), executor=executor)
     (sent,) = executor.sent
     assert b"executor_tools" in sent
@@ -147,15 +137,14 @@ async def give_up() -> None:
 
 NOT_SENT: list[tuple[Any, dict[str, Any], str]] = [
     (Tool("bound", "", threading.Lock().acquire), {},
-     "bound cannot be sent to another process (cannot pickle '_thread.lock' object); define its function at "
-     "the top of a module, or run it without an executor"),
+     "bound cannot be sent to another process (cannot pickle '_thread.lock' object); " + DEFINE),
     (keep, {"value": tools.Unwritable()},
-     "the inputs of keep cannot be sent to another process (this stays here); give it plain values"),
+     "keep cannot be sent to another process (this stays here); " + DEFINE),
     (keep, {"value": tools.Unreadable()},
      "a worker could not load what it is to run (this does not come back); its modules must be installed "
      "where the workers run"),
     (tools.give_unreadable, {},
-     "what came back cannot be read here (this does not come back); let the tool give back plain values"),
+     "what came back cannot be read here (this does not come back); let the tool return plain values"),
 ]  # fmt: skip
 RAISED: list[tuple[Callable[[], BaseException], Any]] = [
     (lambda: ValueError("no", 3), failure(FAILED, cause="('no', 3)")),
@@ -167,7 +156,7 @@ RAISED: list[tuple[Callable[[], BaseException], Any]] = [
     (Closed, failure("closed today", "storage")),
     (tools.NeverMade, failure("NeverMade", "tool")),
     (CancelledError, failure(FAILED, "cancelled", "CancelledError")),
-    (tools.Talking, failure("fail ended with SystemExit", "interrupted")),
+    (tools.Talking, failure("fail ended with Talking", "interrupted")),
     *(
         (each, failure(f"fail ended with {each.__name__}", "interrupted"))
         for each in (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
@@ -197,7 +186,7 @@ def test_a_lambda_needs_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     message = carried(Tool("twice", "", tools.twice), {"a": 1}).message
     assert message.startswith("twice cannot be sent to another process (Can't pickle <function <lambda> at")
-    assert message.endswith("define its function at the top of a module, or run it without an executor")
+    assert message.endswith(DEFINE)
 
 
 # Claims

@@ -22,7 +22,7 @@ from executor_tools import capable, failure, flow, step
 from planning.tools import tool
 from planning.workflow import Workflow, WorkflowResult, run_workflow
 from planning.workflow.executors import dask
-from planning.workflow.executors.dask_cluster import DaskClaim, DaskExecutor
+from planning.workflow.executors.dask_cluster import DaskExecutor
 from session import Session, Snapshot
 
 pytestmark = pytest.mark.slow
@@ -213,30 +213,13 @@ def test_a_client_that_was_closed_takes_nothing(client: Client) -> None:
     assert result.errors == {"1": failure(told, "worker_lost")}
 
 
-def test_a_claim_is_given_once(client: Client) -> None:
-    claim, other = DaskClaim(), DaskClaim()
-    assert [client.submit(DaskClaim.take, each, pure=False).result() for each in (claim, claim, other)] == [
-        True,
-        False,
-        True,
-    ]
-    claim.drop(client)
-    assert client.submit(DaskClaim.take, claim, pure=False).result() is True
-    assert DaskClaim() != claim
-
-
-def test_only_a_client_is_taken() -> None:
-    with pytest.raises(TypeError, match=r"^dask\(\) takes a distributed.Client, got str$"):
-        dask("tcp://127.0.0.1:8786")  # type: ignore[arg-type]  # the wrong type is the test
-
-
-def test_a_client_for_async_code_is_refused(client: Client) -> None:
+def test_what_is_no_client_or_one_for_async_code_is_refused(client: Client) -> None:
     async def make() -> None:
         async with client_of(client, asynchronous=True) as other:
-            with pytest.raises(
-                TypeError, match=r"^dask\(\) takes a Client that was made without asynchronous"
-            ):
-                dask(other)
+            wrong: Any
+            for wrong in (other, "tcp://127.0.0.1:8786"):
+                with pytest.raises(TypeError, match=r"made without asynchronous=True, got (Client|str)$"):
+                    dask(wrong)
 
     asyncio.run(make())
 
@@ -245,4 +228,4 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError) as caught:
         dask(None)  # type: ignore[arg-type]  # it does not come so far
-    assert str(caught.value) == "steps on Dask need it: pip install 'session-planning[distributed]'"
+    assert str(caught.value) == "dask needs its library: run pip install 'session-planning[distributed]'"

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,6 @@ from planning.workflow.executors import WorkerLost, processes
 from planning.workflow.executors.loky_workers import WorkerProcesses
 
 pytestmark = pytest.mark.slow
-
-Make = Callable[[int], Executor]
 
 
 def is_running(process: int) -> bool:
@@ -48,15 +46,8 @@ def workers() -> Iterator[WorkerProcesses]:
         yield executor
 
 
-@pytest.fixture(params=[ThreadPoolExecutor, processes], ids=["threads", "processes"])
-def make(request: pytest.FixtureRequest) -> Make:
-    """Makes an executor."""
-    made: Make = request.param
-    return made
-
-
-def test_results_and_errors_come_back(make: Make) -> None:
-    with make(2) as executor:
+def test_results_and_errors_come_back() -> None:
+    with processes(2) as executor:
         assert executor.submit(int, "11", base=2).result() == 3
         error = executor.submit(int, "x").exception()
         assert (type(error), str(error)) == (ValueError, "invalid literal for int() with base 10: 'x'")
@@ -68,8 +59,8 @@ def test_results_and_errors_come_back(make: Make) -> None:
         executor.submit(int)
 
 
-def test_a_waiting_job_can_be_cancelled_and_one_that_runs_cannot(make: Make) -> None:
-    with make(1) as executor:
+def test_a_waiting_job_can_be_cancelled_and_one_that_runs_cannot() -> None:
+    with processes(1) as executor:
         first = executor.submit(time.sleep, 0.3)
         second, third = executor.submit(int), executor.submit(int)
         assert soon(first.running)

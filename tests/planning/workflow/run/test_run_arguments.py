@@ -32,10 +32,8 @@ INPUTS = "inputs must be a mapping from memory keys, which are strings, to value
     ("arguments", "options", "kind", "message"),
     [
         (("{}", NOTHING), {}, TypeError,
-         "a Workflow is run, got str; write validate_workflow(document).workflow"),
-        ((None, NOTHING), {}, TypeError,
-         "a Workflow is run, got NoneType; write validate_workflow(document).workflow"),
-        ((Workflow(), [print]), {}, TypeError, "write Capabilities(tools=[...]), got list"),
+         "workflow must be a Workflow, such as validate_workflow(document).workflow, got str"),
+        ((Workflow(), [print]), {}, TypeError, "capabilities must be Capabilities(tools=[...]), got list"),
         ((Workflow(), NOTHING), {"user_prompt": b""}, TypeError, "user_prompt must be text, got bytes"),
         ((Workflow(), NOTHING), {"max_parallel": 0}, ValueError, PARALLEL + "0"),
         ((Workflow(), NOTHING), {"max_parallel": True}, ValueError, PARALLEL + "True"),
@@ -43,8 +41,8 @@ INPUTS = "inputs must be a mapping from memory keys, which are strings, to value
         ((Workflow(), NOTHING), {"timeout": 0}, ValueError, TIMEOUT + "0"),
         ((Workflow(), NOTHING), {"timeout": float("nan")}, ValueError, TIMEOUT + "nan"),
         ((Workflow(), NOTHING), {"timeout": "5"}, ValueError, TIMEOUT + "'5'"),
-        ((Workflow(), NOTHING), {"inputs": [1]}, TypeError, INPUTS),
-        ((Workflow(), NOTHING), {"inputs": {1: 2}}, TypeError, INPUTS),
+        ((Workflow(), NOTHING), {"inputs": [1]}, TypeError, INPUTS + ", got list"),
+        ((Workflow(), NOTHING), {"inputs": {1: 2}}, TypeError, INPUTS + ", got dict"),
         ((Workflow(), NOTHING), {"session": "mine"}, TypeError, "session must be a Session, got str"),
     ],
 )  # fmt: skip

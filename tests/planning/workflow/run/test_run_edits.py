@@ -143,8 +143,8 @@ def test_a_failed_step_that_must_not_be_called_twice_is_not_called_with_other_in
     again = shop.run(replace_step(first, other), session)
     assert (again.errors["m"].message, shop.calls) == ("The line went dead", ["mail 1"])
     assert again.warnings == (
-        "step 'm' was changed, but it may have taken effect before and must not be called twice, so it was "
-        "not called; give it another step_id to call it",
+        "step 'm' may have taken effect before and must not be called twice, so it was not called; give it "
+        "another step_id to call it",
     )
     renamed = flow(first.steps[0], replace(other, step_id="m2"))
     shop.run(renamed, session)

@@ -10,7 +10,7 @@ from run_cases import called, capable, changes, flow, heard, plan_notes, states,
 from planning.workflow import WorkflowResult, run_workflow
 from planning.workflow.conditions import ConditionInvalid, is_done
 from planning.workflow.run.memory import MemoryItem
-from session import Session, Snapshot
+from session import Session
 
 DATA = {"Revenue": {"2023": 5, "2024": None}, "rows": [{"id": 7}, {"id": 8}]}
 
@@ -182,17 +182,3 @@ def test_a_resumed_run_knows_of_a_skipped_step_what_was_there_when_it_was_skippe
     mended = [*steps[:2], thought("fail", "other"), steps[3]]
     result, calls = run(*mended, inputs={"hit": "third"}, session=first.session)
     assert (result.status, calls) == ("completed", ["third"])
-
-
-def test_a_memory_that_is_rolled_back_meanwhile_is_read_again() -> None:
-    session, kept = Session(), list[Snapshot]()
-    steps = [
-        called("k", tool="keep"),
-        thought("a", "k", expected_key="key"),
-        called("b", "a", tool="forget"),
-        thought("c", "b", done_check="memory.get('key') is None"),
-    ]
-    tools = capable(keep=lambda: kept.append(session.snapshot()), forget=lambda: session.rollback(kept[0]))
-    result = run_workflow(flow(*steps), tools, session=session)
-    assert (result.outputs, result.memory) == ({"k": None, "a": "Do a", "b": None}, {})
-    assert [item.type for item in session.select_all(MemoryItem)] == ["step_skipped"]

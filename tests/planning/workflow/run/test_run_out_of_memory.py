@@ -29,19 +29,6 @@ def test_a_tool_that_runs_out_of_memory_fails_its_step(is_async: bool, retries: 
     assert dict(result.outputs) == {"b": "Do b"}
 
 
-def test_inputs_that_run_out_of_memory_when_they_are_built_fail_their_step() -> None:
-    class Vast(dict[str, Any]):
-        def items(self) -> Any:
-            raise MemoryError
-
-    step = called("a", tool="same", inputs={"value": Vast(x=1)})
-    result = run_workflow(flow(step, thought("b")), capable(same=lambda value: value))
-    assert dict(result.errors) == {
-        "a": told("memory ran out while its inputs were built; give it smaller inputs", "too_large")
-    }
-    assert dict(result.outputs) == {"b": "Do b"}
-
-
 def test_a_session_that_runs_out_of_memory_stops_the_run_which_can_be_resumed() -> None:
     is_full = [True]
 

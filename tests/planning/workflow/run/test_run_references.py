@@ -135,7 +135,8 @@ NOWHERE: list[tuple[str, Any, str]] = [
     ("${a.output.x.y}", {"x": {"z": 1}}, "a.output.x.y is missing: a.output.x has z"),
     ("${a.output[2]}", [1, 2], "a.output[2] is missing: a.output has 2 items"),
     ("see ${a.output.x[0]}", {"x": []}, "a.output.x[0] is missing: a.output.x has 0 items"),
-    ("${nobody.output}", 1, "'${nobody.output}' has no value: no step of the workflow is called nobody"),
+    ("${nobody.output}", 1, "'${nobody.output}' has no value: step nobody gave no output; let this step "
+     "depend on it, or remove the reference"),
     ("${later.output.x}", 1, "'${later.output.x}' has no value: step later gave no output; let this step "
      "depend on it, or remove the reference"),
     ("${a.outputs}", 1, f"'${{a.outputs}}' {NO_REFERENCE}"),

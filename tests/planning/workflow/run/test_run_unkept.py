@@ -96,11 +96,3 @@ def test_a_run_does_not_begin_with_an_input_that_it_cannot_keep(value: Any, mess
     with pytest.raises(WorkflowError) as refused:
         run_workflow(flow(thought("a")), capable(), session=session, inputs={"x": 1, "db": value})
     assert (str(refused.value), session.snapshot().slices) == (message, {})
-
-
-def test_an_object_that_a_workflow_made_by_hand_passes_to_a_tool_is_passed_as_it_is() -> None:
-    seen: list[Any] = []
-    connection = Connection()
-    step = called("a", inputs={"value": {"in": [connection]}})
-    run_workflow(flow(step), capable(work=lambda value: seen.append(value["in"][0])))
-    assert seen == [connection]

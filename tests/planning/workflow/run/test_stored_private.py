@@ -12,7 +12,6 @@ from run_cases import called, capable, flow, plain_tool, states, thought, told
 from planning import Plan
 from planning.tools import ToolError
 from planning.workflow import Capabilities, Workflow, WorkflowError, WorkflowResult, run_workflow
-from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
 from session.stores import SqliteStore
@@ -170,17 +169,6 @@ def test_a_resumed_run_names_the_step_whose_private_output_was_not_kept(file: Fi
         )
     }
     assert (again.outputs["e"], dict(again.memory)) == (1, {"card": 1})
-
-
-def test_the_same_process_goes_on_with_what_was_stored_under_a_key(file: File) -> None:
-    broken, mended = broken_then_mended()
-    steps = (*STEPS.steps, called("f", "a", "c", tool="same", inputs={"value": "${a.output.card}"}))
-    session = file.session()
-    file.run(flow(*steps), broken, session)
-    again = file.run(flow(*steps), mended, session)
-    assert (again.outputs["f"], again.outputs["e"]) == (SECRET, {"card": SECRET})
-    assert set(again.errors) == {"d"}
-    assert [item.value for item in session.select_all(MemoryItem)] == [None] * 2
 
 
 def test_other_private_inputs_of_a_completed_step_are_noticed(file: File) -> None:

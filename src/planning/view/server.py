@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from planning.view.sources import Source
+    from planning.view.sources import StoreSource
 
 __all__ = ["app_of", "serve", "serving"]
 
@@ -185,7 +185,7 @@ class _Closed:
 
 
 async def serve(
-    source: Source | bytes, port: int = 0, *, started: Callable[[str], object] = lambda _url: None
+    source: StoreSource | bytes, port: int = 0, *, started: Callable[[str], object] = lambda _url: None
 ) -> None:
     """Serve the page on this machine until this is cancelled.
 
@@ -206,7 +206,7 @@ async def serve(
 
 
 @contextmanager
-def serving(source: Source | bytes) -> Iterator[str]:
+def serving(source: StoreSource | bytes) -> Iterator[str]:
     """Serve the page in a thread within the block.
 
     Args:

@@ -193,26 +193,6 @@ def test_it_connects_again_and_asks_for_what_came_after(
     ]
 
 
-def test_a_change_that_comes_twice_counts_once(pages: ExitStack, browser: Browser, stage: Stage) -> None:
-    run = a_run(4)
-    stage.session, stage.run = "one", {**run, "changes": run["changes"][:3]}
-    page = opened(pages, browser, stage.url)
-    for change in (*run["changes"], run["changes"][3]):
-        stage.events.append(("change", {**change, "v": change["v"]}))
-    page.wait("timeline !== null && timeline.last === 3")
-    page.evaluate(f"for (const change of {json.dumps(run['changes'])}) onChange(change)")
-    page.settle()
-    assert page.text("#where") == "Version 4 of 4"
-
-
-def test_a_problem_is_shown(pages: ExitStack, browser: Browser, stage: Stage) -> None:
-    stage.session, stage.run = "one", a_run(2)
-    page = opened(pages, browser, stage.url)
-    stage.say("problem", {"text": "The store is <damaged>."})
-    page.wait("notes.problem !== null")
-    assert page.text("#notes") == "The store is <damaged>."
-
-
 def listed(number: int, **fields: Any) -> Any:
     return {
         "id": f"s/{number}",

@@ -13,7 +13,7 @@ from datetime import date, time
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -33,11 +33,7 @@ from session.errors import RecordError, SnapshotError, StoreError, each_item, ea
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
 from session.slices import type_name
 
-__all__ = ["DEEPEST", "NOT_STORED", "Records", "Unread", "Upcasters", "fields_alone", "written_text"]
-
-DEEPEST: Final = 128
-"""How many levels a text may have: it is read back wherever the reader is called from."""
-NOT_STORED: Final = "the change cannot be stored"
+__all__ = ["Records", "Unread", "Upcasters", "fields_alone"]
 
 Upcasters = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
 """By the name of a type and its old format, ``module:Name@1``: makes of its fields those of the next format.
@@ -380,38 +376,3 @@ def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
         raise
     except Exception as error:
         raise RecordError(f"a {name} is refused by its type: {error}") from error
-
-
-def written_text(
-    written: Any,
-    what: str = NOT_STORED,
-    *,
-    separators: tuple[str, str] | None = (",", ":"),
-    indent: int | None = None,
-) -> str:
-    """What was written as JSON text, which is read back wherever this is called from.
-
-    Args:
-        written: What was written.
-        what: What is wrong where that is refused.
-        separators: See ``json.dumps``.
-        indent: Likewise.
-
-    Raises:
-        StoreError: It is nested too deep, or a number is too long.
-    """
-    too_deep = f"{what}: it is nested more than {DEEPEST} levels deep"
-    try:
-        text = json.dumps(written, separators=separators, allow_nan=False, indent=indent)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(too_deep if isinstance(error, RecursionError) else f"{what}: {error}") from error
-    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
-    if text.count("[") + text.count("{") > DEEPEST:
-        level, depth = [written], 0
-        while level:
-            depth += 1
-            if depth > DEEPEST:
-                raise StoreError(too_deep)
-            inner = [each.values() if type(each) is dict else each for each in level]
-            level = [each for items in inner for each in items if type(each) in (dict, list)]
-    return text

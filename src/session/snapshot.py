@@ -70,9 +70,10 @@ class Snapshot:
         Raises:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.
         """
-        from session.checkpoints import write_items  # noqa: PLC0415 - most are never written
+        from session.changes import written_text  # noqa: PLC0415 - most are never written
+        from session.checkpoints import write_items  # noqa: PLC0415 - likewise
         from session.codec import require_plain  # noqa: PLC0415 - likewise
-        from session.records import Records, written_text  # noqa: PLC0415 - likewise
+        from session.records import Records  # noqa: PLC0415 - likewise
 
         what = "the snapshot cannot be written"
         with _refusing(what):

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import AddStep, MarkStep, NewPlanStep, SetupPlan
-from session import Session, SessionEvent
+from session import Session
 from session.events import SessionId
 from session.records import Upcasters
 from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredChange, StoredSession
@@ -166,11 +164,3 @@ class Note:
 
     text: str
     tags: tuple[str, ...] = ()
-
-
-@attrs.frozen(slots=False)
-class Noted(SessionEvent):
-    """An event of a test."""
-
-    note: Note
-    more: Any = None

@@ -65,7 +65,6 @@ class SqlitePlace(Place):
 
 
 every_store = pytest.mark.parametrize("place_type", [MemoryPlace, SqlitePlace, ListPlace])
-locking_stores = pytest.mark.parametrize("place_type", [MemoryPlace, SqlitePlace])
 
 
 def open_session(

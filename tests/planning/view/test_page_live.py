@@ -13,10 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import Browser, Page
-from page_data import call, in_memory, kept, of_memory
+from page_data import call, in_memory, kept, of_memory, serving
 
 from planning.view.page import live_page, policy
-from planning.view.server import serving
 from planning.view.sources import StoreSource
 
 pytestmark = pytest.mark.browser

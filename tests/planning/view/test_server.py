@@ -13,12 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from page_data import call, kept, of_store
+from page_data import call, kept, of_store, serving
 from test_page import embedded
 
 import planning.serving
 from planning.view.page import policy
-from planning.view.server import serving
 from planning.view.sources import Run, StoreSource
 
 

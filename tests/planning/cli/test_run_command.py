@@ -198,13 +198,6 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str
     assert refused("fine.json", *arguments) == told
 
 
-def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:8786") == (
-        "planning: --executor dask needs its library: run pip install 'session-planning[distributed]'"
-    )
-
-
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planning.workflow.executors.dask_cluster._CONNECT", 0.1)
     assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:1") == (
@@ -217,17 +210,12 @@ def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyP
     ("value", "stored"),
     [
         ("2022", 2022),
-        ("-1.5e3", -1500.0),
-        ("true", True),
         ("null", None),
         ('["a", 1]', ["a", 1]),
-        ('{"a": {}}', {"a": {}}),
         ('"2022"', "2022"),
         ("2022-01-01", "2022-01-01"),
         ("NaN", "NaN"),
         ("1e999", "1e999"),
-        ("a=b", "a=b"),
-        ("", ""),
         ("[" * 100_000, "[" * 100_000),
     ],
     ids=lambda value: str(value)[:20],

@@ -266,7 +266,7 @@ class Thing:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ((each for each in "ab"), "the function returned a generator; return a list of what it yields"),
+        ((each for each in "ab"), f"the function returned generator, {NO_FORM}"),
         (int, f"the function returned the class int, {NO_FORM}"),
         (Thing, f"the function returned the class test_run_calls.Thing, {NO_FORM}"),
         (ValueError("x"), f"the function returned ValueError, {NO_FORM}"),
@@ -295,7 +295,7 @@ def test_the_error_of_a_private_tool_names_no_type() -> None:
 
 
 @pytest.mark.parametrize("kind", ["handler", "agent"])
-@pytest.mark.parametrize("success", [False, None, 0, "false"])
+@pytest.mark.parametrize("success", [False, None, 0])
 def test_a_handler_or_agent_that_says_that_it_did_not_succeed_fails_its_step(kind: str, success: Any) -> None:
     said = {"success": success, "error": "No answer", "user_message": "Ask later"}
     assert outcome(*calling(kind, lambda: said)) == told("No answer", "tool", "Ask later")

@@ -47,7 +47,7 @@ class Replay:
     def __init__(self, store: Store, session_id: SessionId, head: StoredSession, limit: int | None) -> None:
         """Prepare to read."""
         self.store = store
-        self.records = Records(store.upcasters)
+        self.records = Records()
         self.head = head
         self.limit = limit
         self._session_id = session_id

@@ -14,7 +14,7 @@ from session.errors import StoreError
 from session.events import SessionId, session_id_of
 from session.history import Change
 from session.locks import ProcessLock
-from session.records import Records, Upcasters
+from session.records import Records
 from session.stores.chain import (
     Checkpoint,
     StoredChange,
@@ -41,21 +41,14 @@ class Store(ABC):
     ``append`` alone keeps writers apart, and the later one is refused with ``StaleVersion``.
     """
 
-    def __init__(self, upcasters: Upcasters | None = None) -> None:
-        """Begin without sessions.
-
-        Args:
-            upcasters: What to do with records of an older format, by ``module:Name@1``: functions that take
-                the fields of that format and return those of the next.
-        """
-        self.upcasters = dict(upcasters or {})
+    def __init__(self) -> None:
         self.states: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self.opening = ProcessLock()
 
     def records(self, session_id: SessionId) -> Records:
         """What reads the records of a session: it knows the types that are registered with it here."""
         opened = self.states.get(str(session_id))
-        return Records(self.upcasters) if opened is None else opened.past.records
+        return Records() if opened is None else opened.past.records
 
     def lock(self, _session_id: SessionId, _timeout: float | None = None) -> AbstractContextManager[None]:
         """Keep other writers of a session away within a ``with`` block.

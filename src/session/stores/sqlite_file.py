@@ -159,7 +159,8 @@ def _prepared(path: Path, timeout: float) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600))
     found = path.lstat()
     what = next((what for is_such, what in _OTHER_KINDS if is_such(found.st_mode)), "not a file")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:  # each name would have a WAL of its own
+        what = "a file with several names" if stat.S_ISREG(found.st_mode) else what
         raise StoreError(f"{path} is {what}: name a file of its own")
     if found.st_size:
         _require_ours(path, timeout)

@@ -173,3 +173,9 @@ def test_work_that_is_done_already_is_not_done_again(
     work = {key: given[key] for key in ("sql_query", "execution_result") if key in given}
     answer = {"answer": "n: 9"} if "execution_result" in given else {}
     assert shown(final) == FINAL | work | answer | {"iteration": iteration}
+
+
+def test_iterations_count_from_those_in_the_state() -> None:
+    shop = ShopTools()
+    final = graph_of(shop).invoke({"resolved_query": QUESTION, "iteration": 12})
+    assert (final["iteration"], final["success"], shop.calls) == (13, False, [])

@@ -65,6 +65,12 @@ def test_a_link_is_refused_whether_it_leads_somewhere_or_not(tmp_path: Path) -> 
         link.symlink_to(tmp_path / target)
         assert refusal(link) == f"{link} is a link: name a file of its own"
     assert not (tmp_path / "nowhere.db").exists()
+    (tmp_path / "other.db").hardlink_to(tmp_path / "plans.db")
+    for name in ("other.db", "plans.db"):
+        assert refusal(tmp_path / name) == (
+            f"{tmp_path / name} is a file with several names: name a file of its own"
+        )
+    (tmp_path / "other.db").unlink()
     (tmp_path / "folder").symlink_to(tmp_path)
     SqliteStore(tmp_path / "folder" / "plans.db").close()
 

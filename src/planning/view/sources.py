@@ -8,10 +8,11 @@ from pathlib import Path
 import attrs
 
 from planning.view.deltas import Fields
-from planning.view.document import Document, Moments
+from planning.view.document import Document
 from planning.view.sessions import MOST_SESSIONS, read_session, session_fields
 from planning.view.stores import PastStore
 from planning.view.text import line_of
+from planning.view.timeline import Timeline
 from session import IdentityError, StoreError
 from session.events import session_id_of
 
@@ -30,7 +31,7 @@ class Run:
     """
 
     document: Document
-    moments: Moments
+    moments: Timeline
     stamp: Callable[[], object | None]
     close: Callable[[], None]
 

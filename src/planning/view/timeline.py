@@ -178,8 +178,8 @@ class Recent:
 
     Attributes:
         session: The session.
-        is_deleted: As in ``Timeline``.
-        problem: As in ``Timeline``.
+        is_deleted: As in ``Timeline``: False.
+        problem: As in ``Timeline``: None.
     """
 
     def __init__(self, session: Session) -> None:

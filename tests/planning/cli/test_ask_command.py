@@ -84,13 +84,6 @@ def test_json_is_the_final_state_and_nothing_else(snapshot: SnapshotAssertion) -
     assert final(shown)["resolved_query"] == SPENT
 
 
-def test_the_samples_can_be_left_out_of_the_schema() -> None:
-    options = ["--sql-from", "count.sql", "--json"]
-    with_samples, without = final(ask(*options)), final(ask(*options, "--no-samples"))
-    assert "'Ada Lund'" in with_samples["schema"]
-    assert "'Ada Lund'" not in without["schema"]
-
-
 # SQL from a file
 
 

@@ -136,8 +136,8 @@ def fall() -> str:
     raise ToolError("it fell")
 
 
-@pytest.mark.parametrize("name", ["call_id", "actor"])
-@pytest.mark.parametrize("value", [7, "", "x" * 201, b"id"])
+@pytest.mark.parametrize("name", ["call_id", "actor", "idempotency_key"])
+@pytest.mark.parametrize("value", [7, "", "x" * 201, b"id", "\ud800"])
 def test_an_id_that_is_not_a_short_text_is_refused(session: Session, name: str, value: object) -> None:
     toolbox = Toolbox([tool(hop)], session=session)
     result = toolbox.call("hop", {}, context={name: value})

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from tool_entries import safely
 
 from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
@@ -61,17 +60,6 @@ NO_IDS = {"trace_id": None, "conversation_id": None, "conference_id": None}
 )
 def test_no_calls_have_no_results(state: Any) -> None:
     assert asyncio.run(execute_tools(state, registry=registry())) == {"tool_results": {}}
-
-
-def test_a_call_has_the_envelope_of_safe_execute() -> None:
-    envelope = run([{"tool": "look", "args": {"a": 1}, "reason": "r"}])["look"]
-    assert envelope == {
-        "success": True,
-        "data": [{"a": 1}, NO_IDS],
-        "error": None,
-        "user_message": "Seen.",
-    }
-    assert safely(Look(), {"a": 1}, NO_IDS) == envelope
 
 
 def test_the_context_carries_the_three_ids() -> None:

@@ -131,14 +131,6 @@ def test_a_malformed_call_is_left_out_with_all_its_problems_and_the_others_stay(
     )
 
 
-@pytest.mark.parametrize("name", ["arguments", "parameters", "params", "input"])
-def test_a_call_whose_arguments_have_another_name_is_not_made_without_them(name: str) -> None:
-    output = parse_planner_output({"tool_calls": [{"tool": "a", name: {"x": 1}}]})
-    assert output == PlannerOutput(
-        problems=(Problem(f"missing; rename {name} to args", "tool_calls[0].args"),)
-    )
-
-
 def test_a_flood_of_problems_is_cut() -> None:
     told = parse_planner_output({"tool_calls": [1] * 50}).problems
     cut = parse_planner_output({"tool_calls": [1] * 51, "intent": 1}).problems

@@ -139,18 +139,6 @@ def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Se
     )
 
 
-@pytest.mark.parametrize("key", [5, "", "x" * 201, "\ud800"])
-def test_what_is_no_key_is_refused(key: object) -> None:
-    tool, made = counting()
-    result = Toolbox([tool], session=Session()).call("send", {"to": "Ann"}, context={"idempotency_key": key})
-    assert (result.code, result.message, made) == (
-        "bad_context",
-        "send was not called: the idempotency_key in its context must be text of 1 to 200 printable "
-        "characters, or None",
-        [],
-    )
-
-
 def test_the_calls_that_a_tool_makes_itself_do_not_have_its_key() -> None:
     session = Session()
     tool, made = counting()

@@ -95,6 +95,14 @@ class Letter(enum.StrEnum):
 
 
 @dataclass
+class Box:
+    """Two fields of one enum of numbers."""
+
+    width: Number
+    height: Number
+
+
+@dataclass
 class Cat:
     type: Literal["cat"]
     lives: int
@@ -243,6 +251,7 @@ def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(what: 
 # pydantic is as lax as it is configured to be, and by default its own models convert these.
 STRICT: list[tuple[Any, ...]] = [
     (int, True, "x: expected an integer, got a boolean"),
+    (Number, True, "x: a value of type bool is unknown; send one of 2, 1"),
     (bool, "yes", "x: expected a boolean, got a string"),
     (bool, 1, "x: expected a boolean, got a number"),
     (datetime.date, "2026-01-31T00:00:00", "x: expected a date such as 2026-01-31, got a string"),
@@ -301,6 +310,7 @@ TAKEN: dict[str, list[tuple[Any, Any, Any]]] = {
     ],
     "an option or a union": [
         (Number, 2.0, Number.TWO),
+        (Box, {"width": 1, "height": 2}, Box(Number.ONE, Number.TWO)),
         (Letter | None, "z", Letter.Z),
         (Literal["b", "a"] | int, "a", "a"),
         (int | None, 2.0, 2),
@@ -338,6 +348,7 @@ RECORD = {
         (Letter | None, {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]}),
         (Literal["b", 1, "a"], {"enum": ["b", 1, "a"]}),
         (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (str | int, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
         (Point, RECORD),
         (list[Point], {"type": "array", "items": RECORD}),
         (Point | None, {**RECORD, "type": ["object", "null"]}),

@@ -9,7 +9,6 @@ import pytest
 
 from planning.workflow import Finding, Report, Workflow, WorkflowStep, validate, validate_workflow
 from planning.workflow.codes import Category, Severity
-from planning.workflow.findings import pointer_of
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
 
@@ -103,8 +102,3 @@ def test_a_plan_without_steps_is_a_warning_once_its_list_is_a_list() -> None:
     assert codes(validate_workflow([]).warnings) == ["empty_plan"]
     assert codes(validate_workflow({"schema_version": 2, "goal": "g", "steps": None}).warnings) == []
     assert codes(validate_workflow("[@]").warnings) == []
-
-
-def test_a_pointer_escapes_what_has_a_meaning_in_it() -> None:
-    assert pointer_of(()) == ""
-    assert pointer_of(("steps", 0, "a/b~c", "")) == "/steps/0/a~1b~0c/"

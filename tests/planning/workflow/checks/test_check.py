@@ -64,12 +64,6 @@ def test_where_there_are_none_of_a_kind_the_hint_says_so() -> None:
     ]
 
 
-def test_a_long_list_of_names_is_cut() -> None:
-    many = Capabilities(tools=[letter * 9 for letter in "abcdefghijklmnopqrstuvwxyz"])
-    listed = ", ".join(letter * 9 for letter in "abcdefghijklmnopqrst")
-    assert [each.hint for each in findings(plan(step("1")), many)] == [f"the tools are {listed} and 6 more"]
-
-
 @pytest.mark.parametrize(
     "capabilities", [None, Capabilities(tools=None), Capabilities(tools=None, handlers=["search"])]
 )

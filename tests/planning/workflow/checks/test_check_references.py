@@ -55,13 +55,6 @@ def test_a_malformed_reference_with_an_unclear_meaning_gets_the_general_forms(
     assert malformed(text) == [("malformed_reference", f"'{shown or text}' is not a reference", GENERAL)]
 
 
-@pytest.mark.parametrize(
-    "text", ["$other.output", "$", "{", "{user_prompt}", "$ {x}", "$${fetch.output}", ""]
-)
-def test_other_text_is_plain(text: str) -> None:
-    assert malformed(text) == []
-
-
 def deep(value: Any, levels: int) -> Any:
     for _ in range(levels):
         value = [value]

@@ -123,19 +123,8 @@ class Holder:
     def method(self, size: int, ctx: Alias) -> Any:
         return size, type(ctx).__name__
 
-    def __call__(self, size: int, ctx: ToolContext) -> Any:
-        return size, type(ctx).__name__
-
 
 def context_by_keyword(size: int, *, ctx: ToolContext) -> Any:
-    return size, type(ctx).__name__
-
-
-def context_as_text(size: int, ctx: Alias | None = None) -> Any:
-    return size, type(ctx).__name__
-
-
-async def context_async(size: int, ctx: ToolContext) -> Any:
     return size, type(ctx).__name__
 
 
@@ -161,9 +150,6 @@ def unimported() -> Any:
     "function",
     [
         context_by_keyword,
-        context_as_text,
-        context_async,
-        Holder(),
         Holder().method,
         unimported(),
         hinted(ToolContext | None, None),

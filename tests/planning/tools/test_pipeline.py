@@ -6,19 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from tool_entries import Look
 
 from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from planning.tools.rate_limit import RateLimiter
 from session import Session
-
-
-class Look(BaseTool):
-    name = "look"
-    description = "Look."
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True, "data": [args, context], "error": None, "user_message": "Seen."}
 
 
 class Mail(BaseTool):

@@ -51,14 +51,6 @@ def test_a_finding_of_the_text_has_the_step_that_it_stands_in() -> None:
     assert warning.pointer == "/1/step_id"
 
 
-def test_a_finding_about_a_single_step_has_the_number_0() -> None:
-    report = validate_workflow({**STEP, "description": 1})
-    assert [(each.code, each.step_index, each.pointer) for each in report.errors + report.warnings] == [
-        ("wrong_type", 0, "/description"),
-        ("single_step", 0, ""),
-    ]
-
-
 def test_what_is_missing_only_because_it_could_not_be_read_is_not_said() -> None:
     text = '[{"step_id": "a", "description": @, "type": "tool"}, {"step_id": "b", "oops": 1}]'
     report = validate_workflow(text)

@@ -116,6 +116,20 @@ class Dog:
     name: str = ""
 
 
+@dataclass
+class Default:
+    """Its tag is a word of pydantic's own schemas."""
+
+    kind: Literal["default"]
+    size: int
+
+
+@dataclass
+class Config:
+    kind: Literal["config"]
+    size: int
+
+
 class Kitten(pydantic.BaseModel):
     type: Literal["cat"]
     lives: int
@@ -128,7 +142,7 @@ class Puppy(pydantic.BaseModel):
 
 Tagged = Annotated[Kitten | Puppy, Field(discriminator="type")]
 # What stands in a model of pydantic is read by pydantic alone, which knows less of these.
-READ_BY_PYDANTIC = [Fixed, list[Fixed], Cat | Dog]
+READ_BY_PYDANTIC = [Fixed, list[Fixed], Cat | Dog, Default | Config]
 if sys.version_info < (3, 12):  # there, its own models take no typing.TypedDict
     READ_BY_PYDANTIC += [Digits]
 AN_INTEGER = "expected an integer, got a string"
@@ -230,6 +244,8 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (Cat | Dog, {}, "x.type: missing; send cat or dog"),
         (Cat | Dog, {"type": "cow"}, "x.type: 'cow' is unknown; send one of cat, dog"),
         (Cat | Dog, {"type": "cat"}, f"x.lives: {MISSING}"),
+        *((Default | Config, {"kind": kind, "size": True}, "x.size: expected an integer, got a boolean")
+          for kind in ("default", "config")),
         (Kitten, {"type": "dog", "lives": 1}, "x.type: 'dog' is unknown; send one of cat"),
         (Tagged, {"type": "cat", "lives": 9, "z": 1}, f"x.z: {UNKNOWN} type, lives, sound"),
         (Tagged, 3, "x: expected an object with type, lives or an object with type, sound, got a number"),

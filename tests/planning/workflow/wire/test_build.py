@@ -13,17 +13,14 @@ from syrupy.assertion import SnapshotAssertion
 from planning.workflow import Capabilities, Workflow, WorkflowStep, dump_workflow, validate_workflow
 
 STEPS: list[dict[str, Any]] = [
-    {},
     {"step_id": ""},
     {"step_id": [], "type": [], "name": "n"},
     {"step_id": "a", "type": "tool", "name": ""},
-    {"step_id": "a", "type": "tool", "name": 1},
     {"step_id": "a", "type": "tol", "name": "n"},
     {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]},
     {"step_id": 1, "tool": ""},
     {"step_id": True, "tool": "t"},
     {"step_id": 1, "agent": "g"},
-    {"step_id": 1, "agent": "g", "tool": None},
     {"step_id": 1, "agent": "g", "tool": "t"},
 ]
 FIELDS: list[Any] = [None, 1, "x", {}, [1, "a"]]

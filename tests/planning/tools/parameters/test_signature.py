@@ -186,10 +186,6 @@ def test_what_annotated_says_of_a_parameter_comes_before_the_docstring() -> None
     }
 
 
-def two(params: Any, context: ToolContext) -> Any:
-    return params, type(context).__name__
-
-
 def other_default(params: Size, times: int = 2) -> Any:
     return params, times
 
@@ -206,9 +202,7 @@ async def awaited(params: Size, context: ToolContext) -> Any:
     ("function", "result"),
     [
         (lambda params: params, Size(1)),
-        (two, (Size(1), "ToolContext")),
         (lambda params, whatever: (params, type(whatever).__name__), (Size(1), "ToolContext")),
-        (lambda params, context=None: (params, type(context).__name__), (Size(1), "ToolContext")),
         (other_default, (Size(1), 2)),
         (any_number, 2),
         (awaited, (Size(1), "ToolContext")),

@@ -7,10 +7,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from repeat_calls import SCHEMA, by, openers
+from tool_entries import in_threads
 
 from planning import Toolbox
 from planning.tools import Tool, ToolContext
@@ -42,19 +44,13 @@ def test_two_at_once_are_one(opened: Callable[[], Session], tasks: bool) -> None
         go.set()
         return [each.message for each in await asyncio.gather(*running[:-1])]
 
-    def in_threads() -> list[str]:
+    def all_at_once() -> list[str]:
         found: list[str] = []
         call = lambda: found.append(toolbox.call("send", {"to": "Ann"}, context=by("1")).message)  # noqa: E731
-        threads = [threading.Thread(target=call) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        begun.wait(20)
-        go.set()
-        for thread in threads:
-            thread.join(20)
+        in_threads([*[call] * 4, lambda: go.set() if begun.wait(20) else None])
         return found
 
-    assert (asyncio.run(in_tasks()) if tasks else in_threads()) == ["Sent 1"] * 4
+    assert (asyncio.run(in_tasks()) if tasks else all_at_once()) == ["Sent 1"] * 4
     assert made == ["Ann"]
 
 
@@ -94,14 +90,7 @@ def test_calls_that_wait_for_each_other_are_refused_and_not_stuck() -> None:
         return "Sent"
 
     toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=Session())
-    threads = [
-        threading.Thread(target=lambda each=each: toolbox.call("send", {"to": "Ann"}, context=by(each)))
-        for each in others
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
+    in_threads([partial(toolbox.call, "send", {"to": "Ann"}, context=by(each)) for each in others])
     assert said == [RUNNING.format("send")] * 2
 
 

@@ -13,9 +13,7 @@ import planning.tools
 
 
 @pytest.mark.parametrize("room", [planning.tools, planning.prompt])
-def test_every_name_of_a_room_is_there_and_no_other(room: ModuleType) -> None:
-    for name in room.__all__:
-        assert getattr(room, name) is not None
+def test_a_room_lists_its_names_and_has_no_other(room: ModuleType) -> None:
     assert set(room.__all__) <= set(dir(room))
     with pytest.raises(AttributeError) as caught:
         room.nothing  # noqa: B018 - asking for it is the point

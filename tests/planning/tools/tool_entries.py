@@ -80,11 +80,12 @@ def through(
 
 def in_threads(functions: list[Callable[[], Any]]) -> None:
     """Call each in a thread of its own, all at the same time, and wait for them."""
-    workers = [threading.Thread(target=function) for function in functions]
+    workers = [threading.Thread(target=function, daemon=True) for function in functions]
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join()
+        worker.join(60)
+        assert not worker.is_alive()
 
 
 def safely(tool: BaseTool, arguments: Any = None, context: Any = None) -> dict[str, Any]:

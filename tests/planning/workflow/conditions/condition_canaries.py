@@ -8,7 +8,7 @@ import os
 from collections import defaultdict
 from typing import Any
 
-__all__ = ["canary", "hostile_memory", "shape"]
+__all__ = ["hostile_memory", "nested", "shape"]
 
 _SPECIAL = [
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__bool__", "__len__",

@@ -11,6 +11,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from condition_canaries import nested
 
 from planning.workflow.conditions import is_done
 
@@ -54,11 +55,6 @@ class Counting(Mapping[str, int]):
 
     def __iter__(self) -> Any:
         return iter(["a"])
-
-
-def nested(depth: int) -> list[Any]:
-    """A list in a list, and so on."""
-    return [nested(depth - 1)] if depth else []
 
 
 LONG = "a" * 10_000_000

@@ -35,22 +35,6 @@ LOOK = Tool("look", "Look.", search)
 FACTS = ToolSpec("facts", {"search": None}, "facts", function=lambda query_type, parameters: None)
 
 
-WANTED = "tools must be a registry, a toolbox, a mapping by name, names or declarations; got "
-NAMELESS = "in tools has no name; pass a mapping from a name to it"
-REFUSED: list[tuple[Any, str]] = [
-    ("search", "tools must be names or declarations, got a single string; write tools=['search']"),
-    (5, f"{WANTED}int"),
-    (LOOK, f"{WANTED}Tool; put it into a list"),
-    (search, f"{WANTED}function; put it into a list"),
-    ([""], "a name in tools is empty"),
-    ({5: LOOK}, "the names of tools must be strings, got int"),
-    ({"a": 5}, "a must be a tool or something that can be called, got int"),
-    ([lambda: None], f"<lambda> {NAMELESS}"),
-    ([Nameless()], "the names of tools must be strings, got NoneType"),
-    ([Mail], "Mail is the class Mail; write Mail()"),
-]
-
-
 def names(capabilities: Capabilities) -> list[str]:
     assert capabilities.tools is not None
     return list(capabilities.tools)
@@ -124,8 +108,25 @@ NO_TOOL: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "message"), NO_TOOL)
-def test_a_function_that_cannot_be_a_tool_is_refused_where_it_is_given(given: Any, message: str) -> None:
+WANTED = "tools must be a registry, a toolbox, a mapping by name, names or declarations; got "
+NAMELESS = "in tools has no name; pass a mapping from a name to it"
+REFUSED: list[tuple[Any, str]] = [
+    ("search", "tools must be names or declarations, got a single string; write tools=['search']"),
+    (5, f"{WANTED}int"),
+    (LOOK, f"{WANTED}Tool; put it into a list"),
+    (search, f"{WANTED}function; put it into a list"),
+    ([""], "a name in tools is empty"),
+    ({5: LOOK}, "the names of tools must be strings, got int"),
+    ({"a": 5}, "a must be a tool or something that can be called, got int"),
+    ([lambda: None], f"<lambda> {NAMELESS}"),
+    ([Nameless()], "the names of tools must be strings, got NoneType"),
+    ([Mail], "Mail is the class Mail; write Mail()"),
+    ([LOOK, Tool("look", "Another.", search)], "two tools are named look"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), [*NO_TOOL, *REFUSED])
+def test_what_cannot_be_a_tool_is_refused_where_it_is_given(given: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as refusal:
         Capabilities(tools=given)
     assert str(refusal.value) == message
@@ -151,18 +152,6 @@ def test_handlers_and_agents_are_kept_as_they_were_given() -> None:
     )
     assert capabilities.handlers == {"notify": notify, "look": LOOK, "mail": MAIL.as_tool}
     assert capabilities.agents == {"writer": later, "facts": FACTS.as_tool, "k": Mail}
-
-
-def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^two tools are named look$"):
-        Capabilities(tools=[LOOK, Tool("look", "Another.", search)])
-
-
-@pytest.mark.parametrize(("given", "message"), REFUSED)
-def test_what_is_none_of_these_is_refused(given: Any, message: str) -> None:
-    with pytest.raises(TypeError) as refusal:
-        Capabilities(tools=given)
-    assert str(refusal.value) == message
 
 
 def test_capabilities_cannot_be_changed() -> None:

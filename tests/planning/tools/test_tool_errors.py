@@ -16,6 +16,7 @@ from email.message import Message
 
 import pydantic
 import pytest
+from tool_entries import SORRY
 
 from planning.tools import (
     DataNotFound,
@@ -38,13 +39,11 @@ from planning.tools.errors import (
     UserInputNeeded,
 )
 
-SORRY = "I ran into a problem looking that up. Could you try again?"
 OWN: list[tuple[ToolError, str, str]] = [
     (ToolError("m", {"a": 1}), "tool", "m"),
     (ToolValidationError("m"), "parameter", "m"),
     (ToolValidationError([Problem("a", "b"), Problem("c")]), "parameter", "2 problems:\n- b: a\n- c"),
     (ParameterError("m"), "parameter", "Invalid parameter: m"),
-    (ParameterError("m", {"field": None}), "parameter", "Invalid parameter: m"),
     (ParameterError("m", {"field": "f"}), "parameter", "The parameter 'f' is invalid: m"),
     (
         ParameterError.of([Problem("wrong", "a[0].b"), Problem("c", "d")]),

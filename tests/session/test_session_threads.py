@@ -33,19 +33,6 @@ def together(*works: Callable[[], object]) -> None:
     assert errors == []
 
 
-def test_counting_in_transactions_loses_no_update(session: Session) -> None:
-    session.register_reducer(Count, replace_latest)
-
-    def write() -> None:
-        for _ in range(TURNS):
-            with session.transaction() as transaction:
-                before = transaction.latest(Count) or Count(0)
-                transaction.dispatch(Count(before.total + 1))
-
-    together(*[write] * WRITERS)
-    assert session.select_all(Count) == (Count(WRITERS * TURNS),)
-
-
 def test_subscribers_hear_the_events_of_transactions_in_the_order_of_commits(session: Session) -> None:
     session.register_reducer(Count, replace_latest)
     heard: list[int] = []

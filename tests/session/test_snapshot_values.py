@@ -60,6 +60,7 @@ def test_every_type_of_value_comes_back_equal_and_of_its_type() -> None:
         Point(1, 2),
         Box(Point(1), "secret", (Point(2), Point(3))),
         Tree("a", (Tree("b", (Tree("c"),)), Tree("d")), Tree("e")),
+        Tree("a", parent={"name": "b"}),  # type: ignore[arg-type]
         Empty(),
         Private(1),
         Renamed(y=1),

@@ -9,8 +9,6 @@ from session_records import Count, Note, Ping, called, note_session, ping, texts
 
 from session import (
     Change,
-    IdentityError,
-    InProcessEventBus,
     Rewound,
     Session,
     ToolFailed,
@@ -92,24 +90,6 @@ def test_a_rewind_inside_a_transaction_is_part_of_it() -> None:
     assert (texts(session), session.version) == (["a", "c"], 2)
     assert [type(event) for event in session.history(1)[0].events] == [Note, Rewound, Note]
     assert texts(session.at(2)) == ["a", "c"]
-
-
-def test_a_fork_has_the_history_up_to_a_version_and_goes_its_own_way() -> None:
-    bus = InProcessEventBus()
-    session = note_session(bus=bus)
-    for text in "abc":
-        session.publish(called(session, Note(text)))
-    fork = session.fork(2, session_id="fork")
-    fork.dispatch(Note("x"))
-    session.dispatch(Note("d"))
-    assert (fork.session_id, fork.bus is bus) == ("fork", True)
-    assert (texts(session), texts(fork)) == (["a", "b", "c", "d"], ["a", "b", "x"])
-    assert fork.history()[:2] == session.history()[:2]
-    assert [texts(fork.at(version)) for version in range(4)] == [[], ["a"], ["a", "b"], ["a", "b", "x"]]
-    assert texts(session.fork()) == texts(session)
-    with pytest.raises(IdentityError) as caught:
-        session.fork(session_id=session.session_id)
-    assert str(caught.value) == "a copy cannot have this session's id: omit session_id"
 
 
 @pytest.mark.parametrize("version", [4, -1, True, 1.0, "1", None])

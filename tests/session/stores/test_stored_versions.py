@@ -328,18 +328,6 @@ class Secret:
     number: int
 
 
-def test_views_are_made_of_what_a_version_has(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    lived(open_session(place.open()))
-    session = open_session(place.open())
-    session.register_view(int, lambda select: tuple(len(note.text) for note in select(Note)))
-    assert (session.select_all(int), session.at(11).select_all(int), session.at(4).select_all(int)) == (
-        (3, 3),
-        (3,),
-        (),
-    )
-
-
 def test_past_versions_stay_what_they_are_while_the_session_goes_on(
     place_type: type[Place], tmp_path: Path
 ) -> None:

@@ -322,9 +322,11 @@ class State(ProcessLock):
             entry.parts = []  # they are in the store
         slices[Entry] = (entry,)
         before, self.slices = self.slices, slices
-        if entry.changed and self.announcements:
-            by = (entry, "session", self.session_id, self.hears)
-            return announced(self.announcements, before, slices, *by)
+        if entry.changed:
+            for announcement in self.announcements:
+                if self.hears(announcement.event_type):
+                    by = (entry, "session", self.session_id, self.hears)
+                    return announced(self.announcements, before, slices, *by)
         return ()
 
     # History

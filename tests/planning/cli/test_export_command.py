@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -62,7 +61,7 @@ def test_a_transcript_is_written_with_the_calls_of_all_tools(transcript: Path) -
     plan = json.loads(run("replay", str(transcript), "--json").partition("--- stdout\n")[2])
     assert data["changes"][-1]["plan"]["status"] == plan["status"]
     refused = [change for change in data["changes"] if change.get("kind") == "refused"]
-    assert re.search(rf" {len(refused)} refused\.", run("replay", str(transcript)))
+    assert f", {len(refused)} refused, " in run("replay", str(transcript))
     assert refused
     names = {call["name"].partition("_")[0] for change in data["changes"] for call in change["calls"]}
     assert "planning" in names
@@ -108,25 +107,13 @@ def test_a_snapshot_is_written_with_its_plan_and_its_workflow(folder: Path) -> N
     assert data["states"] == {"find": "completed", "say": "completed"}
 
 
-def test_the_plan_and_the_workflow_are_drawn(folder: Path, snapshot: SnapshotAssertion) -> None:
-    for name, session in (("plan", "nightly"), ("graph", "run")):
-        command = ("export", "plans.db", "--session", session, "--svg", name, "-o", f"{name}.svg")
-        assert run(*command) == "exit code 0\n"
-        assert (folder / f"{name}.svg").read_text() == snapshot(name=name)
-
-
-@pytest.mark.parametrize("name", ["p.svg", "P.SVG", "a b.html.Svg"])
 @pytest.mark.parametrize(("session", "drawn"), [("nightly", "plan"), ("run", "graph")])
 def test_a_file_that_ends_in_svg_is_a_picture_of_the_workflow_or_else_of_the_plan(
-    name: str, session: str, drawn: str, folder: Path
+    session: str, drawn: str, folder: Path, snapshot: SnapshotAssertion
 ) -> None:
-    command = ("export", "plans.db", "--session", session)
-    assert run(*command, "-o", name) == "exit code 0\n"
-    assert run(*command, "--svg", drawn, "-o", "asked.svg") == "exit code 0\n"
-    text = (folder / name).read_text()
-    assert text.startswith("<svg ")
-    assert text == (folder / "asked.svg").read_text()
-    assert run(*command, "--svg", drawn, "-o", "-") == f"exit code 0\n--- stdout\n{text}"
+    for name in ("p.svg", "P.SVG", "a b.html.Svg"):
+        assert run("export", "plans.db", "--session", session, "-o", name) == "exit code 0\n"
+        assert (folder / name).read_text() == snapshot(name=drawn)
 
 
 @pytest.mark.parametrize("name", ["p.html", "P.HTM", "run.svg.Html"])
@@ -142,10 +129,6 @@ def test_a_file_of_any_other_ending_is_not_written(name: str, folder: Path) -> N
     assert run("export", "missing.db", "-o", name).endswith(
         "\nError: Invalid value for '--output': name a file that ends in .html, the page, or .svg, a picture,"
         f" not '{name}'\n"
-    )
-    assert run("export", "missing.db", "--svg", "plan", "-o", "p.html").endswith(
-        "\nError: Invalid value for '--output': --svg draws a picture; name a file that ends in .svg, not"
-        " 'p.html'\n"
     )
     assert sorted(folder.iterdir()) == before
 
@@ -180,14 +163,6 @@ def test_of_a_store_with_many_sessions_one_has_to_be_named() -> None:
     for store, reason in reasons.items():
         shown = run("export", store, "-o", "run.html")
         assert shown == f"exit code 2\n--- stderr\nplanning: the store holds {reason}\n"
-
-
-@pytest.mark.parametrize(("what", "session"), [("plan", "other"), ("graph", "nightly")])
-def test_what_is_not_there_is_not_drawn(what: str, session: str) -> None:
-    thing = {"plan": "plan", "graph": "workflow"}[what]
-    assert run("export", "plans.db", "--session", session, "--svg", what, "-o", "x.svg") == (
-        f"exit code 2\n--- stderr\nplanning: 'plans.db' holds no {thing} to draw\n"
-    )
 
 
 def test_the_source_is_never_written_over(folder: Path) -> None:

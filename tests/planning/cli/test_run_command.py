@@ -44,7 +44,7 @@ def refused(*arguments: str) -> str:
 def test_a_completed_run_is_a_line_for_each_change() -> None:
     assert ran("fine.json", *WITH, "--prompt", "larks") == (
         "exit code 0\n--- stdout\n"
-        "Look into it (2 steps)\n"
+        "Look into it: 0 of 2 done\n"
         "find  running   Call find\n"
         'find  done      0.0 s  {"topic":"larks","pages":3}\n'
         "left  done      Think of left\n"
@@ -80,7 +80,7 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
     assert told == (
         "exit code 1\n--- stderr\n"
         "planning: failed; to retry the failed steps, run:"
-        " planning run failing.json --tools step_tools:tools --json --resume\n"
+        " planning run failing.json --tools step_tools:tools --json --prompt larks --resume\n"
     )
 
 
@@ -127,7 +127,7 @@ def test_a_step_says_what_becomes_of_it(
     only: dict[str, Any], arguments: list[str], told: str, called: list[str], folder: Path
 ) -> None:
     (folder / "one.json").write_text(plan(only))
-    head = "exit code 0\n--- stdout\nLook into it (1 step)\n"
+    head = "exit code 0\n--- stdout\nLook into it: 0 of 1 done\n"
     assert (ran("one.json", *WITH, *arguments), calls(folder)) == (head + told, called)
 
 
@@ -147,15 +147,13 @@ def test_a_plan_is_read_from_standard_input() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (
-            [],
-            "planning: step 'find' calls the tool 'find', but no tools were given; name an object that"
-            " holds them: --tools my_app:tools",
-        ),
-        (
-            ["--tools", "find"],
-            "planning: step 'find' calls the tool 'find', which was given by its name alone; name an object"
-            " that holds it: --tools my_app:tools",
+        *(
+            (
+                given,
+                "planning: step 'find' calls the tool 'find', which was not given; name an object that holds"
+                " it: --tools my_app:tools",
+            )
+            for given in ([], ["--tools", "find"])
         ),
         (
             ["--tools", "nowhere:tools"],
@@ -188,10 +186,10 @@ def test_a_plan_is_read_from_standard_input() -> None:
             "Error: Invalid value for '--timeout': a timeout must be seconds of more than 0, at most 1000000,"
             " or None; got 0.0",
         ),
-        (WITH, "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT"),
         (
             [*WITH, "--json"],
-            "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT",
+            "Error: Invalid value for '--prompt': step 'find' refers to ${user_prompt}; give it: --prompt"
+            " TEXT",
         ),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
@@ -247,16 +245,16 @@ def test_the_prompt_is_text_however_it_is_given(option: str, prompt: str) -> Non
     assert json.loads(shown.split("--- stdout\n")[1])["outputs"]["find"]["topic"] == prompt
 
 
-@pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit(3)"), ("interrupt", "KeyboardInterrupt()")])
+@pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit: 3"), ("interrupt", "KeyboardInterrupt: ")])
 def test_a_tool_that_ends_the_program_stops_the_run(name: str, call: str, folder: Path) -> None:
     (folder / "end.json").write_text(plan(step(name)))
     assert ran("end.json", *WITH) == (
         "exit code 1\n--- stderr\n"
-        f"planning: a tool ended the program with {call}, which stopped the run\n"
+        f"planning: the run was stopped by {call}\n"
         "planning: stopped; to resume, run: planning run end.json --tools step_tools:tools"
         " --resume\n"
         "--- stdout\n"
-        "Look into it (1 step)\n"
+        "Look into it: 0 of 1 done\n"
         f"{name}  running   Call {name}\n"
         f"{name}  stopped   0.0 s  stopped before it was done\n"
         "stopped: 0 of 1 done, 1 stopped, in 0.0 s\n"

@@ -115,10 +115,7 @@ NEITHER = "is not a store, a snapshot, a workflow or a transcript"
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", f"{NEITHER}: it is empty"),
-        ("[" * 100_000, f"{NEITHER}: it holds something else"),
-        (b"\xff", f"{NEITHER}: it holds something else"),
-        ("[]", f"{NEITHER}: it holds something else"),
+        *((text, NEITHER) for text in ("", "[" * 100_000, b"\xff", "[]")),
         (FINE, "is a workflow that did not run; 'planning graph' draws it"),
         (
             '{"slices": {}}',

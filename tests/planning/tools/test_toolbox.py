@@ -101,7 +101,6 @@ class More(Add):
     ("name", "params", "message"),
     [
         ("ad", Add(1), "no tool is named 'ad'; did you mean add?"),
-        ("zzz", Add(1), "no tool is named 'zzz'; the tools are add"),
         (None, Add(1), "no tool is named a value of type NoneType; the tools are add"),
         ("add", Total(1), "add takes Add, got Total"),
         ("add", More(1), "add takes Add, got More"),

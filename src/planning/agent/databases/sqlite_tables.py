@@ -35,7 +35,7 @@ _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_BUSY})
 
 
 def read_tables(connection: sqlite3.Connection, is_late: Late) -> list[Table]:
-    """Read the tables of the file; see ``DatabaseFile.tables``.
+    """Read the tables of the file; see ``SqliteFile.tables``.
 
     Args:
         connection: A connection that may read the description of the tables.

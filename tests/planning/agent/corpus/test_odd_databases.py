@@ -110,28 +110,6 @@ def test_text_that_is_no_utf_8_is_read_as_far_as_it_is(tmp_path: Path) -> None:
         )
 
 
-def test_utf_16_is_read(tmp_path: Path) -> None:
-    script = "PRAGMA encoding = 'UTF-16le'; CREATE TABLE größe (a TEXT); INSERT INTO größe VALUES ('表🙂')"
-    with SqlDatabase(written(script, tmp_path / "u.db")) as database:
-        assert database.execute("SELECT a FROM größe")["data"] == [["表🙂"]]
-
-
-def test_values_that_are_too_large_are_refused_and_can_be_measured(tmp_path: Path) -> None:
-    path = written(
-        "CREATE TABLE t (a, b); INSERT INTO t VALUES (hex(zeroblob(9000000)), 'x')", tmp_path / "t.db"
-    )
-    with SqlDatabase(path) as database:
-        answer = database.execute("SELECT a FROM t")
-        assert (answer["code"], answer["error"]) == (
-            "parameter",
-            "a value in it is too large for an answer; ask for its length, or a part of it with substr",
-        )
-        assert database.execute("SELECT length(a), substr(a, 1, 3), b FROM t")["data"] == [
-            [18_000_000, "000", "x"]
-        ]
-        assert database.get_schema() == (f"SQLite, 1 table\n\nt, 1 row\n  a: '{'0' * 37}...'\n  b: 'x'\n")
-
-
 def test_views_that_never_end_do_not_hold_the_schema_up(tmp_path: Path) -> None:
     path = written(
         f"CREATE VIEW v AS {ENDLESS}; CREATE TABLE t (a); INSERT INTO t VALUES (5)", tmp_path / "v.db"

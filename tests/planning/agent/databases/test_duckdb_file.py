@@ -16,7 +16,6 @@ from readonly_files import descriptors, state, until
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
-from planning.agent.databases import duckdb_file
 from planning.agent.databases.duckdb_file import DuckdbFile
 from planning.agent.sql.failures import Failure
 from planning.tools import StorageUnavailable
@@ -168,26 +167,6 @@ def test_files_that_are_no_database_are_told(tmp_path: Path) -> None:
         pytest.raises(StorageUnavailable, match="is damaged, or not an SQLite"),
     ):
         database.get_schema()
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (MemoryError(), "memory"),
-        (duckdb.FatalException("broken"), "corrupt"),
-        (duckdb.InternalException("broken"), "broken"),
-    ],
-)
-def test_what_goes_wrong_at_work_is_told(
-    file: DuckdbFile, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: str
-) -> None:
-    def failing(*_: object) -> None:
-        raise error
-
-    with monkeypatch.context() as patched:
-        patched.setattr(duckdb_file, "fetched", failing)
-        assert failure(file, "SELECT 1")[0] == kind
-    assert rows(file, "SELECT 1") == [[1]]
 
 
 HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('ready', flush=True); sys.stdin.read()"

@@ -84,3 +84,8 @@ SIZE = "shape.size: expected an integer, got a boolean"
 @pytest.mark.parametrize("kind", ["default", "config"])
 def test_every_option_of_a_tagged_union_is_strict_whatever_its_tag(kind: str) -> None:
     assert refusal(Drawing, {"shape": {"kind": kind, "size": True}}) == SIZE
+
+
+def test_a_text_for_an_object_that_requires_a_field_it_does_not_describe_is_refused() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "object", "required": ["x"]}}}
+    assert refusal(schema, {"a": "text"}) == "a: expected an object, got a string"

@@ -143,3 +143,22 @@ def test_the_logs_of_a_session_that_keeps_few_events_are_bounded_when_they_are_r
     assert numbered(session) == [0, 1, 2, 3, 4]
     assert numbered(session.at(2)) == [0, 1]
     assert len(session.history()) == 5
+
+
+@every_store
+def test_what_is_restored_inside_a_transaction_is_seen_there(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    for text in "ab":
+        open_session(place.open()).dispatch(Note(text))
+    session = open_session(place.open())
+    with session.transaction() as transaction:
+        session.reset()
+        assert (texts(session), session.select_latest(Note)) == ([], None)
+        session.rewind(1)
+        assert texts(session) == ["a"]
+        transaction.dispatch(Note("c"))
+        session.publish(Ping(1))
+        assert (texts(session), numbered(session)) == (["a", "c"], [1])
+    for each in (session, open_session(place.open())):
+        assert (texts(each), numbered(each), each.version) == (["a", "c"], [1], 3)
+        assert texts(each.at(2)) == ["a", "b"]

@@ -241,9 +241,6 @@ def generating(
         timeout: The seconds for a call of it.
         clarify: Called first with the question and the schema; returns a question to the user, or None.
         dialect: The SQL that the database takes; None if it is unknown.
-
-    Raises:
-        TypeError: The generator has parameters that match no value.
     """
     description = "Write the SQL that answers a question."
     tool, taken = named_tool("generate_sql", description, generate_sql, OFFERED, timeout)

@@ -42,11 +42,7 @@ def _given(state: State) -> dict[str, Any]:
 
 
 def planning(planner: Callable[..., Any], registry: ToolRegistry, timeout: float | None) -> Node:
-    """The node that asks the planner and reads its answer: no calls, with the reason, if it cannot be read.
-
-    Raises:
-        TypeError: The planner has parameters that match no value.
-    """
+    """The node that asks the planner, and reads its answer; one that cannot be read has no calls."""
     tool, taken = named_tool("planner", "Decide what a request needs.", planner, _OF_PLANNER, timeout)
     prompt = Prompt(ns="planning/agent", key="planner", sections=[ToolAwarenessSection(tools=registry)])
 
@@ -108,11 +104,7 @@ class CallRunning:
 
 
 def searching(execute_queries: Callable[..., Any] | None, timeout: float | None) -> Node:
-    """The node that passes the planner's queries to ``execute_queries``.
-
-    Raises:
-        TypeError: It has parameters that match no value.
-    """
+    """The node that passes the planner's queries to ``execute_queries``."""
     tool = None
     if execute_queries is not None:
         tool, _ = named_tool("execute_queries", "Search.", execute_queries, _OF_QUERIES, timeout)
@@ -134,11 +126,7 @@ def searching(execute_queries: Callable[..., Any] | None, timeout: float | None)
 
 
 def responding(respond: Callable[..., Any], timeout: float | None) -> Node:
-    """The node that answers the user, with an apology if ``respond`` fails.
-
-    Raises:
-        TypeError: It has parameters that match no value.
-    """
+    """The node that answers the user, with an apology if ``respond`` fails."""
     tool, _ = named_tool("respond", "Answer the user.", respond, _OF_RESPOND, timeout)
 
     def prepare(state: State) -> Call:

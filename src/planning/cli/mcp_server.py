@@ -72,17 +72,11 @@ def mcp(
     ] = None,
     tools: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="The planning tools to offer, such as mark,read; all by default.",
-        ),
+        typer.Option(metavar="NAMES", help="The planning tools to offer, such as mark,read; all by default."),
     ] = None,
     http: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Serve over HTTP instead of standard input and output.",
-        ),
+        typer.Option(metavar="HOST:PORT", help="Serve over HTTP instead of standard input and output."),
     ] = None,
     allow_host: Annotated[
         list[str] | None,

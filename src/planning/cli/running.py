@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from typing import Final, TextIO
 
@@ -43,13 +43,11 @@ class Running:
         asked: What the user asked for.
         session: The session that keeps the run.
         last: The run in it that is resumed; None to begin one.
-        clock: The time in seconds.
     """
 
     asked: Asked
     session: Session
     last: WorkflowRun | None
-    clock: Callable[[], float] = time.monotonic
     _progress: Progress = attrs.field(init=False)
     _drive: Drive[WorkflowResult] = attrs.field(init=False)
     _output_error: OSError | None = attrs.field(init=False, default=None)
@@ -69,7 +67,7 @@ class Running:
             if last.status == "completed":
                 past = past_result(self.session, last, self.session)
                 say(f"the run in session {show(asked.session)} is already complete")
-        self._progress = Progress.of_run(asked.workflow, self.clock, records)
+        self._progress = Progress.of_run(asked.workflow, time.monotonic, records)
         self._drive, code = Drive(self._stopping), 0
         before = self.session.version
         with ExitStack() as stack:

@@ -118,8 +118,9 @@ def _show_run(result: WorkflowResult, run: WorkflowRun, source: Selectable, *, i
     from planning.workflow.run.records import StepRecord, states_of
 
     progress = Progress.of_run(result.workflow)
-    records = states_of(run.run_id, source.select_all(StepRecord)).values()
-    changes = [line for record in records for line in progress.take_record(record)]
+    records = states_of(run.run_id, source.select_all(StepRecord))
+    shown = [records[step.step_id] for step in progress.steps if step.step_id in records]
+    changes = [line for record in shown for line in progress.take_record(record)]
     with face_of(sys.stdout, progress) as face:
         face.show(changes)
         is_stopped = run.status not in {"completed", "failed"}

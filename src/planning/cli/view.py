@@ -15,7 +15,7 @@ from planning.cli.terminal import say
 from planning.cli.usage import Refused
 
 if TYPE_CHECKING:
-    from planning.view.sources import Source
+    from planning.view.sources import StoreSource
 
 __all__ = ["VIEW_HELP", "view"]
 
@@ -78,7 +78,7 @@ def view(
         raise typer.Exit(SIGNAL_CODES[received])
 
 
-def _shown(source: str, session: str | None) -> Source | bytes:
+def _shown(source: str, session: str | None) -> StoreSource | bytes:
     """Where the sessions are; or the page of a file.
 
     Raises:

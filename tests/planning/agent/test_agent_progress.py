@@ -124,7 +124,7 @@ def test_any_question_can_be_an_objective_and_any_statement_a_note(
     sql = "SELECT '" + "\u00e9" * 5_000 + "'\nFROM t"
     graph = graph_of(generator=lambda: sql, session=session)
     graph.invoke({"resolved_query": "Another question"})
-    graph.invoke({"resolved_query": question})
+    graph.invoke({"resolved_query": question, "schema": "given"})
     plan = select_latest(session, Plan)
     assert plan is not None
     assert plan.objective == objective

@@ -84,20 +84,7 @@ def test_json_is_the_final_state_and_nothing_else(snapshot: SnapshotAssertion) -
     assert final(shown)["resolved_query"] == SPENT
 
 
-def test_the_samples_can_be_left_out_of_the_schema() -> None:
-    options = ["--sql-from", "count.sql", "--json"]
-    with_samples, without = final(ask(*options)), final(ask(*options, "--no-samples"))
-    assert "'Ada Lund'" in with_samples["schema"]
-    assert "'Ada Lund'" not in without["schema"]
-
-
 # SQL from a file
-
-
-def test_sql_can_be_piped_in_for_a_question() -> None:
-    shown = ask("How many customers?", "--sql-from", "-", "--json", stdin=f"\ufeff{COUNT};\n")
-    state = final(shown)
-    assert (state["resolved_query"], state["execution_result"]["data"]) == ("How many customers?", [[10]])
 
 
 def test_each_attempt_has_a_statement_of_its_own() -> None:
@@ -231,15 +218,6 @@ def test_what_cannot_be_asked_is_said_in_one_line(arguments: list[str], line: st
     assert told(*arguments) == line
 
 
-def test_a_database_that_cannot_be_read_is_told_in_one_line() -> None:
-    Path("empty.db").touch()
-    Path("damaged.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
-    for name in ("missing.db", "empty.db", "damaged.db", ".", "count.sql"):
-        line = told("--db", name, "--sql-from", "count.sql")
-        assert line.startswith("planning: ")
-        assert "; " in line
-
-
 @pytest.mark.parametrize(
     ("missing", "options", "line"),
     [
@@ -260,10 +238,3 @@ def test_without_an_extra_it_says_what_to_install(missing: str, options: list[st
     assert done.stderr.startswith("planning: ")
     assert done.stderr.endswith(line)
     assert done.stderr.count("\n") == 1
-
-
-def test_the_other_commands_load_nothing_of_it() -> None:
-    heavy = ["langgraph", "openai", "sqlglot", "sqlite3", "duckdb"]
-    program = f"import sys, planning.cli.app; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

@@ -17,7 +17,6 @@ from test_page import embedded
 
 from planning import Plan
 from planning.suite import register_plan
-from planning.view.stores import open_session
 from session import Session
 from session.stores import SqliteStore
 
@@ -48,11 +47,6 @@ def exported(*arguments: str) -> Any:
 
 def test_a_session_is_written_as_the_page_has_it() -> None:
     assert exported("plans.db", "--session", "nightly") == of_store(Path("plans.db"))
-
-
-def test_the_only_session_of_a_store_need_not_be_named(folder: Path) -> None:
-    planned("one.db", "one", "Go")
-    assert exported("one.db")["id"] == "one"
 
 
 @pytest.mark.parametrize("transcript", [TRIAGE, TRIAGE_ANTHROPIC], ids=["chat", "anthropic"])
@@ -99,14 +93,6 @@ def test_a_transcript_has_the_tokens_and_costs_that_its_messages_have(folder: Pa
     assert changes[1]["calls"] == [{"name": "search", "arguments": '{"q": 1}', "characters": 8}]
 
 
-def test_a_snapshot_is_written_with_its_plan_and_its_workflow(folder: Path) -> None:
-    (folder / "a.json").write_text(open_session(SqliteStore("plans.db"), "run").snapshot().to_json())
-    data, store = exported("a.json"), of_store(Path("plans.db"), "run")
-    assert (data["changes"], data["kind"]) == ([], "snapshot")
-    assert data["graph"] == store["changes"][0]["graph"]
-    assert data["states"] == {"find": "completed", "say": "completed"}
-
-
 @pytest.mark.parametrize(("session", "drawn"), [("nightly", "plan"), ("run", "graph")])
 def test_a_file_that_ends_in_svg_is_a_picture_of_the_workflow_or_else_of_the_plan(
     session: str, drawn: str, folder: Path, snapshot: SnapshotAssertion
@@ -149,20 +135,6 @@ def test_sound_changes_before_the_damage_are_written_and_the_damage_is_told() ->
         "with session.at(), and forked with session.fork(at=3)\n"
     )
     assert [change["v"] for change in embedded(Path("run.html").read_bytes())["run"]["changes"]] == [1, 2, 3]
-
-
-def test_of_a_store_with_many_sessions_one_has_to_be_named() -> None:
-    for number in range(7):
-        planned("many.db", f"s{number}", "Go")
-    SqliteStore("none.db")
-    reasons = {
-        "plans.db": "several sessions; name one: other, run, what-if, nightly",
-        "many.db": "several sessions; name one: s6, s5, s4, s3, s2, ...",
-        "none.db": "no session",
-    }
-    for store, reason in reasons.items():
-        shown = run("export", store, "-o", "run.html")
-        assert shown == f"exit code 2\n--- stderr\nplanning: the store holds {reason}\n"
 
 
 def test_the_source_is_never_written_over(folder: Path) -> None:

@@ -219,12 +219,6 @@ def test_a_failed_run_in_a_terminal_says_why_and_how_to_resume(
     assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot
 
 
-def test_a_terminal_that_cannot_redraw_gets_lines(asking: list[str]) -> None:
-    text = written_in_terminal(60, *asking, TERM="dumb")
-    assert "\x1b" not in text
-    assert text.startswith("New plan: Which customers spent the most? Added S001, S002, S003, S004.")
-
-
 @pytest.mark.parametrize(
     ("environment", "style"),
     [

@@ -61,17 +61,6 @@ def test_help_says_how_each_command_is_used(snapshot: SnapshotAssertion) -> None
     assert run() == run("--help").replace("exit code 0\n--- stdout", "exit code 2\n--- stderr")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_can_complete_commands(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("_PLANNING_COMPLETE", f"complete_{shell}")
-    monkeypatch.setenv("COMP_WORDS", "planning re")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "planning re")
-    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
-    shown = run()
-    assert ("replay" in shown, "validate" in shown) == (True, False)
-
-
 @pytest.mark.parametrize("module", ["planning", "planning.cli"])
 def test_the_package_is_the_command(module: str) -> None:
     command = [sys.executable, "-m", module, "--version"]

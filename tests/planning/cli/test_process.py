@@ -90,13 +90,3 @@ def test_without_the_extra_it_says_what_to_install() -> None:
         assert done.stderr == (
             "planning: the command needs typer and rich; run pip install 'session-planning[cli]'\n"
         )
-
-
-def test_importing_the_packages_loads_nothing_of_the_extra() -> None:
-    heavy = ["typer", "rich", "click", "jsonschema_rs", "asyncio", "pydantic"]
-    program = (
-        "import sys, planning, planning.cli, planning.definitions;"
-        f" print([name for name in {heavy} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

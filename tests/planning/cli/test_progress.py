@@ -75,12 +75,6 @@ def test_the_note_of_a_step_is_short_however_large_its_output_is() -> None:
         assert len(text) <= 120
 
 
-def test_a_private_output_is_not_shown() -> None:
-    progress = Progress.of_run(FLOW)
-    ((text, _),) = progress.take_record(record("a", "completed", called=True, is_withheld=True))
-    assert text == "a  done      its output is private"
-
-
 def plan(*statuses: str, notes: tuple[str, ...] = (), status: Any = "active") -> Plan:
     steps = (PlanStep(f"S00{at}", f"Do {at}", None, each, notes) for at, each in enumerate(statuses, start=1))  # type: ignore[arg-type] # the tests know the words
     return Plan("Fix it", status, tuple(steps))

@@ -139,11 +139,6 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
     assert calls(folder) == []
 
 
-def test_a_plan_is_read_from_standard_input() -> None:
-    shown = ran("-", *WITH, "--prompt", "larks", stdin=f"Here it is:\n```json\n{FINE}\n```\n")
-    assert shown.endswith("\ncompleted: 2 of 2 done, in 0.0 s\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -198,36 +193,16 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str
     assert refused("fine.json", *arguments) == told
 
 
-def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:8786") == (
-        "planning: --executor dask needs its library: run pip install 'session-planning[distributed]'"
-    )
-
-
-def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planning.workflow.executors.dask_cluster._CONNECT", 0.1)
-    assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:1") == (
-        "planning: --executor dask://127.0.0.1:1 cannot be reached:"
-        " Timed out trying to connect to tcp://127.0.0.1:1 after 0.1 s"
-    )
-
-
 @pytest.mark.parametrize(
     ("value", "stored"),
     [
         ("2022", 2022),
-        ("-1.5e3", -1500.0),
-        ("true", True),
         ("null", None),
         ('["a", 1]', ["a", 1]),
-        ('{"a": {}}', {"a": {}}),
         ('"2022"', "2022"),
         ("2022-01-01", "2022-01-01"),
         ("NaN", "NaN"),
         ("1e999", "1e999"),
-        ("a=b", "a=b"),
-        ("", ""),
         ("[" * 100_000, "[" * 100_000),
     ],
     ids=lambda value: str(value)[:20],
@@ -236,13 +211,6 @@ def test_a_value_is_json_where_it_can_be(value: str, stored: object, folder: Pat
     (folder / "think.json").write_text(plan(thought("a")))
     shown = run("run", "think.json", "--json", "--var", f"given={value}")
     assert json.loads(shown.split("--- stdout\n")[1])["memory"] == {"given": stored}
-
-
-@pytest.mark.parametrize("prompt", ["7", ""])
-@pytest.mark.parametrize("option", ["--prompt=", "--var=user_prompt="])
-def test_the_prompt_is_text_however_it_is_given(option: str, prompt: str) -> None:
-    shown = run("run", "fine.json", *WITH, "--json", option + prompt)
-    assert json.loads(shown.split("--- stdout\n")[1])["outputs"]["find"]["topic"] == prompt
 
 
 @pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit: 3"), ("interrupt", "KeyboardInterrupt: ")])

@@ -172,17 +172,6 @@ def test_nothing_is_run_when_there_is_no_room_for_the_first_line(folder: Path) -
     assert calls(folder) == []
 
 
-def test_a_signal_that_comes_twice_at_once_is_one(folder: Path) -> None:
-    running = Running(folder, "waiter.json", *WITH)
-    running.until_called("waiter")
-    running.signal(SIGTERM)
-    running.signal(SIGTERM)
-    running.until_told(STOPPING)
-    (folder / "go").touch()
-    assert running.ended() == 143
-    assert "waiter  done      0.0 s  waited\n" in running.shown()
-
-
 def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = shown(folder, "fine.json", *WITH, "--prompt", "larks", "--json", stdout=full)

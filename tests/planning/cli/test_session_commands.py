@@ -96,20 +96,6 @@ def test_reading_changes_nothing_in_the_store() -> None:
     assert [(head.session_id, head.version) for head in SqliteStore("plans.db").sessions()] == before
 
 
-def test_each_version_is_shown_as_the_session_has_it() -> None:
-    session = opened("nightly")
-    for version in range(session.version + 1):
-        shown = printed("show", "plans.db", "nightly", "--at", str(version))
-        plan = session.at(version).select_latest(Plan)
-        expected = None if plan is None else (plan.objective, plan.status, len(plan.steps))
-        found = shown["plan"] and (
-            shown["plan"]["objective"],
-            shown["plan"]["status"],
-            len(shown["plan"]["steps"]),
-        )
-        assert (shown["session_id"], shown["version"], found) == ("nightly", version, expected)
-
-
 def test_the_history_has_no_words_for_the_framework_that_made_a_change() -> None:
     session = Session(session_id="agents", store=SqliteStore("plans.db"))
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
@@ -239,26 +225,6 @@ def test_of_a_damaged_session_all_before_the_damage_is_shown(snapshot: SnapshotA
     shown += [run(*each.split()) for each in ("history plans.db nightly", "verify plans.db nightly")]
     shown += [run(*each.split()) for each in ("show plans.db nightly", "show plans.db nightly --at 2")]
     assert timeless("\n".join(shown)) == snapshot
-
-
-def test_a_newer_format_is_refused(folder: Path) -> None:
-    with closing(sqlite3.connect("plans.db")) as connection:
-        connection.execute("PRAGMA user_version = 9")
-        connection.commit()
-    assert run("sessions", "plans.db") == (
-        f"exit code 2\n--- stderr\nplanning: {folder}/plans.db has format 9; this release reads formats up to"
-        " 2: use a newer one\n"
-    )
-
-
-def test_a_file_that_is_cut_is_refused(folder: Path) -> None:
-    data = (folder / "plans.db").read_bytes()
-    (folder / "cut.db").write_bytes(data[: len(data) // 2])
-    code, _, line = run("sessions", "cut.db").splitlines()
-    assert (code, line) == (
-        "exit code 2",
-        f"planning: the store {folder}/cut.db cannot be used: the file is damaged: restore it from a copy",
-    )
 
 
 def test_a_plan_that_a_program_changed_by_its_own_reducer_is_not_made_up(folder: Path) -> None:

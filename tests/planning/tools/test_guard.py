@@ -114,24 +114,6 @@ def test_who_wants_to_stop_is_never_tried_again(run: Any, kind: type[BaseExcepti
         assert function.calls == len(before) + 1
 
 
-def test_a_cancelled_task_does_not_wait_on() -> None:
-    function = Flaky(ConnectionError(PRIVATE))
-
-    async def main() -> None:
-        toolbox = mailing(function.later, Retry(wait_initial=3600, wait_max=3600))
-        task = asyncio.create_task(toolbox.ainvoke("send_mail"))
-        while not function.calls:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError) as caught:
-            await task
-        assert caught.value.__context__ is None
-
-    asyncio.run(main())
-    assert function.calls == 1
-
-
 @both
 def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
     run: Any, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture

@@ -32,10 +32,9 @@ _GRACE: Final = 10  # ticks between the end of the time and leaving the thread b
 
 
 class _Question:
-    """A piece of work for a thread, and its outcome."""
+    """The outcome of a piece of work for a thread."""
 
-    def __init__(self, work: Callable[[DatabaseFile], Any]) -> None:
-        self.work = work
+    def __init__(self) -> None:
         self.value: Any = None
         self.error: BaseException | None = None
         self.waiting = Lock()
@@ -109,7 +108,7 @@ class Readers:
             free.get(timeout=seconds)
         except Empty:
             raise Failure("busy") from None
-        question = _Question(work)
+        question = _Question()
         try:
             reader = idle.pop() if idle else _Reader(open_file())
         except BaseException as error:

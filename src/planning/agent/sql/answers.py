@@ -183,14 +183,11 @@ class _Checks:
                 if source not in whole:
                     checked = _CHECKED.format(_ONE_VALUE.format(spelled), checked, len(self.names))
                     self.names.append(name)
-            if checked not in {text, "1"}:
-                checked = f"{text}, {checked}" if place.is_star else checked
-                name = (
-                    ""
-                    if place.is_star or place.parent is not node
-                    else f" AS {_identifier(place.output_name)}"
-                )
-                place.replace(exp.Var(this=checked + name))
+            if place.is_star and checked != "1":
+                place.replace(exp.Var(this=f"{text}, {checked}"))
+            elif checked not in {text, "1"}:
+                alias = f" AS {_identifier(place.output_name)}" if place.parent is node else ""
+                place.replace(exp.Var(this=checked + alias))
 
     def _meant(self, item: Any, node: Any) -> Any:
         """What an item of GROUP BY means: a number or an alias is something that is selected."""

@@ -13,6 +13,7 @@ from planning.errors import Problem
 from planning.tools.parameters import words
 from planning.tools.parameters.coercion import coerced
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
+from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep
 from planning.tools.parameters.shape_errors import shape_problems
 
 __all__ = ["SchemaModel"]
@@ -45,6 +46,8 @@ class SchemaModel(ParameterModel):
             reason = str(error).splitlines()[0]
             raise ValueError(f"the parameters are not a valid JSON Schema: {reason}") from None
 
+        self._branches = branches(self._schema, "anyOf", "oneOf")
+
     @property
     def published(self) -> Mapping[str, Any]:
         """See ``ParameterModel``."""
@@ -58,8 +61,11 @@ class SchemaModel(ParameterModel):
             if self._validator.is_valid(data):
                 return dict(data)
             repaired = coerced(data, self._schema)
-            errors = self._validator.iter_errors(repaired)
-            problems = list(islice(shape_problems(errors, repaired, self._schema), words.MOST_PROBLEMS))
+            if self._branches and is_too_deep(repaired):
+                problems = [] if self._validator.is_valid(repaired) else [Problem(TOO_DEEP)]
+            else:
+                errors = self._validator.iter_errors(repaired)
+                problems = list(islice(shape_problems(errors, repaired, self._schema), words.MOST_PROBLEMS))
         except (TypeError, ValueError, RecursionError):
             problems = [Problem(NO_JSON)]
         if not problems:

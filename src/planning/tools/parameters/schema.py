@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["published_schema"]
+__all__ = ["TOO_DEEP", "branches", "is_too_deep", "published_schema"]
 
+_MOST_LEVELS = 8
+TOO_DEEP = f"nested more than {_MOST_LEVELS} levels; send a flatter object"
 _DROPPED = frozenset({"title", "default", "discriminator", "$defs", "$ref"})
 _PLACES = "#/$defs/"
 _NULL = {"type": "null"}
@@ -71,3 +73,37 @@ def _shortened(
 
 def _rank(keyword: str) -> int:
     return _ORDER.index(keyword) if keyword in _ORDER else len(_ORDER)
+
+
+def branches(schema: Mapping[str, Any], *unions: str) -> bool:
+    """Whether objects of a schema may hold one of several objects that hold one of several, and so on.
+
+    A validator tries every one of them at every level: what such a schema takes is bounded in its depth.
+
+    Args:
+        schema: The schema.
+        unions: The keywords of the unions whose options are all tried.
+    """
+    todo: list[Any] = [schema]
+    has_reference = has_choice = False
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            has_reference |= "$ref" in node
+            options = [each for key in unions for each in node.get(key, ()) if isinstance(each, Mapping)]
+            has_choice |= sum("$ref" in each or each.get("type") == "object" for each in options) > 1
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
+    return has_reference and has_choice
+
+
+def is_too_deep(data: Any) -> bool:
+    """Whether data has more levels than a schema that branches is tried on."""
+    level = [data]
+    for _ in range(_MOST_LEVELS + 1):
+        values = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [inner for each in values for inner in each if isinstance(inner, (dict, list))]
+        if not level:
+            return False
+    return True

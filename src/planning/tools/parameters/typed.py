@@ -19,7 +19,7 @@ from planning.tools.parameters.construct import REFUSING, CheckBroken, words_of
 from planning.tools.parameters.errors import problems_of
 from planning.tools.parameters.hints import Hints, fields_of, is_record
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import published_schema
+from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep, published_schema
 from planning.tools.parameters.validators import Validate, strict_validator
 
 __all__ = ["TypedModel"]
@@ -101,6 +101,7 @@ class TypedModel(ParameterModel):
             ) from None
         self._validate = strict_validator(core)
         self._published = published_schema(schema, is_open=self._is_open)
+        self._branches = branches(self._published, "anyOf")
 
     @property
     def published(self) -> Mapping[str, Any]:
@@ -116,6 +117,8 @@ class TypedModel(ParameterModel):
         return self._converted(data, diagnose)
 
     def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
+        if self._branches and is_too_deep(data):
+            raise ToolValidationError(TOO_DEEP)
         first: pydantic.ValidationError | None = None
         try:
             return self._validate(data)
@@ -124,6 +127,8 @@ class TypedModel(ParameterModel):
         except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
             pass
         repaired = self._repaired(data)
+        if self._branches and is_too_deep(repaired):
+            raise ToolValidationError(TOO_DEEP)
         if not self._rules:
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)

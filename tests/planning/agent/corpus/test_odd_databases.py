@@ -20,9 +20,8 @@ pytestmark = pytest.mark.slow
 
 LIMIT = 0.5
 MANY = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < {}) "
-BOMB = (
-    "length(trim(replace(hex(zeroblob(500000)), '0', 'a'), replace(hex(zeroblob(500000)), '0', 'b') || 'a'))"
-)
+BOMB = "length(trim(replace(hex(zeroblob(20000)), '0', 'a'), replace(hex(zeroblob(20000)), '0', 'b') || 'a'))"
+"""A call that takes some seconds, and cannot be interrupted."""
 ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) AS x FROM n"
 LATE = "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT"
 
@@ -87,15 +86,6 @@ def test_a_million_rows_are_counted_up_to_a_bound(tmp_path: Path) -> None:
         )
         answer = database.execute("SELECT id FROM m")
         assert (answer["row_count"], answer["truncated"], answer["data"][-1]) == (1000, True, [1000])
-
-
-def test_two_thousand_columns_are_all_there(tmp_path: Path) -> None:
-    names = [f"c{number}" for number in range(2_000)]
-    path = written(f"CREATE TABLE w ({', '.join(names)}); INSERT INTO w (c0) VALUES (1)", tmp_path / "w.db")
-    with SqlDatabase(path) as database:
-        answer = database.execute("SELECT * FROM w")
-        assert (answer["columns"], answer["data"]) == (names, [[1] + [None] * 1_999])
-        assert database.get_schema().count("\n  c") == 2_000
 
 
 def test_text_that_is_no_utf_8_is_read_as_far_as_it_is(tmp_path: Path) -> None:

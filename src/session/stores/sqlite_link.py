@@ -111,10 +111,7 @@ class Link:
         main: tuple[int, ...] = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
         is_same = store_id == self.store_id and main[:2] == (self._main or main)[:2]
         if is_same and main != self._main:
-            alone = id_in(self._path)
-            is_same = alone in {store_id, None}
-            if alone is None:  # look again at the next use
-                main = main[:2]
+            is_same = id_in(self._path) in {store_id, None}
         wal = (0, 0)
         if not isinstance(connection, Unchanging):
             wal = (_inode(f"{self._path}-wal"), _inode(f"{self._path}-shm"))

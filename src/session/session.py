@@ -96,8 +96,6 @@ class Session:
             state = State(identity, Kept(history))
         else:
             state = _opened(store, parent, identity, began, tags, history)
-        if state.stored is not None:
-            began, tags = state.stored.head.created_at, dict(state.stored.head.tags)
         self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
 
     def _begin(
@@ -120,7 +118,7 @@ class Session:
                 parent._children = (*parent._children, self)
 
     def __repr__(self) -> str:
-        return f"Session({str(self._state.session_id)!r}, tags={dict(self._tags)!r})"
+        return f"Session({str(self._state.session_id)!r}, tags={dict(self.tags)!r})"
 
     @property
     def bus(self) -> EventBus:
@@ -140,12 +138,14 @@ class Session:
     @property
     def created_at(self) -> datetime:
         """When it began, with a time zone."""
-        return self._created_at
+        stored = self._state.stored
+        return self._created_at if stored is None else stored.head.created_at
 
     @property
     def tags(self) -> Mapping[str, str]:
         """Words to find it by."""
-        return self._tags
+        stored = self._state.stored
+        return self._tags if stored is None else MappingProxyType(dict(stored.head.tags))
 
     @property
     def parent(self) -> Session | None:
@@ -256,7 +256,7 @@ class Session:
         state, identity = self._state, self._other_id(session_id)
         if state.stored is None:
             return self._copy(state.copy(identity, version), self.bus, None, tags)
-        tags = self._tags if tags is None else tags
+        tags = self.tags if tags is None else tags
         state.stored.fork(version, identity, tags)
         fork = Session(bus=self.bus, session_id=identity, store=state.stored.store, tags=tags)
         state.copy_to(fork._state)
@@ -509,7 +509,7 @@ class Session:
         return Snapshot(
             slices=self._state.kept(),
             session_id=self._state.session_id,
-            tags=dict(self._tags),
+            tags=dict(self.tags),
         )
 
     def rollback(self, snapshot: Snapshot) -> None:
@@ -584,7 +584,7 @@ class Session:
     ) -> Session:
         copy = Session.__new__(Session)
         _check_parent(parent, copy, state.session_id)
-        copy._begin(bus, parent, state, datetime.now(UTC), self._tags if tags is None else dict(tags))
+        copy._begin(bus, parent, state, datetime.now(UTC), self.tags if tags is None else dict(tags))
         return copy
 
 

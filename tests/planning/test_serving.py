@@ -114,13 +114,30 @@ def test_slow_headers_and_clients_that_come_again_at_once_shut_nobody_out(
 
 
 @SERVERS
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
+def test_a_client_whose_first_request_does_not_come_is_dropped(
+    serve: Callable[[], Iterator[str]],
+    expected: int,
+    said: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.3))
+    with serve() as url:  # type: ignore[attr-defined]  # a context manager
+        where = urlsplit(url)
+        with socket.create_connection((where.hostname, where.port), 5) as connection:
+            connection.sendall(said)
+            with suppress(ConnectionError):
+                assert connection.recv(1_000) == b""
+
+
+@SERVERS
 def test_a_second_request_of_a_connection_has_to_come_as_soon(
     serve: Callable[[], Iterator[str]], expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.3))
     with serve() as url:  # type: ignore[attr-defined]  # a context manager
         where = urlsplit(url)
-        with socket.create_connection((where.hostname, where.port), 5) as connection:
+        with socket.create_connection((where.hostname, where.port), 3) as connection:  # uvicorn waits 5
             connection.sendall(f"GET {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode())
             answer = b""
             with suppress(ConnectionError):

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Annotated
 
 import pytest
+from pydantic import AfterValidator, BaseModel
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from langchain_core.tools import ToolException
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import InjectedToolCallId, ToolException
 from langchain_core.tools import tool as langchain_tool
 
 from planning import Toolbox
 from planning.integrations.langchain import tools_from
 from session import Session
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError(f"{number} is odd")
+    return number
 
 
 class TestToolsFromLangChain:
@@ -55,6 +64,31 @@ class TestToolsFromLangChain:
             "There is no shop.",
             "find failed. Call it again, or go on without it.",
         ]
+
+    def test_a_tool_that_answers_with_an_error_has_failed_in_its_words(self) -> None:
+        @langchain_tool
+        def close(call_id: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+            """Close the shop."""
+            return ToolMessage("It is closed already.", tool_call_id=call_id, status="error")
+
+        result = Toolbox(tools_from([close]), session=Session()).call("close", {})
+        assert (result.success, result.message) == (False, "It is closed already.")
+
+    def test_only_its_own_arguments_are_refused_and_not_what_its_work_validates(self) -> None:
+        class Row(BaseModel):
+            count: int
+
+        @langchain_tool
+        def count(word: str, most: Annotated[int, AfterValidator(_even)]) -> int:
+            """Count a word."""
+            return Row.model_validate({"count": word}).count + most
+
+        toolbox = Toolbox(tools_from([count]), session=Session())
+        refused = toolbox.call("count", {"word": "2", "most": 3})
+        assert refused.message == "count failed: most: Value error, 3 is odd"
+        failed = toolbox.call("count", {"word": "secret", "most": 4})
+        assert failed.message == ("count cannot work with these arguments. Change them, or go on without it.")
+        assert toolbox.call("count", {"word": "2", "most": 4}).message == "6"
 
     def test_what_is_not_a_langchain_tool_is_refused(self) -> None:
         with pytest.raises(TypeError) as caught:

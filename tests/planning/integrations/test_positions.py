@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planning import Plan, PlanningToolsSection, SetupPlan, Toolbox
 from planning.events import MOST_PLACES, FrameworkChange, last_change
-from planning.integrations._rewind import calling, go_back, merge, plan_from, position_of, restored
+from planning.integrations._rewind import calling, go_back, merge, plan_from, position_of, restored, settle
+from planning.suite import register_plan
 from session import Session, SnapshotError, VersionError, replace_latest, select_all, select_latest
+from session.stores import SqliteStore
 
 
 def planned(objective: str = "Open the shop") -> Session:
@@ -27,6 +30,18 @@ def test_a_position_is_json_and_gives_the_plan_back() -> None:
     session = planned()
     position = json.loads(json.dumps(position_of(session)))
     assert plan_from(position) == select_latest(session, Plan)
+
+
+def test_what_another_process_wrote_is_taken_over_before_a_position_is_compared(tmp_path: Path) -> None:
+    def stored() -> Session:
+        session = Session(session_id="kept", store=SqliteStore(tmp_path / "plans.db"))
+        register_plan(session)
+        return session
+
+    here, elsewhere = stored(), stored()  # each with a store of its own, as two processes have
+    elsewhere.dispatch(SetupPlan("From elsewhere"))
+    settle(here, position_of(elsewhere))
+    assert here.version == 1
 
 
 def test_what_else_a_session_in_memory_holds_is_in_its_position() -> None:

@@ -144,6 +144,20 @@ def test_an_unknown_outcome_stops_writing_until_it_is_settled(tmp_path: Path) ->
         assert session.version == version + 1
 
 
+def test_two_processes_that_begin_one_session_at_once_have_the_same(tmp_path: Path) -> None:
+    here, elsewhere = (
+        Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"), tags={"by": each})
+        for each in "ab"
+    )  # each with a store of its own, as two processes have
+    for session in (here, elsewhere):
+        register_plan(session)
+    elsewhere.dispatch(SETUP)
+    assert here.refresh() == 1
+    assert (here.created_at, here.tags) == (elsewhere.created_at, {"by": "b"})
+    here.dispatch(MarkStep("S001", "done"))
+    assert elsewhere.refresh() == 2
+
+
 def test_a_memory_store_waits_for_another_writer_and_gives_up() -> None:
     store = MemoryStore(timeout=0.05)
     one, two = (Session(session_id=each, store=store) for each in ("one", "two"))

@@ -151,6 +151,7 @@ def test_a_large_result_is_cut_as_any_message_is() -> None:
         ("", "the command is empty"),
         ("'open", "No closing quotation"),
         ("sh -c 'echo sorry >&2; exit 7'", "it closed the connection: sorry"),
+        (r"sh -c 'printf \\377 >&2; exit 7'", "it closed the connection: \ufffd"),
         ("sh -c 'kill -9 $$'", "it closed the connection"),
         ("sleep 60", "no answer within 0.5 s"),
     ],

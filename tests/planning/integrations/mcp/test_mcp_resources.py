@@ -34,6 +34,8 @@ def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: str) -
             with pytest.raises(MCPError) as refused:
                 await other.read_resource(resource.uri)
             assert resource.uri not in {each.uri for each in (await other.list_resources()).resources}
+            kinds = {resource.mime_type, before.contents[0].mime_type, after.contents[0].mime_type}
+            assert kinds == {"application/json"}
             texts = [each.contents[0].text for each in (before, after)]  # type: ignore[union-attr]  # text alone
             return [resource.uri, *map(json.loads, texts), refused.value.error.message]
 
@@ -41,6 +43,25 @@ def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: str) -
     assert before is None
     assert after == {"objective": "Mine", "status": "active", "done": 0, "total": 0, "steps": []}
     assert refused == f"no resource is {uri}; list them"
+
+
+def test_the_plan_of_a_stored_session_that_is_found_for_each_request_can_be_read_at_once(
+    tmp_path: Path,
+) -> None:
+    def stored() -> Session:
+        return Session(session_id="kept", store=SqliteStore(tmp_path / "plans.db"))
+
+    before = stored()
+    register_plan(before)
+    before.dispatch(SetupPlan("From last time"))
+
+    async def main() -> Any:
+        session = stored()
+        async with Client(build_server(session=lambda: session)) as client:
+            read = await client.read_resource("plan://kept")
+            return json.loads(read.contents[0].text)  # type: ignore[union-attr]  # text alone
+
+    assert within(main())["objective"] == "From last time"
 
 
 def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() -> None:

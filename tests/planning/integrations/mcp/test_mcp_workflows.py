@@ -87,6 +87,17 @@ def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, for
     ]
 
 
+def test_a_run_that_is_over_reports_nothing_of_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    session = Session()
+
+    async def main() -> str:
+        async with Client(build_server(session=session, workflows=CAPABILITIES)) as client:
+            return said(await client.call_tool(RUN, {"document": GOOD, "prompt": "logins"}))
+
+    assert [within(main()) for _ in range(2)] == ['{"outputs":{"twice":6}}'] * 2
+    assert caplog.records == []
+
+
 @in_both_eras
 def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: str) -> None:
     async def main() -> str:

@@ -30,7 +30,7 @@ demo: $(VENV)/installed ## set up .venv; replay, run, ask, and kill and resume a
 	@echo "  $(BIN)/planning export examples/triage.jsonl -o triage.html the page as one file, to send"
 	@echo "  $(BIN)/planning graph examples/filings/plan.json            the workflow that ran, drawn"
 	@echo "  $(BIN)/planning mcp --help                                  the planning tools for any MCP client"
-	@echo "  $(BIN)/planning help                                        every command"
+	@echo "  $(BIN)/planning --help                                      every command"
 
 test: ## run the tests against the built wheel, the slow ones with CI=true; PYTEST_ARGS="..." goes to pytest
 	@scripts/test-wheel "$(PYTHON)" $(PYTEST_ARGS)

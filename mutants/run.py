@@ -236,8 +236,7 @@ def report(
         if (place, before, after) in known:
             counts["equivalent"] += 1
             continue
-        near = reach.near(mutant)
-        ran = f"{len(near)} tests run this line" if near else "no test runs this line"
+        ran = f"{len(reach.near(mutant))} tests run this" if mutant.is_in_function else "this runs at import"
         print(f"\n{mutant.path.relative_to(ROOT)}:{mutant.lines[0]} in {place}: {ran}")
         print(*(f"  - {line}" for line in before.split("\n")), sep="\n")
         print(*(f"  + {line}" for line in after.split("\n")), sep="\n")

@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from planning.cli.live import frame
+from planning.cli.faces import frame
 from planning.cli.progress import Progress
 from planning.cli.replay import replayed
 from planning.cli.terminal import TROUBLE
@@ -129,7 +129,10 @@ def _frames(data: bytes) -> Iterator[tuple[list[list[Segment]], str]]:
     )
     progress = Progress()
     above: list[list[Segment]] = []
-    for (line, style), *_ in replayed(parse_transcript(data), progress):
+    for _, lines in replayed(parse_transcript(data), progress):
+        if not lines:
+            continue
+        line, style = lines[0]
         is_refusal = style == TROUBLE
         above = _aside(console, line) if is_refusal else [_faded(row) for row in above]
         shown = console.render_lines(frame(console, progress), pad=False)

@@ -31,18 +31,21 @@ from session.history import (
     RolledBack,
     key_of,
 )
-from session.records import DEEPEST, NOT_STORED, Records, Unread, written_text
+from session.records import Records, Unread
 from session.slices import type_name
 
 __all__ = [
     "ReadChange",
     "change_of",
-    "found_by",
     "read_change",
     "write_change",
+    "written_text",
 ]
 
 FORMAT = 1
+DEEPEST: Final = 128
+"""How many levels a text may have: it is read back wherever the reader is called from."""
+NOT_STORED: Final = "the change cannot be stored"
 _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
 _CALLED: Final = type_name(ToolInvoked)
@@ -99,8 +102,6 @@ class ReadChange:
     _said: Mapping[str, Any]
     _owner: SessionId
     _records: Records
-    _read: dict[int, Any] = attrs.field(factory=dict)
-    _values: dict[int, Any] = attrs.field(factory=dict)
 
     @property
     def restores(self) -> bool:
@@ -125,10 +126,8 @@ class ReadChange:
 
     def _value(self, index: int) -> Any:
         """The value that an event carries, without the event."""
-        if index not in self._values:
-            with reading(f"version {self.version}", self.version):
-                self._values[index] = self._records.read(self.parts[index]["value"])
-        return self._values[index]
+        with reading(f"version {self.version}", self.version):
+            return self._records.read(self.parts[index]["value"])
 
     def part(self, index: int, *, is_lenient: bool = False) -> Any:
         """A value or an event.
@@ -136,13 +135,8 @@ class ReadChange:
         Raises:
             StoreError: It cannot be read; the text names the version.
         """
-        if index in self._read:
-            return self._read[index]
         with reading(f"version {self.version}", self.version):
-            read = self._read_part(self.parts[index], is_lenient=is_lenient)
-        if not is_lenient:
-            self._read[index] = read
-        return read
+            return self._read_part(self.parts[index], is_lenient=is_lenient)
 
     def _read_part(self, part: dict[str, Any], *, is_lenient: bool) -> Any:
         kind = part.get("!")
@@ -237,21 +231,6 @@ def change_of(text: str, version: int, owner: SessionId, records: Records) -> Ch
     return read_change(text, version, owner, records).change(is_lenient=True)
 
 
-def found_by(text: str, version: int) -> tuple[str | None, int | None]:
-    """The idempotency key by which a change is found, and the version that it restored, if it did.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    key, restored = None, None
-    for part in read_change(text, version, "", Records()).parts:
-        if part.get("!") == _CALLED:
-            key = part.get("idempotency_key", key)
-        elif part.get("!") == _REWOUND:
-            key, restored = None, part.get("version")
-    return key, restored
-
-
 def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]:
     if isinstance(part, Restored):
         return _write_restored(part, records)
@@ -281,3 +260,38 @@ def _write_restored(part: Restored, records: Records) -> dict[str, Any]:
             "slices": {type_name(kind): write_items(kind, items, records) for kind, items in part.items()},
         }
     return {"!": _RESET}
+
+
+def written_text(
+    written: Any,
+    what: str = NOT_STORED,
+    *,
+    separators: tuple[str, str] | None = (",", ":"),
+    indent: int | None = None,
+) -> str:
+    """What was written as JSON text, which is read back wherever this is called from.
+
+    Args:
+        written: What was written.
+        what: What is wrong where that is refused.
+        separators: See ``json.dumps``.
+        indent: Likewise.
+
+    Raises:
+        StoreError: It is nested too deep, or a number is too long.
+    """
+    too_deep = f"{what}: it is nested more than {DEEPEST} levels deep"
+    try:
+        text = json.dumps(written, separators=separators, allow_nan=False, indent=indent)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(too_deep if isinstance(error, RecursionError) else f"{what}: {error}") from error
+    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
+    if text.count("[") + text.count("{") > DEEPEST:
+        level, depth = [written], 0
+        while level:
+            depth += 1
+            if depth > DEEPEST:
+                raise StoreError(too_deep)
+            inner = [each.values() if type(each) is dict else each for each in level]
+            level = [each for items in inner for each in items if type(each) in (dict, list)]
+    return text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -18,13 +18,11 @@ from session.slices import Slice, items_of, latest_of
 __all__ = [
     "REPLAYED",
     "Announcement",
-    "Announcer",
     "Base",
     "Change",
     "Commit",
     "Entry",
     "PastState",
-    "Readable",
     "Reset",
     "Restored",
     "Rewound",
@@ -43,14 +41,6 @@ __all__ = [
 S = TypeVar("S")
 
 Slices = dict[type, Slice]
-
-
-class Readable(Protocol):
-    """Slices that are read one at a time: those in memory, or those of a version in a store."""
-
-    def get(self, kind: type, default: Any = None, /) -> Any:
-        """A slice; the default where there is none, or a view makes it."""
-        ...
 
 
 View = Callable[[Callable[[type[Any]], tuple[Any, ...]]], tuple[Any, ...]]
@@ -214,20 +204,14 @@ def taken_over(version: int) -> Entry:
     return Entry(version, [], None, None, True, datetime.now(UTC), None)
 
 
-class Announcer(Protocol):
-    """A session, as far as announcements are concerned."""
-
-    session_id: SessionId
-    hears: Callable[[type], bool]
-
-
 def announced(
     announcements: Iterable[Announcement],
     before: Slices,
     after: Slices,
     entry: Entry,
     origin: str,
-    session: Announcer,
+    session_id: SessionId,
+    hears: Callable[[type], bool],
 ) -> list[object]:
     """What is to be announced of a commit.
 
@@ -237,13 +221,14 @@ def announced(
         after: The slices that it made.
         entry: The change.
         origin: As in ``Commit``.
-        session: The session.
+        session_id: The session.
+        hears: Says whether a bus has a subscriber for a type.
     """
     made = list[object]()
     for each in announcements:
         old, new = before.get(each.slice_type, ()), after.get(each.slice_type, ())
-        if old is not new and session.hears(each.event_type):
-            of = (entry.version, entry.actor, entry.call_id, origin, session.session_id)
+        if old is not new and hears(each.event_type):
+            of = (entry.version, entry.actor, entry.call_id, origin, session_id)
             event = each.make(Commit(latest_of(old), latest_of(new), *of))
             made += [] if event is None else [event]
     return made
@@ -258,19 +243,23 @@ class PastState:
     """
 
     def __init__(
-        self, session_id: SessionId, version: int, slices: Readable, views: Mapping[type, View]
+        self,
+        session_id: SessionId,
+        version: int,
+        read: Callable[[type], Slice | None],
+        views: Mapping[type, View],
     ) -> None:
         """Take the slices of a version.
 
         Args:
             session_id: The session.
             version: The version.
-            slices: Its slices.
+            read: Reads a slice; None where there is none.
             views: What makes further slices of them.
         """
         self.session_id = session_id
         self.version = version
-        self._slices = slices
+        self._read = read
         self._views = views
 
     def __repr__(self) -> str:
@@ -278,7 +267,7 @@ class PastState:
 
     def select_all(self, slice_type: type[S], /) -> tuple[S, ...]:
         """All items of a slice, oldest first; empty when there are none."""
-        slice_ = self._slices.get(slice_type)
+        slice_ = self._read(slice_type)
         if slice_ is not None:
             return items_of(slice_)
         view = self._views.get(slice_type)
@@ -286,7 +275,7 @@ class PastState:
 
     def select_latest(self, slice_type: type[S], /) -> S | None:
         """The newest item of a slice, or None."""
-        slice_ = self._slices.get(slice_type)
+        slice_ = self._read(slice_type)
         found: S | None = latest_of(self.select_all(slice_type) if slice_ is None else slice_)
         return found
 

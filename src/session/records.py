@@ -13,7 +13,7 @@ from datetime import date, time
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -29,20 +29,11 @@ from session.codec import (
     require_same,
     spelled,
 )
-from session.errors import RecordError, SnapshotError, StoreError, each_item, each_value, shown
+from session.errors import RecordError, SnapshotError, each_item, each_value, shown
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
 from session.slices import type_name
 
-__all__ = ["DEEPEST", "NOT_STORED", "Records", "Unread", "Upcasters", "fields_alone", "written_text"]
-
-DEEPEST: Final = 128
-"""How many levels a text may have: it is read back wherever the reader is called from."""
-NOT_STORED: Final = "the change cannot be stored"
-
-Upcasters = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
-"""By the name of a type and its old format, ``module:Name@1``: makes of its fields those of the next format.
-
-The fields may say ``"!"`` anew, where the type has another name now."""
+__all__ = ["Records", "Unread", "fields_alone"]
 
 EVENTS = (ToolInvoked, ToolFailed, PromptRendered, PromptExecuted)
 """The events that every session may have."""
@@ -71,14 +62,8 @@ class Unread:
 class Records:
     """Writes and reads the records of one session; it knows the events of this package."""
 
-    def __init__(self, upcasters: Upcasters | None = None, types: Iterable[type] = EVENTS) -> None:
-        """Register the first types.
-
-        Args:
-            upcasters: See ``Upcasters``.
-            types: The types; see ``learn``.
-        """
-        self.upcasters: Upcasters = upcasters or {}
+    def __init__(self, types: Iterable[type] = EVENTS) -> None:
+        """Register the first types; see ``learn``."""
         self._known: dict[str, type] = {}
         self._names: dict[type, str] = {}
         self._unnamed: set[type] = set()  # records whose form needs no name where a hint has it
@@ -124,11 +109,6 @@ class Records:
             return dict if name is None else None
         if name == "plain":
             return type(self.read(data.get("is")))
-        if f"{name}@1" in self.upcasters or name in self.upcasters:
-            try:
-                return type(self.read(dict(data)))
-            except StoreError:
-                return None
         return self._known.get(name.partition("@")[0])
 
     # Writing
@@ -278,17 +258,12 @@ class Records:
     def read_as(self, data: Any, kind: type | None, *, unknown: Unknown | None = None) -> Any:
         """The same for what ``write_as`` wrote."""
         if type(data) is dict and kind is not None and _KIND not in data and is_record(kind):
-            if kind in self._unnamed and not self.upcasters:
+            if kind in self._unnamed:
                 return self._read_fields(data, kind, unknown)
             return self._read_known(data, type_name(kind), unknown)
         return self.read(data, unknown=unknown)
 
     def _read_known(self, data: dict[str, Any], name: str, unknown: Unknown | None) -> Any:
-        while name in self.upcasters or f"{name}@1" in self.upcasters:
-            fields = {key: item for key, item in data.items() if key != _KIND}
-            bare, _, number = name.partition("@")
-            data = _built(name, self.upcasters[name if number else f"{name}@1"], fields)
-            name = data.setdefault(_KIND, f"{bare}@{int(number or 1) + 1}")
         bare, _, number = name.partition("@")
         kind: Any = self._known.get(bare)
         if kind is None and unknown is not None:
@@ -301,8 +276,7 @@ class Records:
             )
         known = format_of(kind)
         if number not in {"" if known == 1 else str(known), str(known)}:
-            newer = number.isdigit() and int(number) > known
-            remedy = "use a newer release" if newer else "give the store an upcaster for it"
+            remedy = "use the release that wrote it, or give the class of today another name"
             raise RecordError(f"{bare} is stored in format {number or 1}; known here is {known}: {remedy}")
         if issubclass(kind, Enum):
             return _built(bare, kind, self.read(data.get("is")))
@@ -380,38 +354,3 @@ def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
         raise
     except Exception as error:
         raise RecordError(f"a {name} is refused by its type: {error}") from error
-
-
-def written_text(
-    written: Any,
-    what: str = NOT_STORED,
-    *,
-    separators: tuple[str, str] | None = (",", ":"),
-    indent: int | None = None,
-) -> str:
-    """What was written as JSON text, which is read back wherever this is called from.
-
-    Args:
-        written: What was written.
-        what: What is wrong where that is refused.
-        separators: See ``json.dumps``.
-        indent: Likewise.
-
-    Raises:
-        StoreError: It is nested too deep, or a number is too long.
-    """
-    too_deep = f"{what}: it is nested more than {DEEPEST} levels deep"
-    try:
-        text = json.dumps(written, separators=separators, allow_nan=False, indent=indent)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(too_deep if isinstance(error, RecursionError) else f"{what}: {error}") from error
-    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
-    if text.count("[") + text.count("{") > DEEPEST:
-        level, depth = [written], 0
-        while level:
-            depth += 1
-            if depth > DEEPEST:
-                raise StoreError(too_deep)
-            inner = [each.values() if type(each) is dict else each for each in level]
-            level = [each for items in inner for each in items if type(each) in (dict, list)]
-    return text

@@ -26,7 +26,7 @@ from session.stores.chain import (
     verified,
 )
 
-__all__ = ["Replay", "StoredSlices"]
+__all__ = ["Replay"]
 
 _NONE: Mapping[int, Any] = MappingProxyType({})
 _BATCH = 32
@@ -47,7 +47,7 @@ class Replay:
     def __init__(self, store: Store, session_id: SessionId, head: StoredSession, limit: int | None) -> None:
         """Prepare to read."""
         self.store = store
-        self.records = Records(store.upcasters)
+        self.records = Records()
         self.head = head
         self.limit = limit
         self._session_id = session_id
@@ -60,12 +60,6 @@ class Replay:
         require_version(version, newest)
         with self.store.reading():
             return tuple(change.change() for change in self._read(version + 1, newest))
-
-    def slices_at(
-        self, version: int, registered: Routes, views: frozenset[type], without_past: Slices
-    ) -> StoredSlices:
-        """The slices of a version; see ``StoredSlices``."""
-        return StoredSlices(self, version, registered, views, without_past)
 
     def slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
         """A slice of a version.
@@ -90,8 +84,7 @@ class Replay:
         taken, start, items, known = self._start(name, version)
         with reading(f"the checkpoint of version {taken}", taken):
             slice_: Slice = read_items(kind, items, self.records)
-        restored = {to for _, to in self.store.rewinds(self._session_id)}
-        known_at = {start: slice_}  # what rewinds restore: else each would be replayed from the beginning
+        known_at = {start: slice_}  # what a rewind restores: else each would be replayed from the beginning
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
                 slice_, is_reduced = self._reduced(kind, slice_, change, registered, known_at)
@@ -110,8 +103,7 @@ class Replay:
                     "wrote it, or accept the reducers of today with store.drop_checkpoints(session_id)",
                     version=change.version,
                 )
-            if change.version in restored:
-                known_at[change.version] = slice_
+            known_at[change.version] = slice_
         return slice_
 
     def _is_written(self, kind: type, slice_: Slice, items: object, version: int) -> bool:
@@ -256,33 +248,3 @@ class Replay:
         if head is None:
             return deleted(self._session_id)
         return damage if head.created_at == self.head.created_at else replaced(self._session_id)
-
-
-class StoredSlices:
-    """The slices of a version, each read when it is asked for."""
-
-    def __init__(
-        self, stored: Replay, version: int, registered: Routes, views: frozenset[type], without_past: Slices
-    ) -> None:
-        """Take a version of a session.
-
-        Args:
-            stored: The session.
-            version: The version.
-            registered: The routes to reducers.
-            views: What is made of other slices.
-            without_past: The slices that are what they are now.
-        """
-        self._stored = stored
-        self._version = version
-        self._registered = registered
-        self._views = views
-        self._read: Slices = dict(without_past)
-
-    def get(self, kind: type, default: Any = None) -> Any:
-        """A slice; the default for a view."""
-        if kind in self._views:
-            return default
-        if kind not in self._read:
-            self._read[kind] = self._stored.slice_at(kind, self._version, self._registered)
-        return self._read[kind]

@@ -478,7 +478,9 @@ class Session:
 
         For what must not be part of the state, such as what is running now. A fork or a clone has its own.
         """
-        return self._state.companion(kind)
+        known = self._state.companions
+        found: S | None = known.get(kind)
+        return known.setdefault(kind, kind()) if found is None else found
 
     async def off_loop(self, function: Callable[[], T]) -> T:
         """Call a function that changes this session, without holding the event loop for its store.

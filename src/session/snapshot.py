@@ -70,15 +70,16 @@ class Snapshot:
         Raises:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.
         """
-        from session.checkpoints import write_items  # noqa: PLC0415 - most are never written
+        from session.changes import written_text  # noqa: PLC0415 - most are never written
+        from session.checkpoints import write_items  # noqa: PLC0415 - likewise
         from session.codec import require_plain  # noqa: PLC0415 - likewise
-        from session.records import Records, written_text  # noqa: PLC0415 - likewise
+        from session.records import Records  # noqa: PLC0415 - likewise
 
         what = "the snapshot cannot be written"
         with _refusing(what):
             for kind in self._slices:
                 require_plain(kind)
-            slices, records = dict[str, list[Any]](), Records(types=self._slices)
+            slices, records = dict[str, list[Any]](), Records(self._slices)
             for kind, slice_ in self._slices.items():
                 if type_name(kind) in slices:
                     raise SnapshotError(f"two slice types are named {type_name(kind)}: rename one")
@@ -142,7 +143,7 @@ class Snapshot:
         for kind in types:
             if not isinstance(kind, type):
                 raise SnapshotError(f"types= takes classes, got {shown(kind)}")
-        records = Records(types=types)
+        records = Records(types)
         kinds = {name: records.known(name) or loaded_type(name) for name in _part(document, "slices", dict)}
         records.learn(kinds.values())
         slices: dict[type, Slice] = {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from session.bus import Delivery, EventBus
@@ -16,7 +16,6 @@ from session.history import (
     Announcement,
     Change,
     Entry,
-    Readable,
     Rewound,
     Slices,
     View,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BUSY", "State"]
 
-T = TypeVar("T")
 Receive = Callable[["State", Delivery, SessionEvent], None]
 """Reduces an event that other code published on a bus."""
 
@@ -50,9 +48,9 @@ class State(ProcessLock):
     """
 
     __slots__ = (
-        "_companions",
         "_resolved_for",
         "announcements",
+        "companions",
         "deliveries",
         "delivering",
         "hears",
@@ -86,7 +84,7 @@ class State(ProcessLock):
         self.private: frozenset[type] = frozenset()  # slices without a past
         self.registered: Routes = {}
         self.routes: dict[type, tuple[Route, ...]] = {}
-        self._companions: dict[type, Any] = {}
+        self.companions: dict[type, Any] = {}
         self._resolved_for: Routes | None = None
         if self.stored is not None and self.stored.head.version:
             self.slices = {Entry: (taken_over(self.stored.head.version),)}
@@ -306,7 +304,7 @@ class State(ProcessLock):
             if change.slices or change.restores:
                 entry.actor, entry.call_id = change.said()
                 known = [each for each in self.announcements if each.slice_type in after]
-                self.taken += announced(known, before, after, entry, "store", self)
+                self.taken += announced(known, before, after, entry, "store", self.session_id, self.hears)
 
     def commit(self, slices: Slices, entry: Entry) -> Iterable[object]:
         """Make slices visible, and the change that made them, as one. The caller holds the lock.
@@ -329,10 +327,9 @@ class State(ProcessLock):
             entry.parts = []  # they are in the store
         slices[Entry] = (entry,)
         before, self.slices = self.slices, slices
-        if entry.changed:
-            for announcement in self.announcements:
-                if self.hears(announcement.event_type):
-                    return announced(self.announcements, before, slices, entry, "session", self)
+        if entry.changed and self.announcements:
+            by = (entry, "session", self.session_id, self.hears)
+            return announced(self.announcements, before, slices, *by)
         return ()
 
     # History
@@ -349,23 +346,22 @@ class State(ProcessLock):
                 raise TransactionError("claim outside of transactions: a claim stays when one is taken back")
             return self.past.claim(name, last_version(self.slices))
 
-    def companion(self, kind: type[T]) -> T:
-        """The object of a class that goes with the session; see ``Session.companion``."""
-        found = self._companions.get(kind)
-        if found is None:
-            with self.lock:
-                found = self._companions.setdefault(kind, kind())
-        made: T = found
-        return made
-
-    def slices_at(self, version: int) -> Readable:
-        """The slices of a version; see ``Session.at``."""
+    def slices_at(self, version: int) -> Callable[[type], Slice | None]:
+        """What reads the slices of a version; see ``Session.at``."""
         past, stay = self.past, self._without_past()
-        if not isinstance(past, Kept):
-            require_version(version, last_version(self.slices))
-            return past.slices_at(version, self.registered, frozenset(self.views), stay)
-        with self.lock:  # reducing again grows logs
-            return {**past.slices_at(version, self.slices), **stay}
+        if isinstance(past, Kept):
+            with self.lock:  # reducing again grows logs
+                return {**past.slices_at(version, self.slices), **stay}.get
+        require_version(version, last_version(self.slices))
+        registered, views = self.registered, frozenset(self.views)
+
+        @cache
+        def read(kind: type) -> Slice | None:
+            if kind in views:
+                return None
+            return stay[kind] if kind in stay else past.slice_at(kind, version, registered)
+
+        return read
 
     def _without_past(self) -> Slices:
         return {kind: slice_ for kind, slice_ in self.slices.items() if kind in self.private}
@@ -381,9 +377,9 @@ class State(ProcessLock):
             VersionError: There is no such version, or it is not kept any more.
             StoreError: A slice cannot be read.
         """
-        slices = self.slices_at(version)
-        kinds = slices.keys() if isinstance(slices, dict) else self._kinds()
-        return {kind: items_of(slices.get(kind, ())) for kind in kinds if not self.stays(kind)}
+        past, read = self.past, self.slices_at(version)
+        kinds = past.slices_at(version, self.slices).keys() if isinstance(past, Kept) else self._kinds()
+        return {kind: items_of(read(kind) or ()) for kind in kinds if not self.stays(kind)}
 
     def kept(self) -> Slices:
         """All slices that a snapshot has.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from session.changes import ReadChange, write_change
+from session.changes import ReadChange, write_change, written_text
 from session.checkpoints import is_item, write_items
 from session.errors import RecordError, StoreError, shown
 from session.events import SessionId, ToolInvoked
@@ -27,7 +27,6 @@ from session.history import (
     last_version,
 )
 from session.kept import require_version
-from session.records import written_text
 from session.replay import Replay
 from session.slices import items_of, type_name
 from session.stores.base import Store
@@ -295,9 +294,6 @@ class Stored(Replay):
         }
         text = written_text({"slices": slices})
         return Checkpoint(change.version, text, chained(change.hash, text))
-
-    def _items(self, kind: type, slices: Slices) -> list[Any]:
-        return write_items(kind, items_of(slices[kind]), self.records)
 
 
 @attrs.define

@@ -71,18 +71,6 @@ def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(database: Path
     }
 
 
-def test_a_company_is_told_by_its_ticker(database: Path) -> None:
-    microsoft = {"ticker": "MSFT", "name": "Microsoft Corporation", "cik": 789019, "year_ends": "June"}
-    assert ask(database, "company_info", ticker="MSFT").value == {
-        "query_type": "company_info",
-        "parameters": {"ticker": "MSFT"},
-        "results": [microsoft],
-        "output_key": "sec_financial_data",
-        "success": True,
-        "data": microsoft,
-    }
-
-
 @pytest.mark.parametrize(
     ("query_type", "parameters", "code", "message"),
     [
@@ -131,15 +119,6 @@ def test_what_cannot_be_answered_is_refused_with_what_can(
     assert (result.success, result.code, result.message) == (False, code, message)
 
 
-def test_a_file_that_is_gone_is_a_failure_and_is_not_made_anew(tmp_path: Path) -> None:
-    result = ask(tmp_path / "none.db", "company_info", ticker="AAPL")
-    assert (result.code, result.message) == (
-        "storage",
-        "the file of company facts cannot be read now; try again later",
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_plan_is_valid_and_holds_nothing_that_had_to_be_mended(capabilities: Capabilities) -> None:
     report = validate_workflow(PLAN.read_bytes(), capabilities)
     assert (report.ok, report.errors, report.warnings) == (True, (), ())
@@ -165,16 +144,6 @@ def test_the_second_run_fetches_only_what_the_memory_lacks(
     assert first.outputs["answer"] == second.outputs["answer"]
     assert first.outputs["answer"]["question"] == "How much?"
     assert (first.warnings, second.warnings) == ((), ())
-
-
-def test_a_value_that_is_given_is_not_fetched(
-    workflow: Workflow, capabilities: Capabilities, session: Session
-) -> None:
-    given = {"revenue_data": {"2021": 100_000, "2022": 200_000}}
-    result = run_workflow(workflow, capabilities, session=session, user_prompt="How much?", inputs=given)
-    skipped = [step.step_id for step in result.workflow.steps if step.skipped and step.status == "completed"]
-    assert (result.status, skipped, result.warnings) == ("completed", ["revenue"], ())
-    assert result.memory["share"] == {"2021": 21.9, "2022": 13.1}
 
 
 def test_the_program_answers_and_leaves_nothing_behind(snapshot: SnapshotAssertion, tmp_path: Path) -> None:

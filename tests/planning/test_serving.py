@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
+from page_data import serving
 
 from planning.integrations.mcp import build_server, serve_http
 from planning.serving import Limits
 from planning.view import server
-from planning.view.server import serving
 
 LIMITS = Limits(header=10, waiting=20, connections=20)
 TOKEN = "a token of the tests"  # noqa: S105 - it guards nothing

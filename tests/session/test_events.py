@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
-import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import attrs
@@ -64,36 +63,3 @@ def test_a_copy_that_is_made_before_anybody_looked_is_equal(
     assert (twin, hash(twin), twin.event_id) == (event, hash(event), event.event_id)
     assert event != SessionEvent(session_id=SESSION, created_at=WHEN)
     assert event != attrs.evolve(event, session_id="another")
-
-
-def test_every_event_has_an_identity_of_its_own_that_never_changes() -> None:
-    events = [SessionEvent(session_id=SESSION) for _ in range(100)]
-    first = [event.event_id for event in events]
-    assert len(set(first)) == 100
-    assert {identity.version for identity in first} == {4}
-    assert [event.event_id for event in events] == first
-
-
-def test_all_threads_see_one_identity() -> None:
-    for _ in range(50):
-        event = SessionEvent(session_id=SESSION)
-        barrier = threading.Barrier(4)
-        seen: list[UUID] = []
-
-        def look(event: SessionEvent = event, barrier: threading.Barrier = barrier) -> None:
-            barrier.wait()
-            seen.append(event.event_id)  # noqa: B023 - the threads end before the next turn
-
-        threads = [threading.Thread(target=look) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert seen == [event.event_id] * 4
-
-
-def test_an_event_is_dated_in_utc() -> None:
-    before = datetime.now(UTC)
-    made = SessionEvent(session_id=SESSION).created_at
-    assert before <= made <= datetime.now(UTC)
-    assert made.utcoffset() == timedelta(0)

@@ -163,26 +163,6 @@ thread.join()
     assert run(holder + program) == "0\n"
 
 
-def test_nobody_in_a_child_sees_what_a_thread_had_not_committed() -> None:
-    program = """
-def look():
-    seen = []
-    for _ in range(50):  # a new thread may well have the number of the one that is gone
-        read = lambda: seen.append((texts(session), session.select_latest(Note).text))
-        thread = threading.Thread(target=read)
-        thread.start()
-        thread.join()
-    assert set(map(str, seen)) == {"(['committed'], 'committed')"}, seen
-
-leave, thread = in_thread(hold)
-print(in_child(look))
-leave.set()
-thread.join()
-print(texts(session))
-"""
-    assert run(INSIDE_A_TRANSACTION + program) == "0\n['committed', 'half']\n"
-
-
 def test_a_child_that_is_forked_at_any_moment_finds_whole_commits() -> None:
     program = """
 over = False

@@ -11,17 +11,12 @@ from session import (
     Change,
     IdentityError,
     InProcessEventBus,
-    Reset,
     Rewound,
-    RolledBack,
     Session,
     ToolFailed,
     VersionError,
     append,
     replace_latest,
-    select_all,
-    select_latest,
-    select_where,
 )
 
 
@@ -52,24 +47,6 @@ def test_every_commit_that_publishes_or_changes_is_a_version() -> None:
     assert session.version == 4
 
 
-def test_one_transaction_is_one_version_and_one_that_fails_is_none() -> None:
-    session = note_session()
-    note, event = Note("b"), None
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("a"))
-        transaction.dispatch(note)
-        event = called(session, note)
-        transaction.publish(event)
-        with pytest.raises(LookupError), session.transaction() as inner:
-            inner.dispatch(Note("lost"))
-            raise LookupError
-    with pytest.raises(LookupError), session.transaction() as failing:
-        failing.dispatch(Note("c"))
-        raise LookupError
-    assert told(session) == [(1, (Note("a"), event), True)]
-    assert texts(session.at(1)) == ["a", "b"]
-
-
 def test_a_change_knows_its_time_its_actor_and_its_call() -> None:
     session = note_session()
     before = datetime.now(UTC)
@@ -88,22 +65,6 @@ def test_a_change_knows_its_time_its_actor_and_its_call() -> None:
     assert changes[0] == Change(1, changes[0].at, (Note("a"),), "host", "call-1")
 
 
-def test_the_selectors_read_a_session_as_it_was() -> None:
-    session = note_session()
-    session.register_view(Count, lambda select: (Count(len(select(Note))),))
-    for text in "abc":
-        session.dispatch(Note(text))
-    past = session.at(2)
-    session.dispatch(Note("d"))
-    assert select_all(past, Note) == (Note("a"), Note("b"))
-    assert select_latest(past, Note) == Note("b")
-    assert select_where(past, Note, lambda note: note.text > "a") == (Note("b"),)
-    assert select_latest(past, Count) == Count(2)
-    assert (select_latest(session.at(0), Note), select_all(session.at(0), Ping)) == (None, ())
-    assert (past.version, past.session_id) == (2, session.session_id)
-    assert repr(past) == f"PastState('{session.session_id}', version=2)"
-
-
 def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
     session = Session()
     session.publish(called(session, Note("nobody keeps it")))
@@ -119,24 +80,6 @@ def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
     ]
 
 
-def test_a_rewind_is_a_change_that_keeps_the_logs_and_the_past() -> None:
-    session = note_session()
-    for text in "abc":
-        session.publish(called(session, Note(text)))
-    assert session.rewind(1, actor="host") == 4
-    assert (texts(session), len(session.select_all(type(called(session, None))))) == (["a"], 3)
-    last = session.history(3)[0]
-    assert (last.actor, last.changed, repr(last.events)) == ("host", True, "(Rewound(version=1),)")
-    assert isinstance(last.events[0], Rewound)
-    session.dispatch(Note("d"))
-    assert [texts(session.at(version)) for version in range(6)] == [
-        [], ["a"], ["a", "b"], ["a", "b", "c"], ["a"], ["a", "d"],
-    ]  # fmt: skip
-    session.rewind(3)
-    session.rewind(4)
-    assert (texts(session), texts(session.at(6)), session.version) == (["a"], ["a", "b", "c"], 7)
-
-
 def test_a_rewind_inside_a_transaction_is_part_of_it() -> None:
     session = note_session()
     session.dispatch(Note("a"))
@@ -148,29 +91,6 @@ def test_a_rewind_inside_a_transaction_is_part_of_it() -> None:
     assert (texts(session), session.version) == (["a", "c"], 2)
     assert [type(event) for event in session.history(1)[0].events] == [Note, Rewound, Note]
     assert texts(session.at(2)) == ["a", "c"]
-
-
-def test_many_rewinds_to_one_another_cost_no_more_than_one() -> None:
-    session = note_session()
-    session.dispatch(Note("a"))
-    for _ in range(3_000):
-        session.rewind(session.version)
-    assert texts(session.at(2_999)) == ["a"]
-
-
-def test_a_rollback_and_a_reset_are_changes() -> None:
-    session, other = note_session(), note_session()
-    other.dispatch(Note("other"))
-    snapshot = other.snapshot()
-    session.publish(called(session, Note("a")))
-    session.rollback(snapshot)
-    session.reset()
-    rolled_back, reset = [change.events[0] for change in session.history(1)]
-    assert isinstance(reset, Reset)
-    assert isinstance(rolled_back, RolledBack)
-    assert (rolled_back.session_id, rolled_back.created_at) == (other.session_id, snapshot.created_at)
-    assert [texts(session.at(version)) for version in range(4)] == [[], ["a"], ["other"], []]
-    assert len(session.at(3).select_all(type(called(session, None)))) == 1
 
 
 def test_a_fork_has_the_history_up_to_a_version_and_goes_its_own_way() -> None:
@@ -216,26 +136,6 @@ def test_a_session_that_keeps_few_changes_says_which() -> None:
         assert str(caught.value) == (
             "version 96 is not kept any more: the session keeps its last 3 changes; ask for 97 or later"
         )
-
-
-def test_subscribers_see_the_version_that_they_are_called_for() -> None:
-    session = note_session()
-    seen: list[int] = []
-    session.bus.subscribe(Ping, lambda _event: seen.append(session.version))
-    session.publish(ping(session))
-    session.publish(ping(session))
-    assert seen == [1, 2]
-
-
-def test_what_another_thread_commits_has_versions_without_a_gap() -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    session = note_session()
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda number: session.dispatch(Note(str(number))), range(400)))
-    assert [change.version for change in session.history()] == list(range(1, 401))
-    for version in (0, 1, 31, 32, 33, 200, 399, 400):
-        assert len(session.at(version).select_all(Note)) == version
 
 
 @pytest.mark.parametrize("version", [0, 1, 40, 42])

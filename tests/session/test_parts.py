@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -28,18 +27,6 @@ def as_text(value: Any) -> str:
 @attrs.frozen
 class Told:
     value: Any = attrs.field(eq=as_text, metadata={"snapshot": as_text})
-
-
-def test_a_slice_keeps_the_part_of_each_event() -> None:
-    session = Session()
-    session.register_reducer(Whole, append_part(attrgetter("part")), Part)
-    for name in "ab":
-        session.dispatch(Whole(Part(name)))
-    assert session.select_all(Part) == (Part("a"), Part("b"))
-
-
-def test_as_a_plain_function_it_does_the_same() -> None:
-    assert append_part(attrgetter("part"))((Part("a"),), Whole(Part("b"))) == (Part("a"), Part("b"))
 
 
 def test_a_field_is_written_as_its_metadata_says_and_compares_so() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laws import check_idempotent, check_reducer_laws, check_session_agrees, check_shares_items
+from laws import check_reducer_laws, check_session_agrees
 from session import Reducer, Session, append, keep_last, replace_latest, replace_latest_by, upsert_by
 from session.reducers import Append
 
@@ -46,42 +46,16 @@ def test_every_reducer_keeps_the_laws(reducer: Reducer, slice_: tuple[Row, ...],
 
 @every_reducer
 @given(slice_=SLICES, event=ROWS)
-def test_every_reducer_keeps_the_objects_it_does_not_replace(
-    reducer: Reducer, slice_: tuple[Row, ...], event: Row
-) -> None:
-    check_shares_items(reducer, slice_, event)
-
-
-@every_reducer
-@given(slice_=SLICES, event=ROWS)
 def test_a_session_reduces_as_the_plain_function_does(
     reducer: Reducer, slice_: tuple[Row, ...], event: Row
 ) -> None:
     check_session_agrees(reducer, Row, slice_, event)
 
 
-@pytest.mark.parametrize(
-    "reducer", [upsert_by(row_key), replace_latest, replace_latest_by(row_key), keep_last(1)]
-)
-@given(slice_=SLICES, event=ROWS)
-def test_reducers_that_replace_are_idempotent(reducer: Reducer, slice_: tuple[Row, ...], event: Row) -> None:
-    check_idempotent(reducer, slice_, event)
-
-
-@given(slice_=SLICES, event=ROWS)
-def test_append_adds_at_the_end(slice_: tuple[Row, ...], event: Row) -> None:
-    assert append(slice_, event) == (*slice_, event)
-
-
 @given(slice_=SLICES, event=ROWS, limit=st.integers(1, 8))
 def test_keep_last_keeps_the_newest(slice_: tuple[Row, ...], event: Row, limit: int) -> None:
     everything = [*slice_, event]
     assert list(keep_last(limit)(slice_, event)) == everything[max(0, len(everything) - limit) :]
-
-
-@given(slice_=SLICES, event=ROWS)
-def test_replace_latest_keeps_the_event_alone(slice_: tuple[Row, ...], event: Row) -> None:
-    assert replace_latest(slice_, event) == (event,)
 
 
 @given(events=st.lists(ROWS))
@@ -120,9 +94,3 @@ def test_replace_latest_by_keeps_the_latest_of_each_key_in_the_order_in_which_th
         session.dispatch(row)
     assert session.select_all(Row) == (Row("tea", 3), Row("bread", 4), Row("milk", 5))
     assert session.select_latest(Row) == Row("milk", 5)
-
-
-def test_replace_latest_by_keeps_one_where_several_had_the_key() -> None:
-    reduce = replace_latest_by(row_key)
-    slice_ = (Row("a", 1), Row("a", 2), Row("b", 3), Row("a", 4))
-    assert reduce(slice_, Row("a", 5)) == (Row("b", 3), Row("a", 5))

@@ -34,16 +34,6 @@ def test_selectors_give_a_slice_of_exactly_that_type_oldest_first(source: Sessio
         assert (len(read), select_all(source, Note)) == (3, (*read, Note("d")))
 
 
-def test_a_slice_that_became_empty_has_no_latest_item() -> None:
-    session = note_session()
-    session.register_reducer(Count, lambda slice_, event: (), slice_type=Note)
-    session.dispatch(Note("a"))
-    session.dispatch(Count(0))
-    assert select_all(session, Note) == ()
-    assert select_latest(session, Note) is None
-    assert select_latest(session.snapshot(), Note) is None
-
-
 def test_an_unchanged_slice_is_the_same_object_at_each_reading() -> None:
     session = filled()
     session.register_reducer(Count, append)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 import pytest
-from session_records import Count, LoudPing, Note, Ping, numbers, ping
+from session_records import LoudPing, Note, Ping, numbers, ping
 
 from session import (
     InProcessEventBus,
@@ -20,25 +18,8 @@ from session import (
     append,
 )
 
-IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
-
 
 class TestIdentity:
-    def test_a_session_keeps_the_identity_it_was_given(self) -> None:
-        when = datetime(2024, 5, 6, tzinfo=timezone(timedelta(hours=2)))
-        session = Session(session_id=IDENTITY, created_at=when, tags={"run": "7"})
-        assert (session.session_id, session.created_at, dict(session.tags)) == (IDENTITY, when, {"run": "7"})
-        assert repr(session) == "Session('00000000-0000-4000-8000-000000000001', tags={'run': '7'})"
-
-    def test_a_session_makes_an_identity_of_its_own(self) -> None:
-        before = datetime.now(UTC)
-        one, two = Session(), Session()
-        assert one.session_id != two.session_id
-        assert before <= one.created_at <= two.created_at <= datetime.now(UTC)
-        assert one.created_at.utcoffset() == timedelta(0)
-        assert dict(one.tags) == {}
-        assert (one.parent, one.children) == (None, ())
-
     def test_a_date_without_a_time_zone_is_refused(self) -> None:
         with pytest.raises(ValueError) as caught:
             Session(created_at=datetime(2024, 5, 6))
@@ -101,22 +82,6 @@ class TestFamily:
         assert str(caught.value) == "no"
         assert parent.children == ()
 
-    def test_children_opened_by_many_threads_are_all_listed(self) -> None:
-        parent = Session()
-        barrier = threading.Barrier(8)
-
-        def work() -> None:
-            barrier.wait()
-            for _ in range(20):
-                Session(parent=parent)
-
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(set(parent.children)) == 160
-
 
 class TestReducers:
     def test_a_reducer_answers_its_type_exactly_and_no_subclass(self, session: Session) -> None:
@@ -137,19 +102,6 @@ class TestReducers:
         session.register_reducer(Note, append, slice_type=Note)
         session.dispatch(Note("a"))
         assert session.select_all(Note) == (Note("a"),)
-
-    def test_a_reducer_that_comes_late_answers_from_then_on(self, session: Session) -> None:
-        session.dispatch(Note("early"))
-        session.register_reducer(Note, append)
-        session.dispatch(Note("late"))
-        assert session.select_all(Note) == (Note("late"),)
-
-    def test_reducers_of_both_kinds_may_share_a_slice(self, session: Session) -> None:
-        session.register_reducer(Note, append)
-        session.register_reducer(Count, lambda slice_, event: slice_[: event.total], slice_type=Note)
-        for value in (Note("a"), Note("b"), Count(1), Note("c")):
-            session.dispatch(value)
-        assert session.select_all(Note) == (Note("a"), Note("c"))
 
 
 async def later(*_arguments: Any) -> tuple[Any, ...]:

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from codec_records import IDENTITY, WHEN, Box, Point, snapshot_of
-from hypothesis import given
-from hypothesis import strategies as st
+from codec_records import IDENTITY, WHEN, snapshot_of
 from session_records import Count, Note, Ping, note_session, ping
 
 from session import Session, Snapshot, append, replace_latest
@@ -85,24 +83,3 @@ def test_what_was_written_reads_back_equal_with_its_date_identity_and_tags() -> 
         assert read == SNAPSHOT
         assert (read.session_id, read.created_at, dict(read.tags)) == (IDENTITY, WHEN, {"run": "7"})
         assert dict(read.slices) == {Note: (Note("a"), Note("b")), Count: (Count(3),)}
-
-
-@given(
-    st.lists(
-        st.builds(Note, st.text())
-        | st.builds(Count, st.integers())
-        | st.builds(Box, st.builds(Point, st.integers()), st.text()),
-        max_size=8,
-    )
-)
-def test_any_session_can_be_carried_as_json(values: list[object]) -> None:
-    session, other = Session(), Session()
-    for kind in (Note, Count, Box):
-        session.register_reducer(kind, append)
-        other.register_reducer(kind, append)
-    for value in values:
-        session.dispatch(value)
-    other.rollback(Snapshot.from_json(session.snapshot().to_json()))
-    assert other.snapshot() == session.snapshot()
-    other.dispatch(Note("and on"))
-    assert other.select_all(Note) == (*session.select_all(Note), Note("and on"))

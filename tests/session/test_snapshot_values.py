@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, make_dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import fields, make_dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import partial
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +18,6 @@ from codec_records import (
     Checked,
     Colour,
     Derived,
-    Either,
     Empty,
     Everything,
     Holder,
@@ -31,16 +28,13 @@ from codec_records import (
     Private,
     Renamed,
     Tree,
-    Twin,
-    TypedLoose,
-    TypedPoint,
     Unresolved,
     snapshot_of,
     text_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from session_records import Count, Note
+from session_records import Note
 
 from session import Session, Snapshot, SnapshotError
 
@@ -58,11 +52,6 @@ def test_every_type_of_value_comes_back_equal_and_of_its_type() -> None:
         assert type(getattr(back, each.name)) is type(getattr(EVERYTHING, each.name)), each.name
     assert (str(back.price), back.when.utcoffset()) == ("1.50", timedelta(hours=2))
     assert [type(key) for key in back.by_colour] == [Colour, Colour]
-
-
-def test_a_typed_dict_may_lack_what_it_need_not_have() -> None:
-    value = replace(EVERYTHING, loose=TypedLoose(name="n"), point=TypedPoint(x=1))
-    assert round_trip(value) == value
 
 
 @pytest.mark.parametrize(
@@ -114,40 +103,9 @@ def test_records_are_written_as_objects_and_other_values_with_their_type() -> No
 
 def test_a_set_is_written_alike_in_every_process() -> None:
     words = frozenset(map(str, range(100)))
-    written = json.loads(snapshot_of(replace(EVERYTHING, bare_set=words)).to_json())
-    (row,) = written["slices"]["codec_records:Everything"]
-    assert row["bare_set"] == {"!": "frozenset", "items": sorted(words, key=json.dumps)}
-
-
-@given(
-    st.recursive(
-        st.builds(Tree, st.text()),
-        lambda trees: st.builds(Tree, st.text(), st.lists(trees, max_size=3).map(tuple), st.none() | trees),
-        max_leaves=12,
-    )
-)
-def test_any_tree_of_records_comes_back_equal(tree: Tree) -> None:
-    assert round_trip(tree) == tree
-
-
-@given(
-    st.builds(
-        partial(replace, EVERYTHING),
-        when=st.datetimes(timezones=st.just(UTC)) | st.datetimes(),
-        real=st.floats(allow_nan=False, allow_infinity=False),
-        days=st.frozensets(st.dates()),
-        words=st.sets(st.text()),
-        any_set=st.frozensets(st.integers()),
-        at=st.times(),
-        price=st.decimals(allow_nan=False),
-        by_number=st.dictionaries(st.integers(), st.text()),
-        by_float=st.dictionaries(st.floats(allow_nan=False, allow_infinity=False), st.text()),
-        by_day=st.dictionaries(st.dates(), st.fixed_dictionaries({"x": st.integers()})),
-        by_price=st.dictionaries(st.decimals(allow_nan=False, allow_infinity=False), st.sets(st.integers())),
-    )
-)
-def test_any_such_value_comes_back_equal(value: Everything) -> None:
-    assert round_trip(value) == value
+    written = json.loads(snapshot_of(Loose(words)).to_json())
+    (row,) = written["slices"]["codec_records:Loose"]
+    assert row["item"] == {"!": "frozenset", "items": sorted(words, key=json.dumps)}
 
 
 @given(
@@ -202,26 +160,6 @@ def test_what_would_not_read_back_equal_is_refused(value: object, message: str) 
 
 
 @pytest.mark.parametrize(
-    "item",
-    [
-        (1, 2),
-        {1},
-        {1: "a", "1": "b"},
-        {(1, 2): "a"},
-        Decimal(1),
-        {"!": "tuple"},
-        MappingProxyType({"a": 1}),
-    ],
-)
-def test_where_anything_may_be_an_equal_value_comes_back(item: object) -> None:
-    assert round_trip(Loose(item)) == Loose(item)
-
-
-def test_records_that_look_alike_on_paper_are_told_apart() -> None:
-    assert type(round_trip(Either(Twin(1))).item) is Twin
-
-
-@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"created_at": datetime(2024, 5, 6)}, "created_at: expected a time with a time zone"),
@@ -237,25 +175,6 @@ def test_whatever_cannot_be_read_back_is_not_written(changes: dict[str, Any], me
     with pytest.raises(SnapshotError) as caught:
         Snapshot(**{"slices": {}, "session_id": IDENTITY, **changes}).to_json()
     assert str(caught.value) == message
-
-
-def test_a_number_that_is_too_long_for_text_is_refused() -> None:
-    with pytest.raises(SnapshotError) as caught:
-        snapshot_of(Count(10**5000)).to_json()
-    assert str(caught.value) == f"the snapshot cannot be written: {caught.value.__cause__}"
-    assert isinstance(caught.value.__cause__, ValueError)
-
-
-def test_what_is_nested_too_deep_or_holds_itself_is_refused() -> None:
-    circle: list[Any] = []
-    circle.append(circle)
-    tree = Tree("leaf")
-    for _ in range(2000):
-        tree = Tree("branch", parent=tree)
-    for value in (Loose(circle), tree):
-        with pytest.raises(SnapshotError) as caught:
-            snapshot_of(value).to_json()
-        assert str(caught.value) == "the snapshot cannot be written: it is nested too deep"
 
 
 def test_two_types_with_one_name_are_refused() -> None:

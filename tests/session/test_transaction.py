@@ -12,7 +12,6 @@ from session_records import (
     OnPurposeError,
     Ping,
     elsewhere,
-    give_up,
     note_session,
     numbers,
     ping,
@@ -23,17 +22,6 @@ from session import (
     ReducerError,
     replace_latest,
 )
-
-
-def test_code_inside_reads_its_own_changes() -> None:
-    session = note_session()
-    with session.transaction() as transaction:
-        assert transaction.latest(Note) is None
-        transaction.dispatch(Note("a"))
-        assert transaction.latest(Note) == Note("a")
-        assert texts(session) == ["a"]
-        assert session.select_latest(Note) == Note("a")
-        assert session.snapshot().select_all(Note) == (Note("a"),)
 
 
 def test_code_inside_reads_the_events_of_all_the_blocks_that_it_is_in() -> None:
@@ -52,17 +40,6 @@ def test_code_inside_reads_the_events_of_all_the_blocks_that_it_is_in() -> None:
     assert numbers(session.select_all(Ping)) == [1, 2, 3, 4]
 
 
-def test_other_threads_see_only_what_is_committed() -> None:
-    session = note_session()
-    session.dispatch(Note("before"))
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("inside"))
-        assert elsewhere(lambda: texts(session)) == [["before"]]
-        assert elsewhere(lambda: session.select_latest(Note)) == [Note("before")]
-        assert elsewhere(lambda: session.snapshot().select_all(Note)) == [(Note("before"),)]
-    assert elsewhere(lambda: texts(session)) == [["before", "inside"]]
-
-
 def test_another_thread_that_writes_waits_for_the_end() -> None:
     session = note_session()
     started = threading.Event()
@@ -79,26 +56,6 @@ def test_another_thread_that_writes_waits_for_the_end() -> None:
         transaction.dispatch(Note("b"))
     thread.join()
     assert texts(session) == ["a", "b", "other"]
-
-
-def test_a_nested_transaction_that_raises_takes_back_only_its_own_part() -> None:
-    session = note_session()
-    heard: list[Ping] = []
-    session.bus.subscribe(Ping, heard.append)
-    with session.transaction() as outer:
-        outer.dispatch(Note("a"))
-        outer.publish(ping(session, 1))
-
-        def body(inner: Any) -> None:
-            inner.dispatch(Note("b"))
-            inner.publish(ping(session, 2))
-
-        give_up(session, body)
-        assert texts(session) == ["a"]
-        outer.dispatch(Note("c"))
-        outer.publish(ping(session, 3))
-    assert texts(session) == ["a", "c"]
-    assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 3]
 
 
 def test_a_reducer_that_raises_leaves_the_transaction_as_it_was_before_that_dispatch() -> None:

@@ -7,14 +7,12 @@ import subprocess
 import sys
 
 import pytest
-from session_records import Count, Note, elsewhere, note_session, ping, texts
+from session_records import Note, elsewhere, note_session, ping, texts
 
 from session import (
-    InProcessEventBus,
     Session,
     SessionBusyError,
     TransactionError,
-    replace_latest,
 )
 
 OPEN_ELSEWHERE = "another task holds a transaction of this session open: never await inside one"
@@ -78,23 +76,6 @@ def test_the_lock_is_free_again_after_the_holder_was_cancelled() -> None:
     assert session.select_all(Note) == (Note("after"),)
 
 
-def test_a_transaction_of_one_session_does_not_bar_another_session() -> None:
-    bus = InProcessEventBus()
-    session, other = note_session(), Session(bus=bus)
-
-    async def main() -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
-        holder = asyncio.create_task(hold(session, entered, leave))
-        await entered.wait()
-        other.register_reducer(Note, replace_latest)
-        other.dispatch(Note("free"))
-        leave.set()
-        await holder
-
-    asyncio.run(main())
-    assert other.select_all(Note) == (Note("free"),)
-
-
 def test_a_task_that_was_started_inside_does_not_join_the_transaction() -> None:
     session = note_session()
     seen: list[tuple[Note, ...]] = []
@@ -113,28 +94,6 @@ def test_a_task_that_was_started_inside_does_not_join_the_transaction() -> None:
     assert str(caught.value) == OPEN_ELSEWHERE
     assert seen == [()]
     assert session.select_all(Note) == ()
-
-
-def test_a_callback_of_the_loop_does_not_join_the_transaction_of_a_task() -> None:
-    session = note_session()
-    errors: list[str] = []
-
-    def callback(done: asyncio.Event) -> None:
-        with pytest.raises(TransactionError) as caught:
-            session.dispatch(Note("callback"))
-        errors.append(str(caught.value))
-        done.set()
-
-    async def main() -> None:
-        done = asyncio.Event()
-        with session.transaction() as transaction:
-            asyncio.get_running_loop().call_soon(callback, done)
-            await done.wait()
-            transaction.dispatch(Note("task"))
-
-    asyncio.run(main())
-    assert errors == [OPEN_ELSEWHERE]
-    assert session.select_all(Note) == (Note("task"),)
 
 
 def test_a_transaction_that_was_opened_outside_any_task_is_bound_to_its_thread_only() -> None:
@@ -168,27 +127,3 @@ print(session.select_all(int), "asyncio.events" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "(1, 2) False\n"
-
-
-def test_tasks_and_threads_together_lose_nothing() -> None:
-    session = Session()
-    session.register_reducer(Count, replace_latest)
-
-    def count_once() -> None:
-        with session.transaction() as transaction:
-            before = transaction.latest(Count) or Count(0)
-            transaction.dispatch(Count(before.total + 1))
-
-    async def count(*, in_thread: bool) -> None:
-        for _ in range(25):
-            if in_thread:
-                await asyncio.to_thread(count_once)
-            else:
-                count_once()
-                await asyncio.sleep(0)
-
-    async def main() -> None:
-        await asyncio.gather(*(count(in_thread=number % 2 == 0) for number in range(8)))
-
-    asyncio.run(main())
-    assert session.select_all(Count) == (Count(200),)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 
 import pytest
 from session_records import (
@@ -16,17 +15,7 @@ from session_records import (
     texts,
 )
 
-from session import HandlerFailure, InProcessEventBus, PublishResult, Session, append
-
-
-def test_a_subscriber_finds_the_whole_transaction_committed() -> None:
-    session = note_session()
-    seen: list[list[str]] = []
-    session.bus.subscribe(Ping, lambda event: seen.append(texts(session)))
-    with session.transaction() as transaction:
-        transaction.publish(ping(session))
-        transaction.dispatch(Note("a"))
-    assert seen == [["a"]]
+from session import HandlerFailure, InProcessEventBus, PublishResult, Session
 
 
 def test_a_subscriber_may_write_back_into_the_session() -> None:
@@ -45,23 +34,6 @@ def test_a_subscriber_may_write_back_into_the_session() -> None:
         transaction.publish(ping(session, 1))
     assert heard == numbers(session.select_all(Ping)) == [1, 2, 3]
     assert texts(session) == ["heard 1", "heard 2", "heard 3"]
-
-
-def test_a_subscriber_that_fails_undoes_nothing_and_stops_nobody() -> None:
-    session = note_session()
-    heard: list[Ping] = []
-
-    def fail(event: Ping) -> None:
-        raise OnPurposeError
-
-    session.bus.subscribe(Ping, fail)
-    session.bus.subscribe(Ping, heard.append)
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("a"))
-        transaction.publish(ping(session, 1))
-        transaction.publish(ping(session, 2))
-    assert texts(session) == ["a"]
-    assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 2]
 
 
 class BrokenBus(InProcessEventBus):
@@ -93,18 +65,6 @@ def test_a_bus_that_raises_undoes_nothing_and_is_logged_without_its_text(
         assert vars(record)["handler"] == f"{__name__}.BrokenBus.publish"
         assert (record.exc_info, record.exc_text, record.stack_info) == (None, None, None)
         assert "secret" not in repr(vars(record))
-
-
-def test_an_exit_of_the_program_while_telling_leaves_the_session_usable() -> None:
-    session = Session(bus=BrokenBus(KeyboardInterrupt()))
-    session.register_reducer(Note, append)
-    with pytest.raises(KeyboardInterrupt), session.transaction() as transaction:
-        transaction.publish(ping(session, 1))
-    assert numbers(session.select_all(Ping)) == [1]
-    thread = threading.Thread(target=session.dispatch, args=(Note("a"),), daemon=True)
-    thread.start()
-    thread.join(1)
-    assert texts(session) == ["a"]
 
 
 def test_an_event_is_reduced_once_when_a_subscriber_publishes_before_the_session_hears_it(
@@ -168,39 +128,3 @@ def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_s
     assert told == [(name, number) for number in range(1, 6) for name in ("first", "second")]
     if not inside:
         assert [(result.ok, len(result.handlers)) for result in results] == [(True, 0)] * 4 + [(True, 3)]
-
-
-def test_publishing_by_the_session_is_told_in_the_order_of_commits_across_threads() -> None:
-    session = note_session()
-    heard: list[int] = []
-    first, go_on = threading.Event(), threading.Event()
-
-    def slow(event: Ping) -> None:
-        if event.number == 1:
-            first.set()
-            go_on.wait(10)
-        heard.append(event.number)
-
-    session.bus.subscribe(Ping, slow)
-    threads = [threading.Thread(target=session.publish, args=(ping(session, number),)) for number in (1, 2)]
-    threads[0].start()
-    first.wait(10)
-    threads[1].start()
-    threads[1].join(0.1)
-    assert heard == []
-    go_on.set()
-    for thread in threads:
-        thread.join()
-    assert heard == numbers(session.select_all(Ping)) == [1, 2]
-
-
-def test_another_event_that_a_subscriber_puts_on_the_bus_is_reduced() -> None:
-    session = note_session()
-
-    def answer(event: Ping) -> None:
-        if event.number == 1:
-            session.bus.publish(ping(session, 2))
-
-    session.bus.subscribe(Ping, answer)
-    session.publish(ping(session, 1))
-    assert numbers(session.select_all(Ping)) == [1, 2]

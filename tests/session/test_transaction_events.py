@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from uuid import uuid4
 
 import pytest
-from session_records import Note, Ping, called, note_session, numbers, ping, texts
+from session_records import Note, called, note_session, texts
 
-from session import Session, ToolInvoked, Transaction, TransactionError
+from session import ToolInvoked, TransactionError
 
 
 def test_a_publishing_that_is_refused_takes_its_value_back() -> None:
@@ -20,46 +19,6 @@ def test_a_publishing_that_is_refused_takes_its_value_back() -> None:
             transaction.publish(foreign)
         transaction.dispatch(Note("after"))
     assert texts(session) == ["after"]
-
-
-def test_another_task_cannot_dispatch_through_a_transaction_that_is_open() -> None:
-    session = note_session()
-
-    async def other(transaction: Transaction) -> None:
-        with pytest.raises(TransactionError):
-            transaction.dispatch(Note("other"))
-
-    async def main() -> None:
-        with session.transaction() as transaction:
-            await asyncio.create_task(other(transaction))
-
-    asyncio.run(main())
-    assert texts(session) == []
-
-
-def test_a_value_that_was_rolled_back_is_reduced_again() -> None:
-    session = note_session()
-    empty, note = session.snapshot(), Note("a")
-    with session.transaction() as transaction:
-        transaction.dispatch(note)
-        session.rollback(empty)
-        transaction.publish(ToolInvoked("tool", None, None, note, session_id=session.session_id))
-    assert texts(session) == ["a"]
-
-
-def test_publishing_tells_of_its_own_event_also_when_a_subscriber_publishes_in_its_turn(
-    session: Session,
-) -> None:
-    def answer(event: Ping) -> None:
-        if event.number == 1:
-            session.publish(ping(session, 2))
-
-    session.bus.subscribe(Ping, answer)
-    first = ping(session, 1)
-    result = session.publish(first)
-    assert result.event is first
-    assert answer in result.handlers
-    assert numbers(session.select_all(Ping)) == [1, 2]
 
 
 def test_a_snapshot_within_a_transaction_does_not_change_with_it() -> None:

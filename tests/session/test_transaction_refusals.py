@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -24,7 +23,6 @@ from session_records import (
 from session import (
     Session,
     Snapshot,
-    ToolInvoked,
     Transaction,
     TransactionError,
     append,
@@ -102,25 +100,6 @@ def test_a_transaction_cannot_be_entered_while_it_is_open() -> None:
     assert texts(session) == ["a", "lock is free"]
 
 
-def test_another_thread_that_enters_the_same_transaction_waits_for_its_end() -> None:
-    session = note_session()
-    transaction = session.transaction()
-    started = threading.Event()
-
-    def write() -> None:
-        started.set()
-        with transaction:
-            transaction.dispatch(Note("other"))
-
-    thread = threading.Thread(target=write)
-    with transaction:
-        thread.start()
-        started.wait()
-        transaction.dispatch(Note("a"))
-    thread.join()
-    assert texts(session) == ["a", "other"]
-
-
 @pytest.mark.parametrize(
     "act",
     [
@@ -150,38 +129,6 @@ def test_a_reducer_cannot_change_its_session(act: Callable[[Session], object]) -
     assert elsewhere(lambda: session.dispatch(Note("lock is free"))) == [None]
 
 
-def test_a_reducer_cannot_use_the_transaction_that_it_runs_in() -> None:
-    session = note_session()
-    transaction = session.transaction()
-
-    def reduce(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
-        assert_refused(lambda: transaction.dispatch(Note("inner")))
-        assert_refused(lambda: transaction.publish(ping(session)))
-        assert_refused(lambda: transaction.restore(Reset({})))
-        return (*slice_, event)
-
-    session.register_reducer(Count, reduce)
-    with transaction:
-        transaction.dispatch(Count(1))
-    assert (texts(session), session.select_all(Count), session.select_all(Ping)) == ([], (Count(1),), ())
-
-
-def test_a_reducer_may_read_its_session_and_change_another() -> None:
-    session, other = note_session(), note_session()
-    seen: list[list[str]] = []
-
-    def reduce(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
-        seen.append(texts(session))
-        other.dispatch(Note("told"))
-        return (*slice_, event)
-
-    session.register_reducer(Count, reduce)
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("a"))
-        transaction.dispatch(Count(1))
-    assert (seen, texts(other)) == ([["a"]], ["told"])
-
-
 def test_an_event_of_another_session_is_refused() -> None:
     session, other = note_session(), note_session()
     heard: list[Ping] = []
@@ -197,17 +144,6 @@ def test_an_event_of_another_session_is_refused() -> None:
         assert str(caught.value) == message
     assert texts(session) == ["a"]
     assert (session.select_all(Ping), other.select_all(Ping), heard) == ((), (), [])
-
-
-def test_publishing_a_tool_call_reduces_its_value_too() -> None:
-    session = note_session()
-    event = called(session, Note("value"))
-    with session.transaction() as transaction:
-        transaction.publish(event)
-        assert texts(session) == ["value"]
-        assert session.select_all(ToolInvoked) == (event,)
-    assert texts(session) == ["value"]
-    assert session.select_all(ToolInvoked) == (event,)
 
 
 @pytest.mark.parametrize(
@@ -231,28 +167,6 @@ def test_only_the_object_that_was_dispatched_last_counts_as_reduced(
             transaction.dispatch(value if other is None else other)
         transaction.publish(called(session, value))
     assert texts(session) == after
-
-
-def test_a_value_that_travels_with_two_events_is_reduced_twice() -> None:
-    session = note_session()
-    value = Note("value")
-    with session.transaction() as transaction:
-        transaction.dispatch(value)
-        for _ in range(2):
-            transaction.publish(called(session, value))
-    assert texts(session) == ["value", "value"]
-
-
-def test_a_value_that_an_earlier_use_of_the_transaction_dispatched_is_reduced_again() -> None:
-    session = note_session()
-    value = Note("value")
-    transaction = session.transaction()
-    with transaction:
-        transaction.dispatch(value)
-    with transaction:
-        transaction.publish(called(session, value))
-        transaction.dispatch(Note("and on"))
-    assert texts(session) == ["value", "value", "and on"]
 
 
 def test_a_reducer_cannot_be_registered_inside(session: Session) -> None:

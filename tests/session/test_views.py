@@ -11,11 +11,9 @@ import pytest
 from session import (
     Session,
     ToolInvoked,
-    TransactionError,
     append,
     select_all,
     select_latest,
-    select_where,
 )
 
 Select = Callable[[type[Any]], tuple[Any, ...]]
@@ -46,33 +44,6 @@ def session() -> Session:
     session.register_reducer(Number, append)
     session.register_view(Double, doubles)
     return session
-
-
-def test_a_view_is_read_like_any_slice(session: Session) -> None:
-    assert (select_all(session, Double), select_latest(session, Double)) == ((), None)
-    session.dispatch(Number(1))
-    session.dispatch(Number(2))
-    assert select_all(session, Double) == (Double(2), Double(4))
-    assert select_latest(session, Double) == Double(4)
-    assert select_where(session, Double, lambda double: double.value < 3) == (Double(2),)
-
-
-def test_a_view_may_be_made_of_views(session: Session) -> None:
-    session.register_view(
-        Fourfold, lambda select: tuple(Fourfold(2 * double.value) for double in select(Double))
-    )
-    session.dispatch(Number(1))
-    assert select_all(session, Fourfold) == (Fourfold(4),)
-
-
-def test_a_view_sees_what_a_transaction_sees_and_nothing_that_it_took_back(session: Session) -> None:
-    session.dispatch(Number(1))
-    with pytest.raises(ValueError, match=r"^back$"), session.transaction() as transaction:
-        transaction.dispatch(Number(2))
-        assert select_all(session, Double) == (Double(2), Double(4))
-        assert transaction.latest(Double) == select_latest(session, Double) == Double(4)
-        raise ValueError("back")
-    assert select_all(session, Double) == (Double(2),)
 
 
 def test_a_view_of_events_sees_those_of_an_open_transaction(session: Session) -> None:
@@ -122,12 +93,3 @@ def test_what_a_view_raises_the_reader_hears_and_the_session_stays(session: Sess
     with pytest.raises(RuntimeError, match=r"^no view$"):
         select_all(session, Double)
     assert select_all(session, Number) == (Number(1),)
-
-
-def test_a_view_cannot_change_what_it_reads(session: Session) -> None:
-    session.dispatch(Number(1))
-    with session.transaction() as transaction:
-        transaction.dispatch(Number(2))
-    with pytest.raises(TransactionError):
-        transaction.dispatch(Number(3))
-    assert select_all(session, Double) == (Double(2), Double(4))

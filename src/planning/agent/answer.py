@@ -21,7 +21,7 @@ _REFUSED: Final = "its results were refused"
 _LONGEST_CELL: Final = 200
 _LONGEST_REFUSAL: Final = 2_000
 _LONGEST: Final = 10_000
-_NO_ROWS: Final = "execute_sql returned no rows under data"
+_NO_LIST: Final = "execute_sql returned no list of rows under data"
 _ROOM: Final = 3
 """How many decisions another statement takes: it is written, run and checked."""
 _NO_TIME: Final = "no answer within {} decisions; allow more with max_iterations"
@@ -65,8 +65,8 @@ def _problem(state: State) -> str | None:
     if not isinstance(result, Mapping) or result.get("success", True) is not True:
         error = result.get("error") if isinstance(result, Mapping) else None
         return state.get("error") or safe_text(error or "the statement has no result")
-    if result and "data" not in result:
-        return _NO_ROWS  # they may be under another name
+    if result and not isinstance(result.get("data", "missing"), (list, tuple, type(None))):
+        return _NO_LIST  # there may be rows in another form, or under another name
     return refusal(state.get("validation_result"))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self
-from urllib.parse import urlsplit
+from contextlib import AbstractContextManager
+from typing import Any
 
 from planning.agent.generate import prompt_messages
 from planning.errors import cut, printable
@@ -13,10 +13,8 @@ from planning.tools.errors import RateLimitExceeded, StorageUnavailable, ToolErr
 
 __all__ = ["OpenAIChat"]
 
-_CUT: Final = ("length", "content_filter")
 
-
-class OpenAIChat:
+class OpenAIChat(AbstractContextManager["OpenAIChat"]):
     """Writes SQL with a model behind a server of the chat-completions protocol.
 
     Pass it to ``build_text_to_sql_graph`` as ``generate_sql``. It is safe to call from many threads at once.
@@ -49,7 +47,7 @@ class OpenAIChat:
                 "asking a model needs the openai client: pip install 'session-planning[openai]'"
             ) from None
         server = base_url or os.environ.get("OPENAI_BASE_URL")
-        if server is not None and urlsplit(server).scheme not in {"http", "https"}:
+        if server is not None and not server.startswith(("http://", "https://")):
             raise ValueError("base_url must be the address of a server, such as http://127.0.0.1:8000/v1")
         self._key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
         if not self._key and server is None:
@@ -67,9 +65,6 @@ class OpenAIChat:
         host = self._client.base_url.netloc.decode().rpartition("@")[2]  # without a password
         self._name = f"the model's server {host}"
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *exc: object) -> None:
         self.close()
 
@@ -86,8 +81,6 @@ class OpenAIChat:
     ) -> str:
         """Ask the model for the SQL that answers a question; a ToolError, without the key, says why not."""
         turns = prompt_messages(question, schema, attempts, self._dialect or dialect)
-        for each in turns:  # a database may hold lone surrogates, which a request cannot
-            each["content"] = each["content"].encode(errors="replace").decode()
         create: Any = self._client.chat.completions.create  # it types every role
         try:
             choice = create(model=self._model, messages=turns).choices[0]
@@ -95,11 +88,11 @@ class OpenAIChat:
         except Exception as error:  # noqa: BLE001 - the client and the libraries below it raise many types
             failure = self._failure(error)
         else:
-            if isinstance(text, str) and text.strip() and reason not in _CUT and not refused:
+            is_cut = reason in {"length", "content_filter"}
+            if isinstance(text, str) and text.strip() and not (is_cut or refused):
                 return text
-            failure = ToolError(
-                f"{self._name} gave no whole answer ({reason}); ask again{self._said(refused)}"
-            )
+            what = f"gave no whole answer ({reason}); ask for less, or another model"
+            failure = ToolError(f"{self._name} {what}{self._said(refused)}")
         raise failure  # not within the except block: the client's error holds the request, with the key
 
     def _failure(self, error: Exception) -> ToolError:
@@ -114,9 +107,8 @@ class OpenAIChat:
         status, body = error.status_code, error.body
         said = self._said(body.get("message") if isinstance(body, dict) else body)
         if status in {401, 403}:  # without the words of the server, which may have a part of the key
-            return ToolError(
-                f"{self._name} refused the API key ({status}); set OPENAI_API_KEY to one it knows"
-            )
+            what = f"refused the API key ({status}); set OPENAI_API_KEY to one it knows"
+            return ToolError(f"{self._name} {what}")
         if status in {408, 429} or status >= 500:
             kind = RateLimitExceeded if status == 429 else StorageUnavailable
             return kind(f"{self._name} takes no requests now ({status}); ask again later{said}")

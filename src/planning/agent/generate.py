@@ -92,9 +92,10 @@ def prompt_messages(
 
 
 def _cut(text: str, most: int) -> str:
-    """The text, or its beginning and the number of characters that are not shown."""
+    """The text, or its beginning and the number of characters that are not shown; as UTF-8 can have it."""
     more = len(text) - most
-    return text if more <= 0 else f"{text[:most]}... ({more:,} more characters are not shown)"
+    text = text[:most].encode(errors="replace").decode()  # a database may hold half characters
+    return text if more <= 0 else f"{text}... ({more:,} more characters are not shown)"
 
 
 def read_answer(answer: object) -> AgentState:

@@ -64,10 +64,6 @@ class Call(NamedTuple):
     limiter: Limiter | None = None
 
 
-def _unchanged(_state: State, _result: ToolResult) -> dict[str, Any]:
-    return {}
-
-
 @attrs.frozen
 class Node:
     """A node in two parts, before and after its call, which sync and async callers share.
@@ -78,7 +74,7 @@ class Node:
     """
 
     prepare: Callable[[State], Any]
-    finish: Callable[[State, ToolResult], Any] = _unchanged
+    finish: Callable[[State, ToolResult], Any] = lambda _state, _result: {}
 
     def run(self, state: State, session: Session | None = None) -> Any:
         """Run it from synchronous code."""
@@ -245,9 +241,6 @@ def generating(
         timeout: The seconds for a call of it.
         clarify: Called first with the question and the schema; returns a question to the user, or None.
         dialect: The SQL that the database takes; None if it is unknown.
-
-    Raises:
-        TypeError: The generator has parameters that match no value.
     """
     description = "Write the SQL that answers a question."
     tool, taken = named_tool("generate_sql", description, generate_sql, OFFERED, timeout)

@@ -37,23 +37,18 @@ _NO_SEARCH: Final = "no search is set up; pass execute_queries to build_planner_
 _FOREVER: Final = 1_000_000.0
 
 
-def planning(planner: Callable[..., Any], registry: ToolRegistry, timeout: float | None) -> Node:
-    """The node that asks the planner and reads its answer: no calls, with the reason, if it cannot be read.
+def _given(state: State) -> dict[str, Any]:
+    return {"question": state.get("resolved_query") or "", "state": dict(state)}
 
-    Raises:
-        TypeError: The planner has parameters that match no value.
-    """
+
+def planning(planner: Callable[..., Any], registry: ToolRegistry, timeout: float | None) -> Node:
+    """The node that asks the planner, and reads its answer; one that cannot be read has no calls."""
     tool, taken = named_tool("planner", "Decide what a request needs.", planner, _OF_PLANNER, timeout)
     prompt = Prompt(ns="planning/agent", key="planner", sections=[ToolAwarenessSection(tools=registry)])
 
     def prepare(state: State) -> Call:
-        given = {
-            "question": state.get("resolved_query") or "",
-            "prompt": prompt.render().text if "prompt" in taken else "",
-            "tools": registry.get_tool_descriptions(),
-            "state": dict(state),
-        }
-        return Call(tool, given)
+        text = prompt.render().text if "prompt" in taken else ""
+        return Call(tool, _given(state) | {"prompt": text, "tools": registry.get_tool_descriptions()})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -109,11 +104,7 @@ class CallRunning:
 
 
 def searching(execute_queries: Callable[..., Any] | None, timeout: float | None) -> Node:
-    """The node that passes the planner's queries to ``execute_queries``.
-
-    Raises:
-        TypeError: It has parameters that match no value.
-    """
+    """The node that passes the planner's queries to ``execute_queries``."""
     tool = None
     if execute_queries is not None:
         tool, _ = named_tool("execute_queries", "Search.", execute_queries, _OF_QUERIES, timeout)
@@ -124,8 +115,7 @@ def searching(execute_queries: Callable[..., Any] | None, timeout: float | None)
             return {"query_results": []}
         if tool is None:
             return {"error": _NO_SEARCH}
-        question = state.get("resolved_query") or ""
-        return Call(tool, {"queries": queries, "question": question, "state": dict(state)})
+        return Call(tool, _given(state) | {"queries": queries})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -136,16 +126,11 @@ def searching(execute_queries: Callable[..., Any] | None, timeout: float | None)
 
 
 def responding(respond: Callable[..., Any], timeout: float | None) -> Node:
-    """The node that answers the user, with an apology if ``respond`` fails.
-
-    Raises:
-        TypeError: It has parameters that match no value.
-    """
+    """The node that answers the user, with an apology if ``respond`` fails."""
     tool, _ = named_tool("respond", "Answer the user.", respond, _OF_RESPOND, timeout)
 
     def prepare(state: State) -> Call:
-        given = {name: state.get(name) for name in _OF_RESPOND}
-        return Call(tool, {**given, "question": state.get("resolved_query") or "", "state": dict(state)})
+        return Call(tool, {**{name: state.get(name) for name in _OF_RESPOND}, **_given(state)})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:

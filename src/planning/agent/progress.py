@@ -35,13 +35,7 @@ _NAMELESS: Final = "Answer a question"
 
 
 def show_progress(session: Session, state: Mapping[str, Any], update: Mapping[str, Any]) -> None:
-    """Bring a session's plan up to what the state of a question says.
-
-    Args:
-        session: Whose plan.
-        state: An ``AgentState``.
-        update: What has just changed in it.
-    """
+    """Bring a session's plan up to what the state of a question says after an update of it."""
     state = {**state, **update}
     question = state.get("resolved_query")
     objective = (fitted(question, OBJECTIVE) if isinstance(question, str) else "") or _NAMELESS

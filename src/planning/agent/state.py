@@ -144,7 +144,8 @@ def begun(state: Mapping[str, Any], *, is_first: bool) -> AgentState:
     """
     emptied: Any = {
         **{key: state.get(key) if is_first else None for key in _WORK},
-        **({} if is_first else {"tool_calls": None, "attempts": None}),
+        "tool_calls": None,
+        "attempts": None,
         "asked_query": state.get("resolved_query"),
         "next_action": None,
         "iteration": (state.get("iteration") or 0) if is_first else 0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from importlib.metadata import version
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -18,7 +18,7 @@ from planning.cli.replay import replay
 from planning.cli.run import RUN_HELP, run
 from planning.cli.sessions import diff, fork, rewind, sessions, verify
 from planning.cli.show import SHOW_HELP, show
-from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Group, examples
+from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, examples
 from planning.cli.validate import print_schema, validate
 from planning.cli.view import VIEW_HELP, view
 from planning.definitions import DefinitionFormat, tool_definitions
@@ -59,9 +59,7 @@ Examples:
 
 {EXIT_CODES}"""
 app = typer.Typer(
-    cls=Group,
     no_args_is_help=True,
-    suggest_commands=False,
     context_settings=HELP_OPTIONS,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: no markup in it, none read into what a user typed
@@ -112,19 +110,6 @@ def _tools(
 ) -> None:
     """Print the definitions of the six planning tools as JSON."""
     typer.echo(json.dumps(tool_definitions(form, strict=is_strict), indent=2))
-
-
-def _help(
-    context: typer.Context,
-    command: Annotated[str | None, typer.Argument(metavar="COMMAND", help="The command.")] = None,
-) -> None:
-    """Show the help of a command, as its --help does."""
-    whole: Any = context.parent
-    if command is None:
-        typer.echo(whole.get_help())
-        return
-    name, found, _ = whole.command.resolve_command(whole, [command])
-    typer.echo(found.make_context(name, [], parent=whole, resilient_parsing=True).get_help())
 
 
 # The short lines fit beside the names in 80 columns. Where the help of a command needs more than examples, it
@@ -202,7 +187,6 @@ for name, function, short, more in (
         "Print the definitions of the planning tools.",
         examples("tools --format openai > tools.json", "tools --format anthropic --strict"),
     ),
-    ("help", _help, "Show the help of a command.", ""),
 ):
     epilog = more if "Exit codes" in more else f"{more}\n{EXIT_CODES}"
     app.command(name, cls=Command, short_help=short, epilog=epilog, context_settings=HELP_OPTIONS)(function)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -119,23 +118,16 @@ def _check(
     Raises:
         BadParameter: They do not.
     """
-    for name, text in (("QUESTION", question), ("--db", db), ("--model", model), ("--base-url", base_url)):
-        if text is not None and not text.strip():
-            raise bad_option(name, "it is blank; write something, or omit it")
-        if name != "--db" and any("\ud800" <= each <= "\udfff" for each in text or ""):
-            raise bad_option(name, "it is not UTF-8 text")
-    if model is not None and sql_from is not None:
-        raise bad_option("--sql-from", "give either --model or --sql-from, not both")
-    if base_url is not None and model is None:
-        raise bad_option("--base-url", "it needs --model, the name of a model there")
     if db is None:
         raise bad_option("--db", "name the database to ask: --db FILE")
+    if (model is None) == (sql_from is None):
+        raise bad_option("--model", "say where the SQL comes from: either --model NAME or --sql-from FILE")
+    if base_url is not None and model is None:
+        raise bad_option("--base-url", "it needs --model, the name of a model there")
+    if sql_from is None and not (question and question.strip()):
+        raise bad_option("QUESTION", "say what you want to know")
     if "://" not in db and not Path(db).exists():
         raise Refused(f"there is no database at {printable(db)}; check the path")
-    if model is None and sql_from is None:
-        raise bad_option("--db", "say where its SQL comes from: --model NAME or --sql-from FILE")
-    if question is None and sql_from is None:
-        raise bad_option("QUESTION", "say what you want to know")
     return db
 
 
@@ -169,8 +161,7 @@ def _shown(question: str, states: Iterable[Mapping[str, Any]], session: Session,
     from planning.cli.progress import Progress
     from planning.model import Plan
 
-    progress = Progress(time.monotonic)
-    progress.title = question
+    progress = Progress(question)
     state: Mapping[str, Any] = {}
     with face_of(sys.stdout, progress, is_json=is_json) as face:
         for each in states:
@@ -178,7 +169,7 @@ def _shown(question: str, states: Iterable[Mapping[str, Any]], session: Session,
             plan = session.select_latest(Plan)
             if plan is not progress.plan:
                 face.show(progress.take_plan(plan))
-        face.end((), answer_lines(state, columns(sys.stdout)), is_whole=False)
+        face.end((), answer_lines(state, columns(sys.stdout)))
     if is_json:
         typer.echo(as_json(state))
     return state.get("success") is True

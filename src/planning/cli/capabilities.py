@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import typer
 
+from planning.cli.terminal import say
 from planning.cli.usage import Refused
 from planning.errors import printable, show
 from planning.workflow.capabilities import Capabilities
@@ -21,17 +21,19 @@ from planning.workflow.capabilities import Capabilities
 if TYPE_CHECKING:
     from planning.workflow.reports.report import Report
 
-__all__ = ["capabilities_of", "mention_colon", "with_tools"]
+__all__ = ["capabilities_of", "mention_colon"]
 
 _NONE_KNOWN = Capabilities(tools=None, handlers=None, agents=None)
-_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+", re.ASCII)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def capabilities_of(**options: Sequence[str] | None) -> Capabilities | None:
+def capabilities_of(
+    served: Mapping[str, Any] = MappingProxyType({}), **options: Sequence[str] | None
+) -> Capabilities | None:
     """What the values of the options say that exists; None when there are no values.
 
     Args:
+        served: The tools of MCP servers, by name.
         options: The values of ``tools``, ``handlers`` and ``agents``: names with commas between
             them, or ``module:object``. Of a kind without values, no name is checked.
 
@@ -39,11 +41,16 @@ def capabilities_of(**options: Sequence[str] | None) -> Capabilities | None:
         Refused: A value names nothing that can be used.
     """
     kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
+    if served:
+        tools = kinds.get("tools", {})
+        if twice := [name for name in served if tools.get(name) is not None]:
+            raise Refused(f"--mcp: two tools are named {printable(twice[0])}")
+        kinds["tools"] = {**tools, **served}
     return attrs.evolve(_NONE_KNOWN, **kinds) if kinds else None
 
 
 def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
-    """Say on standard error which values were read as names and are probably modules, if names are unknown.
+    """Say how an object in a module is given, if names are unknown and a value looks like a module.
 
     Args:
         report: About the workflow.
@@ -51,29 +58,14 @@ def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
     """
     unknown = {error.code for error in report.errors}
     for kind, values in options.items():
-        one = kind.removesuffix("s")
-        for value in values or ():
-            path = Path(value)
-            is_file = path.suffix == ".py" and path.is_file() and not path.is_absolute()
-            is_module = _MODULE.fullmatch(value) or Path(f"{value}.py").is_file()
-            if f"unknown_{one}" in unknown and (is_file or is_module):
-                given = f"--{kind} {printable(value)}"
-                module = ".".join(path.with_suffix("").parts) if is_file else value
-                remedy = f"for an object in a module, write --{kind} {printable(module)}:NAME"
-                typer.echo(f"planning: {given} is read as the name of a {one}; {remedy}", err=True)
-
-
-def with_tools(capabilities: Capabilities | None, tools: Mapping[str, Any]) -> Capabilities:
-    """The capabilities with the tools of MCP servers added.
-
-    Raises:
-        Refused: There is a tool of that name already.
-    """
-    known = {} if capabilities is None else capabilities.tools or {}
-    for name in tools:
-        if known.get(name) is not None:
-            raise Refused(f"--mcp: two tools are named {name}")
-    return attrs.evolve(capabilities or _NONE_KNOWN, tools={**known, **tools})
+        name = kind.removesuffix("s")
+        for value in values or () if f"unknown_{name}" in unknown else ():
+            if ":" not in value and "," not in value and ("." in value or Path(f"{value}.py").is_file()):
+                module = ".".join(Path(value.removesuffix(".py")).parts)
+                say(
+                    f"--{kind} {printable(value)} is read as the name of a {name}; for an object in a module,"
+                    f" write --{kind} {printable(module)}:NAME"
+                )
 
 
 def _merged(kind: str, values: Iterable[str]) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from contextlib import contextmanager, suppress
 from types import FrameType, MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
-__all__ = ["EXIT_CODES", "Drive", "leave_if_held_up", "until_told"]
+__all__ = ["EXIT_CODES", "Drive", "leave_if_held_up", "until_signalled"]
 
 EXIT_CODES: Final = MappingProxyType({signal.SIGINT: 130, signal.SIGTERM: 143})
 """The signals that stop a run, and the exit code after each."""
 
 _SAME: Final = 0.1  # seconds; a signal to a process and to its group arrives twice
 _SOON: Final = 0.2  # seconds; what stops within them needs no message
-_LAST_GRACE: Final = 0.5  # seconds that calls have to end once they are cancelled
+_GRACE: Final = 0.5  # seconds that calls have to end once nothing waits for them
 _IDLE: Final = 0.1  # seconds that a thread without work has to end
 
 Result = TypeVar("Result")
@@ -29,126 +29,79 @@ Result = TypeVar("Result")
 class Drive(Generic[Result]):
     """Runs a coroutine in a new event loop, and stops it when a signal or ``stop`` asks for it.
 
-    The first signal cancels the coroutine, which ends its steps. The second interrupts whatever runs in the
-    main thread; half a second later, the drive stops waiting.
+    The first SIGINT or SIGTERM cancels the coroutine, which ends its steps. A second one interrupts whatever
+    runs in the main thread, and nothing more is waited for.
 
     Attributes:
         result: The result of the coroutine; None if it was stopped or failed.
-        error: Why it failed.
+        error: Why it failed; also what a tool raised to end the program.
         signal: The first signal that came.
-        ended_by: What a tool raised to end the program.
     """
 
-    def __init__(
-        self, start: Callable[[], Coroutine[Any, Any, Result]], stopping: Callable[[], object]
-    ) -> None:
+    def __init__(self, stopping: Callable[[], object] = lambda: None) -> None:
         """Nothing runs yet.
 
         Args:
-            start: Makes the coroutine.
-            stopping: Called once, in a thread, if it does not stop soon: a tool may keep the loop busy.
+            stopping: Called in the loop if the coroutine is asked to stop and does not stop soon.
         """
-        self._start = start
         self._stopping = stopping
-        self._is_asked = threading.Event()
-        self._is_over = threading.Event()
-        self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[Result] | None = None
         self._last = 0.0  # when the last signal came, in seconds
         self.result: Result | None = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.signal: signal.Signals | None = None
-        self.ended_by: BaseException | None = None
 
-    def run(self) -> None:
+    def run(self, coroutine: Coroutine[Any, Any, Result]) -> None:
         """Run it to its end; then read ``result``, ``error`` and ``signal``."""
-        threading.Thread(target=self._notify, name="stopping", daemon=True).start()
-        try:
-            self._run()
-        finally:
-            self._is_over.set()
-            self._is_asked.set()
-
-    def _run(self) -> None:
-        loop, task = self._loop, self._loop.create_task(self._start())
-        self._task = task
-        while not task.done():
-            try:
-                loop.run_until_complete(asyncio.wait([task]))
-            except (KeyboardInterrupt, SystemExit) as error:
-                if self.signal is not None:
-                    self._give_up(task)
-                    return
-                self.ended_by = self.ended_by or error  # the engine stops by itself when a tool ends so
-        try:
-            self.result = task.result()
-        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
-            pass
-        except Exception as error:  # noqa: BLE001 - the caller reports it
-            self.error = error
-        with suppress(KeyboardInterrupt, SystemExit):
-            self._close()
-
-    def stop(self) -> None:
-        """Ask it to stop. May be called from anywhere."""
-        if self._task is None:
-            return
-        with suppress(RuntimeError):  # the loop is closed: the run is over
-            self._loop.call_soon_threadsafe(self._task.cancel)
-            self._is_asked.set()
-
-    @contextmanager
-    def heeding_signals(self) -> Iterator[None]:
-        """Stop it on SIGINT and SIGTERM; signals after its end are ignored until the block ends."""
+        loop = asyncio.new_event_loop()
+        self._task = task = loop.create_task(coroutine)
         is_main = threading.current_thread() is threading.main_thread()  # no other may handle signals
-        before = {number: signal.getsignal(number) for number in EXIT_CODES if is_main}
-        for number in before:
-            self._loop.add_signal_handler(number, lambda: None)  # a signal wakes the loop
-            signal.signal(number, self._signalled)  # and is acted on where a tool keeps the loop busy
+        before = {number: signal.signal(number, self._signalled) for number in EXIT_CODES if is_main}
         try:
-            yield
+            while not task.done():
+                try:
+                    loop.run_until_complete(asyncio.wait([task]))
+                except (KeyboardInterrupt, SystemExit):
+                    if self.signal is not None:
+                        _end(loop)
+                        return
+            if not task.cancelled():
+                self.error = task.exception()
+                self.result = task.result() if self.error is None else None
+            _end(loop)
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
         finally:
-            if self._task is None:
-                self._loop.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    def stop(self) -> None:
+        """Ask it to stop. May be called from anywhere."""
+        if self._task is not None:
+            loop = self._task.get_loop()
+            with suppress(RuntimeError):  # the loop is closed: the run is over
+                loop.call_soon_threadsafe(self._task.cancel)
+                loop.call_soon_threadsafe(loop.call_later, _SOON, self._stopping)
+
     def _signalled(self, number: int, _frame: FrameType | None) -> None:
-        if self._task is None:
-            raise SystemExit(EXIT_CODES[signal.Signals(number)])  # nothing runs yet
         before, self._last = self._last, time.monotonic()
-        if self._task.done() or self._last - before < _SAME:
+        if self._last - before < _SAME:
             return
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = signal.Signals(number)
         self.stop()
 
-    def _notify(self) -> None:
-        self._is_asked.wait()
-        if not self._is_over.wait(_SOON):
-            self._stopping()
 
-    def _give_up(self, task: asyncio.Task[Result]) -> None:
-        """Wait for nothing more than what ends at once; what is left may fail in silence."""
-        self._loop.set_exception_handler(lambda *_: None)
+def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is left; it may fail in silence, and is not waited for longer than a moment."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
         task.cancel()
+    if left:
+        loop.set_exception_handler(lambda *_: None)
         with suppress(KeyboardInterrupt, SystemExit):
-            self._loop.run_until_complete(asyncio.wait([task], timeout=_LAST_GRACE))
-
-    def _close(self) -> None:
-        left = asyncio.all_tasks(self._loop)
-        for task in left:
-            task.cancel()
-        if left:
-            self._loop.run_until_complete(asyncio.wait(left, timeout=_LAST_GRACE))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
-
-
-def _holds_up(thread: threading.Thread) -> bool:
-    """Whether the interpreter would wait for a thread; what a session's own does, takes no time."""
-    return not (thread.daemon or thread.name.startswith("session ")) or thread.name.startswith("tool ")
+            loop.run_until_complete(asyncio.wait(left, timeout=_GRACE))
 
 
 @contextmanager
@@ -173,16 +126,19 @@ def leave_if_held_up(code: Callable[[], int]) -> Iterator[None]:
         os._exit(code())
 
 
-def until_told(serving: Coroutine[Any, Any, None]) -> signal.Signals | None:
+def _holds_up(thread: threading.Thread) -> bool:
+    """Whether the interpreter would wait for a thread; what a session's own does, takes no time."""
+    return not (thread.daemon or thread.name.startswith("session ")) or thread.name.startswith("tool ")
+
+
+def until_signalled(serving: Coroutine[Any, Any, None]) -> signal.Signals | None:
     """Run a server to its end, or until a signal ends it.
 
     Returns:
         The signal; None where it ended by itself.
     """
-    drive = Drive(lambda: serving, lambda: None)
-    with drive.heeding_signals():
-        drive.run()
-    error = drive.error or drive.ended_by
-    if error is not None and drive.signal is None:  # what is cut off in the middle may fail, too
-        raise error
+    drive = Drive[None]()
+    drive.run(serving)
+    if drive.error is not None and drive.signal is None:  # what is cut off in the middle may fail, too
+        raise drive.error
     return drive.signal

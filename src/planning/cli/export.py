@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from planning.cli.source import SOURCES, ShownSession, ShownSource, name_of, no_session
+from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
 from planning.errors import show
 
@@ -23,76 +23,37 @@ Examples:
   planning export plans.db --session nightly -o run.html
   planning export transcript.jsonl -o run.html
   planning export plans.db --session nightly -o run.svg
-  planning export plans.db --session nightly --svg plan -o plan.svg
 
 {SOURCES}
 \b
 The file:
   The ending of its name decides: .html or .htm is the page, .svg a
   picture of the workflow with its states, or, without a workflow, of
-  the plan. - is the page, or with --svg the picture.
+  the plan.
   The page opens from a disk, makes no request, and holds what the run
   recorded: send it only to those who may read that.
 """
-
-_PAGES: Final = (".html", ".htm")
-
-
-class Picture(StrEnum):
-    """What is drawn."""
-
-    PLAN = "plan"
-    GRAPH = "graph"
 
 
 def export(
     source: ShownSource,
     *,
     output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="The file to write, .html or .svg; - for standard output."
-        ),
+        str, typer.Option("--output", "-o", metavar="FILE", help="The file to write, .html or .svg.")
     ],
     session: ShownSession = None,
-    svg: Annotated[
-        Picture | None,
-        typer.Option(help="Draw this, as a picture: the plan as it is now, or the workflow with its states."),
-    ] = None,
 ) -> None:
     """Write what a run did as one HTML file, the page that 'planning view' shows; or draw it as SVG."""
-    is_picture = _is_picture(output, svg)
-    document = _document(source, session)
-    data = _drawn(document, svg, source) if is_picture else _page(document)
-    if output == "-":
-        typer.echo(data, nl=False)  # to a closed output too, where there is nothing to write to
-    else:
-        _write(data, source, output)
-    if document.problem is not None:
-        typer.echo(f"planning: {document.problem}", err=True)
-        raise typer.Exit(1)
-
-
-def _is_picture(output: str, svg: Picture | None) -> bool:
-    """Whether a picture is written, and not the page.
-
-    Raises:
-        BadParameter: The name of the file ends otherwise.
-    """
-    if output == "-":
-        return svg is not None
     ending = Path(output).suffix.lower()
-    if ending == ".svg":
-        return True
-    if svg is not None:
-        raise bad_option(
-            "--output", f"--svg draws a picture; name a file that ends in .svg, not {show(output)}"
-        )
-    if ending not in _PAGES:
+    if ending not in {".html", ".htm", ".svg"}:
         raise bad_option(
             "--output", f"name a file that ends in .html, the page, or .svg, a picture, not {show(output)}"
         )
-    return False
+    document = _document(source, session)
+    _write(_drawn(document, source) if ending == ".svg" else _page(document), source, output)
+    if document.problem is not None:
+        say(document.problem)
+        raise typer.Exit(1)
 
 
 def _document(source: str, session: str | None) -> Document:
@@ -101,7 +62,8 @@ def _document(source: str, session: str | None) -> Document:
     Raises:
         Refused: It cannot be read.
     """
-    from planning.cli.loading import is_store, loaded
+    from planning.cli.kinds import is_store
+    from planning.cli.loading import loaded
 
     if not is_store(source):
         if session is not None:
@@ -123,20 +85,19 @@ def _page(document: Document) -> bytes:
     return export_page("".join(document.parts()))
 
 
-def _drawn(document: Document, svg: Picture | None, source: str) -> bytes:
-    """The picture; by default of the workflow if there is one, else of the plan.
+def _drawn(document: Document, source: str) -> bytes:
+    """The picture: of the workflow if there is one, else of the plan.
 
     Raises:
         Refused: There is nothing to draw.
     """
     from planning.view.svg import graph_svg, plan_svg
 
-    if svg is not Picture.PLAN and document.run.workflow is not None:
+    if document.run.workflow is not None:
         return graph_svg(document.run).encode()
-    if svg is not Picture.GRAPH and document.plan is not None:
+    if document.plan is not None:
         return plan_svg(document.plan).encode()
-    what = {Picture.PLAN: "no plan", Picture.GRAPH: "no workflow", None: "neither a workflow nor a plan"}[svg]
-    raise Refused(f"{name_of(source)} holds {what} to draw")
+    raise Refused(f"{name_of(source)} holds neither a workflow nor a plan to draw")
 
 
 def _write(data: bytes, source: str, output: str) -> None:

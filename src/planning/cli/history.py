@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from planning.cli.source import AsJson, OneSession, StoreFile
-from planning.cli.terminal import as_json, columns, painted, wants_color, wrapped
+from planning.cli.terminal import as_json, say
 from planning.cli.usage import Refused
 from planning.errors import one_line
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["history", "watch"]
 
 _POLL: Final = 0.05  # seconds between two looks at the store
-_BESIDE: Final = 60  # columns from which the words are beside the version and the time
 
 
 @contextmanager
@@ -60,7 +59,7 @@ def history(
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
     from planning.view.text import line_of
-    from planning.view.timeline import fields_of_moment
+    from planning.view.timeline import fields_of_moment, words_of
     from session.stores import StoreError
 
     damage, fields = "", []
@@ -70,32 +69,16 @@ def history(
                 if as_json_:
                     fields.append(fields_of_moment(moment))
                 else:
-                    _print(moment)
+                    change = moment.change
+                    by = "" if change.actor is None else f"{one_line(change.actor)}: "
+                    typer.echo(f"{change.version:>5}  {change.at:%Y-%m-%d %H:%M:%S}  {by}{words_of(moment)}")
         except StoreError as error:
             damage = line_of(error)
     if as_json_:
         typer.echo(as_json(fields))
     if damage:
-        typer.echo(f"planning: {damage}", err=True)
+        say(damage)
         raise typer.Exit(1)
-
-
-def _print(moment: Moment) -> None:
-    """Print a change: on one line, or in a terminal on as many as it needs."""
-    from planning.view.timeline import words_of
-
-    change, width, color = moment.change, columns(sys.stdout), wants_color(sys.stdout)
-    head = f"{change.version:>5}  {change.at:%Y-%m-%d %H:%M:%S}  "
-    by = "" if change.actor is None else f"{one_line(change.actor)}: "
-    indent = len(head) if width is None or width >= _BESIDE else 7
-    first, *others = wrapped(by + words_of(moment), None if width is None else max(1, width - indent))
-    if indent == len(head):
-        typer.echo(painted(head, "dim", color=color) + first, color=color)
-    else:
-        typer.echo(painted(head.rstrip(), "dim", color=color), color=color)
-        others = [first, *others]
-    for line in others:
-        typer.echo(" " * indent + line)
 
 
 def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
@@ -109,7 +92,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
     from planning.view.text import line_of
     from session.stores import StoreError
 
-    progress = Progress(time.monotonic)
+    progress = Progress()
     with (
         _timeline(store, session, None) as timeline,
         face_of(sys.stdout, progress, is_json=as_json_) as face,
@@ -128,9 +111,9 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
             reason = ""
         except StoreError as error:
             code, reason = 1, line_of(error)
-        face.end((), (), is_whole=False)
+        face.end((), ())
     if reason:
-        typer.echo(f"planning: {reason}", err=True)
+        say(reason)
     raise typer.Exit(code)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from planning.cli.kinds import SQLITE, kind_of, refuse_other
+from planning.cli.kinds import kind_of, refuse_other
 from planning.cli.replay import MOST_BYTES, PREFIX, calls_in
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused
@@ -27,23 +27,10 @@ from session.slices import type_name
 if TYPE_CHECKING:
     from planning.cli.transcript import Call
 
-__all__ = ["is_store", "loaded", "session_of"]
+__all__ = ["loaded", "session_of"]
 
 _TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan)
 _KEPT: Final = 64  # changes of a replayed session: the document has what each of them did
-
-
-def is_store(source: str) -> bool:
-    """Whether a source is a store, or a URL as of one."""
-    if "://" in source or source == "-":
-        return source != "-"
-    try:
-        if not Path(source).is_file():  # what is read from a pipe is gone
-            return False
-        with Path(source).open("rb") as file:
-            return file.read(len(SQLITE)) == SQLITE
-    except (OSError, ValueError):  # reading it says why
-        return False
 
 
 def loaded(source: str | None) -> tuple[Session, Document]:
@@ -65,18 +52,10 @@ def loaded(source: str | None) -> tuple[Session, Document]:
             raise Refused(f"{name_of(source)} is a workflow with errors; 'planning validate' lists them")
         states = RunStates("", report.workflow)
         return Session(), Document(title=title, kind="workflow", source=title, run=states)
-    if kind == "store":
-        refuse_other(data, source, "a snapshot, a workflow or a transcript")
-    try:
-        calls = calls_in(data, source)
-    except Refused:
-        if kind == "transcript":
-            raise
-        what = "it is empty" if not data.strip() else "it holds something else"
-        raise Refused(
-            f"{name_of(source)} is not a store, a snapshot, a workflow or a transcript: {what}"
-        ) from None
-    return _replayed(calls, title)
+    if kind != "transcript":
+        refuse_other(data, source, "one run")
+        raise Refused(f"{name_of(source)} is not a store, a snapshot, a workflow or a transcript")
+    return _replayed(calls_in(data, source), title)
 
 
 def session_of(data: bytes, source: str | None) -> Session:

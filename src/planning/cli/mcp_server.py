@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import typer
 
+from planning.cli.terminal import say
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
-from planning.errors import nearest, printable, show
+from planning.errors import printable, show
 from session import Session
 from session.errors import IdentityError
 
@@ -24,7 +26,6 @@ __all__ = ["MCP_HELP", "mcp"]
 
 _TOKEN: Final = "PLANNING_MCP_TOKEN"  # noqa: S105 - the name of the variable that holds it
 _SHORTEST_TOKEN: Final = 16
-_MOST_WARNINGS: Final = 100
 # \b keeps a paragraph as it is written.
 MCP_HELP: Final = f"""\b
 Examples:
@@ -63,34 +64,25 @@ def mcp(
     *,
     store: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Keep the plans in this SQLite database.", show_default=False),
+        typer.Option(metavar="FILE", help="Keep the plans in this SQLite database."),
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="One session for all clients.", show_default=False),
+        typer.Option(metavar="ID", help="One session for all clients."),
     ] = None,
     tools: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="The planning tools to offer, such as mark,read; all by default.",
-            show_default=False,
-        ),
+        typer.Option(metavar="NAMES", help="The planning tools to offer, such as mark,read; all by default."),
     ] = None,
     http: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Serve over HTTP instead of standard input and output.",
-            show_default=False,
-        ),
+        typer.Option(metavar="HOST:PORT", help="Serve over HTTP instead of standard input and output."),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             help="A name by which the HTTP server may be reached, beside HOST. May be repeated.",
-            show_default=False,
         ),
     ] = None,
     run: Annotated[
@@ -98,7 +90,6 @@ def mcp(
         typer.Option(
             metavar="MODULE:OBJECT",
             help="Offer a tool that runs workflows, which call these tools. May be repeated.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -127,13 +118,10 @@ def mcp(
     elif allow_host:
         raise bad_option("--allow-host", "it needs --http")
     server = build_server(**_sessions(store, session), plan_tools=names, workflows=_workflows(run))
-    with _logging_plainly():
-        if address is None:
-            import asyncio
-
-            _end_at_signals()
-            asyncio.run(serve_stdio(server))
-            return
+    _log_plainly()
+    if address is None:
+        _serve_here(serve_stdio(server))
+    else:
         host, port = address
         try:
             _serve(
@@ -142,9 +130,33 @@ def mcp(
                 )
             )
         except OSError as error:
-            number = error.errno or 0
-            reason = os.strerror(number) if number > 0 else error.strerror or type(error).__name__
+            number = error.errno or 0  # negative where the name of a host is not known
+            reason = os.strerror(number) if number > 0 else error.strerror
             raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
+
+
+def _serve_here(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve until the client leaves; a signal ends the process, whose standard input may never end."""
+    import asyncio
+
+    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+
+    for each in SIGNAL_CODES:
+        signal.signal(each, lambda number, _: os._exit(SIGNAL_CODES[signal.Signals(number)]))
+    asyncio.run(serving)
+
+
+def _serve(serving: Coroutine[Any, Any, None]) -> None:
+    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+    from planning.cli.drive import until_signalled
+
+    received = until_signalled(serving)
+    if received is not None:
+        raise typer.Exit(SIGNAL_CODES[received])
+
+
+def _say_where(url: str) -> None:
+    say(f"serving MCP at {url}")
 
 
 def _plan_tools(given: str | None) -> tuple[str, ...]:
@@ -154,16 +166,10 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
     if given is None:
         return PLAN_TOOLS
     short = {name.split("_")[1]: name for name in PLAN_TOOLS}
-    known = {**{name: name for name in PLAN_TOOLS}, **short}
-    wanted = [word.strip() for word in given.split(",") if word.strip()]
-    for word in wanted:
-        if word not in known:
-            near = nearest(word, known)
-            hint = f"; did you mean {near}?" if near else f"; they are {', '.join(short)}"
-            raise bad_option("--tools", f"{show(word)} is not a planning tool{hint}")
-    if not wanted:
-        raise bad_option("--tools", f"name at least one of {', '.join(short)}")
-    return tuple(name for name in PLAN_TOOLS if name in {known[word] for word in wanted})
+    wanted = [word.strip().removeprefix("planning_").partition("_")[0] for word in given.split(",")]
+    if unknown := [word for word in wanted if word not in short]:
+        raise bad_option("--tools", f"{show(unknown[0])} is not one of {', '.join(short)}")
+    return tuple(name for word, name in short.items() if word in wanted)
 
 
 def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
@@ -206,67 +212,24 @@ def _workflows(given: list[str] | None) -> Capabilities | None:
 
 def _address(given: str) -> tuple[str, int]:
     """The host and the port of ``HOST:PORT``; an IPv6 address is in brackets."""
-    host, _, port = given.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        host = ""
-    if not (host and port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise bad_option("--http", f"{show(given)} is not HOST:PORT; write 127.0.0.1:8000")
-    return host, int(port)
+    parts, problem = urlsplit(f"//{given}"), f"{show(given)} is not HOST:PORT; write 127.0.0.1:8000"
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise bad_option("--http", problem) from None
+    if host is None or port is None:
+        raise bad_option("--http", problem)
+    return host, port
 
 
-def _end_at_signals() -> None:
-    """End the process at a signal: a thread that waits for standard input cannot be stopped."""
-    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
-
-    for number, code in SIGNAL_CODES.items():
-        signal.signal(number, lambda *_, code=code: os._exit(code))
-
-
-def _serve(serving: Coroutine[Any, Any, None]) -> None:
-    """Serve until the client leaves, or a signal ends it."""
-    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
-    from planning.cli.drive import until_told
-
-    received = until_told(serving)
-    if received is not None:
-        raise typer.Exit(SIGNAL_CODES[received])
-
-
-def _say_where(url: str) -> None:
-    typer.echo(f"planning: serving MCP at {url}", err=True)
-
-
-@contextmanager
-def _logging_plainly() -> Iterator[None]:
-    """Log warnings, each on one line and once: what clients do must not fill what standard error leads to."""
-    import logging
-
-    said: set[str] = set()
+def _log_plainly() -> None:
+    """Log warnings on standard error, each on one line: clients decide what is in them."""
 
     class OneLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             return f"planning: {printable(record.getMessage())[:500]}"
 
-    def is_new(record: logging.LogRecord) -> bool:
-        text = record.getMessage()
-        if len(said) >= _MOST_WARNINGS or text in said:
-            return False
-        said.add(text)
-        return True
-
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine())
-    handler.addFilter(is_new)
-    root, tools = logging.getLogger(), logging.getLogger("planning.tools")
-    before = root.handlers[:], root.level, tools.level
-    root.handlers[:] = [handler]
-    root.setLevel(logging.WARNING)
-    tools.setLevel(logging.CRITICAL)  # the client reads why a call failed
-    try:
-        yield
-    finally:
-        root.handlers[:], level, tools_level = before
-        root.setLevel(level)
-        tools.setLevel(tools_level)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("planning.tools").setLevel(logging.CRITICAL)  # the client reads why a call failed

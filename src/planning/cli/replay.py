@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_BYTES", "PREFIX", "calls_in", "replay", "replayed"]
 
-_TERMINAL_DELAY: Final = 0.15
-_LONGEST_DELAY: Final = 60.0
+_DELAY: Final = 0.15  # seconds after each change in a terminal
 MOST_BYTES: Final = 100_000_000
 """The bytes of the largest transcript that is read."""
-_MOST_PROBLEMS: Final = 10
 PREFIX: Final = "planning_"
 """What the names of the planning tools begin with."""
 
@@ -39,15 +38,6 @@ def replay(
     as_json_: Annotated[
         bool, typer.Option("--json", help="Print the final plan as JSON, nothing else.")
     ] = False,
-    delay: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=_LONGEST_DELAY,
-            metavar="SECONDS",
-            help=f"Wait after each change; without it {_TERMINAL_DELAY} in a terminal, 0 elsewhere.",
-        ),
-    ] = None,
 ) -> None:
     """Replay a transcript: show the plan as it changes.
 
@@ -59,19 +49,21 @@ def replay(
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
 
-    progress = Progress()
-    seconds = delay if delay is not None else _TERMINAL_DELAY if can_redraw(sys.stdout) else 0.0
+    progress, seen = Progress(), Counter[str]()
     with face_of(sys.stdout, progress, is_json=as_json_) as face:
-        for lines in replayed(calls, progress):
+        for kind, lines in replayed(calls, progress):
+            seen[kind] += 1
             face.show(lines)
-            time.sleep(0.0 if as_json_ else seconds)
-        face.end((), [("", ""), (progress.calls(), "")], is_whole=True)
+            if lines and not as_json_ and can_redraw(sys.stdout):
+                time.sleep(_DELAY)
+        tally = ", ".join(f"{seen[kind]} {kind}" for kind in ("carried out", "refused", "to other tools"))
+        face.end((), [("", ""), (f"Calls: {tally}.", "")], is_whole=True)
     if as_json_:
         typer.echo(as_json(None if progress.plan is None else asdict(progress.plan)))
 
 
-def replayed(calls: Iterable[Call], progress: Progress) -> Iterator[list[Line]]:
-    """Carry out calls one by one, each when its lines are asked for.
+def replayed(calls: Iterable[Call], progress: Progress) -> Iterator[tuple[str, list[Line]]]:
+    """Carry out calls one by one, each when it is asked for: how it ended, and its lines.
 
     Args:
         calls: The calls of a transcript.
@@ -86,17 +78,16 @@ def replayed(calls: Iterable[Call], progress: Progress) -> Iterator[list[Line]]:
     toolbox = Toolbox(section.tools())
     for call in calls:
         if not call.name.startswith(PREFIX):
-            progress.other_calls += 1
+            yield "to other tools", []
             continue
         result = toolbox.call(call.name, call.arguments)
         plan = select_latest(section.session, Plan)
         if not result.success or plan is None:
-            yield [progress.refuse(call.name, result.error or result.message)]
-            continue
-        progress.carried_out += 1
-        is_read = isinstance(result.value, Plan)
-        read = [(f"Plan read: {plan.status}, {progress.tally()}.", "")]
-        yield read if is_read else progress.take_plan(plan)
+            yield "refused", [progress.refuse(call.name, result.error or result.message)]
+        elif isinstance(result.value, Plan):
+            yield "carried out", [(f"Plan read: {plan.status}, {progress.tally()}.", "")]
+        else:
+            yield "carried out", progress.take_plan(plan)
 
 
 def calls_in(data: bytes, transcript: str | None) -> tuple[Call, ...]:
@@ -111,8 +102,4 @@ def calls_in(data: bytes, transcript: str | None) -> tuple[Call, ...]:
         return parse_transcript(data)
     except TranscriptError as error:
         refuse_other(data, transcript, "a transcript", "transcript")
-        problems = [f"  {line}" for line in error.problems[:_MOST_PROBLEMS]]
-        if len(error.problems) > _MOST_PROBLEMS:
-            problems.append(f"  and {len(error.problems) - _MOST_PROBLEMS} more")
-        head = f"{name_of(transcript)} is not a transcript; nothing was replayed:"
-        raise Refused("\n".join([head, *problems])) from None
+        raise Refused(f"{name_of(transcript)} is not a transcript: {error}") from None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
@@ -48,14 +51,12 @@ Stopping and resuming:
   step is recorded as it ends, so that a run that was stopped, killed or
   failed can be resumed: run the same command with --resume. Completed
   steps do not run again, failed ones do. You may edit the workflow
-  first; only completed steps must stay the same. --restart leaves that
-  run as it is and begins another.
+  first; only completed steps must stay the same.
 
 \b
 Where runs are kept:
   In the file {DEFAULT_STORE}, or that of --store, in a session with
-  the name of the workflow's file: plan for plan.json. A second workflow
-  of that name gets plan-2. These read it:
+  the name of the workflow's file: plan for plan.json. These read it:
     planning sessions
     planning show {DEFAULT_STORE} plan
     planning view {DEFAULT_STORE} --session plan
@@ -63,7 +64,7 @@ Where runs are kept:
 """
 _MOST_PARALLEL: Final = 16
 _PROMPT: Final = "user_prompt"
-_NOT_REPEATED: Final = ("plan", "prompt", "var", "resume")
+_LONGEST_NAME: Final = 100  # characters
 
 
 def run(
@@ -114,21 +115,8 @@ def run(
             metavar="NAME", help="The session in the store; by default named after the workflow's file."
         ),
     ] = None,
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--restart",
-            help="Resume the last run of this workflow; or leave it as it is, and begin another.",
-        ),
-    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the last run of this workflow.")] = False,
     finished: Finished = False,
-    view: Annotated[
-        bool,
-        typer.Option("--view", help="Show the run in a browser while it goes on: print a link on stderr."),
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show the whole output of every step.")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
 ) -> None:
     """Run a workflow: call its tools, several at a time, and print the answer.
@@ -140,8 +128,6 @@ def run(
     from planning.workflow.executors import open_executor
 
     user_prompt, inputs = _given(prompt, var or ())
-    if session is not None and resume is False:
-        raise bad_option("--restart", "it begins a session of its own; name a new one with --session instead")
     try:
         opened = None if executor is None else open_executor(executor, max_parallel)
     except ValueError as error:
@@ -156,28 +142,35 @@ def run(
         from planning.cli.running import Running
         from planning.cli.runs import Asked, opened_run
 
+        line = shlex.join(
+            ["planning", "run", *(word for word in context.obj if word != "--resume"), "--resume"]
+        )
         asked = Asked(
             workflow=workflow,
             capabilities=capabilities,
             user_prompt=user_prompt,
             inputs=inputs,
-            file=None if plan in {None, "-"} else plan,
-            data=data,
             store=store,
-            session=session,
+            session=session or _name_of(plan, data),
             resume=resume,
             executor=opened,
             max_parallel=max_parallel,
             timeout=timeout,
-            is_viewed=view,
-            is_verbose=verbose,
             is_json=as_json,
-            line=_command_line(context, plan or "-"),
+            line=line,
         )
         with opened_run(asked) as (kept, last):
             code = Running(asked, kept, last).run()
     if code:
         raise typer.Exit(code)
+
+
+def _name_of(plan: str | None, data: bytes) -> str:
+    """The session of a workflow, by the name of its file: ``plan`` for ``plan.json``."""
+    if plan in {None, "-"}:
+        return f"stdin-{sha256(data).hexdigest()[:8]}"
+    name = re.sub(r"[^\w.:-]+", "-", Path(plan).stem, flags=re.ASCII)[:_LONGEST_NAME].strip("-")
+    return name if name.strip(".") else "workflow"
 
 
 def _checked(
@@ -191,14 +184,12 @@ def _checked(
     is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are printed, and with errors the command ends here."""
-    from planning.cli.capabilities import capabilities_of, mention_colon, with_tools
+    from planning.cli.capabilities import capabilities_of, mention_colon
     from planning.cli.validate import print_report
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.validate import validate_workflow
 
-    capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
-    if served:
-        capabilities = with_tools(capabilities, served)
+    capabilities = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(data, capabilities, finished=is_finished)
     if not report.ok:
         refuse_other(data, plan, "a workflow", "workflow")
@@ -242,16 +233,3 @@ def _value(text: str) -> Any:
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(name)
-
-
-def _command_line(context: typer.Context, file: str) -> str:
-    """The command with the options that were given, quoted for a shell; the run itself knows the others."""
-    words = ["planning", "run", file]
-    for option in context.command.params:
-        value = context.params.get(option.name or "")
-        if option.name in _NOT_REPEATED or value is None or value == option.default:
-            continue
-        name = option.opts[0]
-        for each in value if isinstance(value, (list, tuple)) else [value]:
-            words += [name] if each is True else [name, f"{each}"]
-    return shlex.join(words)

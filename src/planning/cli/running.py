@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
-from pathlib import Path
-from typing import Any, Final, TextIO
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from typing import Final, TextIO
 
 import attrs
-import typer
 
 from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
-from planning.cli.faces import face_of
-from planning.cli.lines import Face
-from planning.cli.output import own_stdout
+from planning.cli.faces import Face, face_of
 from planning.cli.progress import Progress
 from planning.cli.runs import ELSEWHERE, Asked, past_result
-from planning.cli.terminal import HEADING, Line, as_json, is_terminal, lines_of
+from planning.cli.terminal import HEADING, Line, as_json, can_redraw, lines_of, say
 from planning.cli.usage import Refused
 from planning.errors import printable, show
 from planning.tools.result import plain
 from planning.view.text import line_of
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
-from planning.workflow.failures import StepError, WorkflowError
+from planning.workflow.failures import WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun, states_of
@@ -34,7 +32,6 @@ from session import Session, SessionError, StoreError
 __all__ = ["Running", "report_lines"]
 
 _REFUSALS: Final = (WorkflowError, SessionError, ImportError, ValueError, TypeError)
-_MOST_LISTED: Final = 20
 _NEXT: Final = {"failed": "retry the failed steps", "stopped": "resume", "completed": "see the result"}
 
 
@@ -46,18 +43,13 @@ class Running:
         asked: What the user asked for.
         session: The session that keeps the run.
         last: The run in it that is resumed; None to begin one.
-        clock: The time in seconds.
     """
 
     asked: Asked
     session: Session
     last: WorkflowRun | None
-    clock: Callable[[], float] = time.monotonic
-    _version: int = attrs.field(init=False)
     _progress: Progress = attrs.field(init=False)
     _drive: Drive[WorkflowResult] = attrs.field(init=False)
-    _face: Face | None = attrs.field(init=False, default=None)
-    _pool: AnyExecutor | None = attrs.field(init=False, default=None)
     _output_error: OSError | None = attrs.field(init=False, default=None)
 
     def run(self) -> int:
@@ -69,144 +61,106 @@ class Running:
         Raises:
             Refused: It cannot start.
         """
-        past, states = None, dict[str, StepRecord]()
-        if self.last is not None:
-            states = states_of(self.last.run_id, self.session.select_all(StepRecord))
-            if self.last.status == "completed":
-                past = past_result(self.session, self.last, self.session)
-                _say(f"the run in session {show(str(self.session.session_id))} is already complete")
-        self._progress = Progress.of_run(self.asked.workflow, self.clock, states)
-        self._drive, self._version = Drive(self._start, self._stopping), self.session.version
-        code = 0
+        asked, last, past, records = self.asked, self.last, None, list[StepRecord]()
+        if last is not None:
+            records = list(states_of(last.run_id, self.session.select_all(StepRecord)).values())
+            if last.status == "completed":
+                past = past_result(self.session, last, self.session)
+                say(f"the run in session {show(asked.session)} is already complete")
+        self._progress = Progress.of_run(asked.workflow, time.monotonic, records)
+        self._drive, code = Drive(self._stopping), 0
+        before = self.session.version
         with ExitStack() as stack:
             own = stack.enter_context(own_stdout())
-            stack.enter_context(self._drive.heeding_signals())
             stack.enter_context(leave_if_held_up(lambda: code))
-            if self.asked.is_viewed:
-                _say(f"the run is shown at {stack.enter_context(self._page())}")
-            if past is None and self.asked.executor is not None:
+            pool = None
+            if past is None and asked.executor is not None:
                 try:
-                    self._pool = stack.enter_context(self.asked.executor)
+                    pool = stack.enter_context(asked.executor)
                 except ExecutorUnavailable as error:
                     raise Refused(f"--executor {printable(str(error))}") from None
-            self._show(own, past)
-            code = self._with_output(0) if past is not None else self._ended()
+            try:
+                with face_of(own, self._progress, is_json=asked.is_json) as face:
+                    result = past or self._driven(face, pool)
+                    is_begun = past is not None or self.session.version != before
+                    if is_begun and self._output_error is None:
+                        self._show_end(face, own, result)
+            except OSError as error:
+                self._output_error = self._output_error or error
+            if past is None and self.session.version == before:
+                self._refuse()
+            code = self._ended(past)
         return code
 
-    def _page(self) -> AbstractContextManager[str]:
-        """A page that shows the session; yields its link.
+    def _driven(self, face: Face, pool: AnyExecutor | None) -> WorkflowResult | None:
+        """Run it, and show it meanwhile."""
 
-        Raises:
-            Refused: It cannot be served.
-        """
-        try:
-            from planning.view.server import serving
-        except ImportError as error:
-            raise Refused(str(error)) from None
-        from planning.view.sources import StoreSource
+        def changed(event: StepChanged) -> None:
+            try:
+                face.show(self._progress.take_record(event.record))
+            except OSError as error:
+                if self._output_error is None:  # the reader of the output is gone, or the disk is full
+                    self._output_error = error
+                    self._drive.stop()
 
-        return serving(StoreSource(Path(self.asked.store), str(self.session.session_id)))
-
-    def _show(self, own: TextIO, past: WorkflowResult | None) -> None:
-        """Run it, and show it meanwhile and at its end."""
-        drive, bus, progress, asked = self._drive, self.session.bus, self._progress, self.asked
-        try:
-            with face_of(own, progress, is_json=asked.is_json) as face:
-                self._face = face
-                if past is None:
-                    bus.subscribe(StepChanged, self._changed)
-                    drive.run()
-                    bus.unsubscribe(StepChanged, self._changed)
-                    face.show(progress.stop())
-                if drive.error is not None or self._output_error is not None:
-                    return
-                result = drive.result or past
-                most = _MOST_LISTED if is_terminal(own) and not asked.is_verbose else None
-                first, last = report_lines(
-                    asked.workflow, progress, result, is_verbose=asked.is_verbose, most=most
-                )
-                face.end(first, last, is_whole=False)
-                if asked.is_json and result is not None:
-                    own.write(json.dumps(result.to_dict(), indent=2) + "\n")
-                    own.flush()
-        except OSError as error:
-            self._output_error = self._output_error or error
-
-    def _start(self) -> Any:
         asked, last = self.asked, self.last
-        return arun_workflow(
-            asked.workflow,
-            asked.capabilities,
-            session=self.session,
-            user_prompt=asked.user_prompt if last is None else last.user_prompt,
-            inputs=asked.inputs if last is None else last.inputs,
-            executor=self._pool,
-            max_parallel=asked.max_parallel,
-            timeout=asked.timeout,
+        self.session.bus.subscribe(StepChanged, changed)
+        self._drive.run(
+            arun_workflow(
+                asked.workflow,
+                asked.capabilities,
+                session=self.session,
+                user_prompt=asked.user_prompt if last is None else last.user_prompt,
+                inputs=asked.inputs if last is None else last.inputs,
+                executor=pool,
+                max_parallel=asked.max_parallel,
+                timeout=asked.timeout,
+            )
         )
-
-    def _changed(self, event: StepChanged) -> None:
-        """A step changed: show it."""
-        lines = self._progress.take_record(event.record)
-        if self._face is None:
-            return
-        try:
-            self._face.show(lines)
-        except OSError as error:
-            if self._output_error is None:  # the reader of the output is gone, or the disk is full
-                self._output_error = error
-                self._drive.stop()
+        self.session.bus.unsubscribe(StepChanged, changed)
+        face.show(self._progress.stop())
+        return self._drive.result
 
     def _stopping(self) -> None:
-        if self._face is not None:
-            self._face.stopping()
+        if self._progress.running:
+            say(self._progress.stopping())
 
-    # The end
+    def _show_end(self, face: Face, own: TextIO, result: WorkflowResult | None) -> None:
+        face.end(*report_lines(self.asked.workflow, self._progress, result))
+        if self.asked.is_json and result is not None:
+            own.write(json.dumps(result.to_dict(), indent=2) + "\n")
+            own.flush()
 
-    def _ended(self) -> int:
+    def _refuse(self) -> None:
+        """Refuse a run that the engine did not begin.
+
+        Raises:
+            Refused: It did not.
+            OSError: Its output cannot be written.
+        """
+        if self._output_error is not None:
+            raise self._output_error
+        if isinstance(error := self._drive.error, StoreError):
+            raise Refused(f"the run cannot be kept: {line_of(error)}; {ELSEWHERE}") from None
+        if isinstance(error, _REFUSALS):
+            raise Refused(line_of(error)) from None
+
+    def _ended(self, past: WorkflowResult | None) -> int:
         """Say how to resume the run unless it is complete; returns the exit code."""
-        drive, asked = self._drive, self.asked
-        if isinstance(drive.error, _REFUSALS) and self.session.version == self._version:  # nothing ran
-            raise Refused(self._reason(drive.error)) from None
-        if self._output_error is not None and self.session.version == self._version:
-            return self._with_output(1)
-        status, code = self._outcome()
-        code = self._with_output(code)
-        if status != "completed" or self._output_error is not None:
-            piped, name = ("", "")
-            if asked.file is None:
-                piped = " with the workflow on standard input"
-                name = "" if asked.session else f" --session {self.session.session_id}"
-            _say(f"{status}; to {_NEXT[status]}, run{piped}: {asked.line}{name} --resume")
+        drive, result = self._drive, self._drive.result or past
+        status, code = "stopped" if result is None else result.status, 1
+        if status == "completed":
+            code = 0
+        elif drive.error is not None:
+            say(f"the run was stopped by {type(drive.error).__name__}: {line_of(drive.error)}")
+        elif result is None and drive.signal is not None:
+            code = EXIT_CODES[drive.signal]
+        if self._output_error is not None:
+            say(f"cannot write the output: {self._output_error.strerror}")
+            code = code or 1
+        if code:
+            say(f"{status}; to {_NEXT[status]}, run: {self.asked.line}")
         return code
-
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, StoreError):
-            return f"the run cannot be kept: {line_of(error)}; {ELSEWHERE}"
-        return line_of(error)
-
-    def _outcome(self) -> tuple[str, int]:
-        """How the run ended, and the exit code."""
-        drive = self._drive
-        if drive.result is not None:
-            return drive.result.status, 0 if drive.result.status == "completed" else 1
-        if drive.error is not None:
-            kind = "" if isinstance(drive.error, _REFUSALS) else f"{type(drive.error).__name__}: "
-            _say(f"the run was aborted: {kind}{line_of(drive.error)}")
-            return "stopped", 1
-        if drive.ended_by is not None:
-            error = drive.ended_by
-            call = printable(f"{type(error).__name__}({', '.join(map(repr, error.args))})"[:80])
-            _say(f"a tool ended the program with {call}, which stopped the run")
-            return "stopped", 1
-        return "stopped", EXIT_CODES[drive.signal] if drive.signal is not None else 1
-
-    def _with_output(self, code: int) -> int:
-        """The exit code; an output that could not be written makes it 1, and is reported."""
-        if self._output_error is None:
-            return code
-        _say(f"cannot write the output: {self._output_error.strerror or type(self._output_error).__name__}")
-        return code or 1
 
 
 def report_lines(
@@ -214,8 +168,7 @@ def report_lines(
     progress: Progress,
     result: WorkflowResult | None,
     *,
-    is_verbose: bool,
-    most: int | None = None,
+    is_verbose: bool = False,
     is_stopped: bool = False,
 ) -> tuple[list[Line], list[Line]]:
     """The report of a run: the answer, which comes before its steps, and what comes after them.
@@ -225,7 +178,6 @@ def report_lines(
         progress: Its steps.
         result: The result; None where the run was stopped.
         is_verbose: Whether the whole output of every step is shown.
-        most: How many errors and how many warnings are shown; None for all.
         is_stopped: Whether the run was stopped, and has only the result of a part.
     """
     first: list[Line] = []
@@ -234,12 +186,11 @@ def report_lines(
     if result is not None:
         if status == "completed":
             first = [("Answer", HEADING), *_answer_lines(workflow, result)]
-        if is_verbose:
-            for step_id, output in result.outputs.items():
-                last += [(f"Output of {step_id}", HEADING), *_value_lines(output)]
-        last += _problem_lines(result, most)
+        for step_id, output in result.outputs.items() if is_verbose else ():
+            last += [(f"Output of {step_id}", HEADING), *_value_lines(output)]
+        last += _problem_lines(result)
     style = {"completed": "green", "failed": "bold red"}.get(status, "yellow")
-    summary = f"{status}: {progress.tally()}{progress.time_text}"
+    summary = f"{status}: {progress.tally()}{progress.spent()}"
     return first, [*last, *([("", "")] if first or last else []), (summary, style)]
 
 
@@ -264,26 +215,44 @@ def _value_lines(value: object) -> Iterator[Line]:
     return ((line, "") for line in lines_of(text))
 
 
-def _problem_lines(result: WorkflowResult, most: int | None) -> Iterator[Line]:
+def _problem_lines(result: WorkflowResult) -> Iterator[Line]:
     """Why steps failed, and the warnings; a failure that a completed run tolerates is a warning too."""
     is_fatal = result.status != "completed"
     if result.errors or result.warnings:
         yield ("", "")
-    for step_id, error in list(result.errors.items())[:most]:
-        yield from _error_lines(step_id, error, is_fatal=is_fatal)
-    for warning in result.warnings[:most]:
+    for step_id, error in result.errors.items():
+        head = f"error: step {step_id}" if is_fatal else f"warning: step {step_id} failed"
+        yield (f"{head}: {error.message}", "bold red" if is_fatal else "yellow")
+        if error.cause is not None:
+            yield (f"  cause: {error.cause}", "dim")
+    for warning in result.warnings:
         yield (f"warning: {warning}", "yellow")
-    left = sum(max(0, len(each) - (most or len(each))) for each in (result.errors, result.warnings))
-    if left:
-        yield (f"and {left:,} more; --verbose shows all", "dim")
 
 
-def _error_lines(step_id: str, error: StepError, *, is_fatal: bool) -> Iterator[Line]:
-    head = f"error: step {step_id}" if is_fatal else f"warning: step {step_id} failed"
-    yield (f"{head}: {error.message}", "bold red" if is_fatal else "yellow")
-    if error.cause is not None:
-        yield (f"  cause: {error.cause}", "dim")
+@contextmanager
+def own_stdout() -> Iterator[TextIO]:
+    """Keep standard output for the command, which writes to what this yields.
 
-
-def _say(text: str) -> None:
-    typer.echo(f"planning: {text}", err=True)
+    What tools and their processes print goes to standard error meanwhile; in a terminal, it appears above the
+    steps.
+    """
+    stdout = sys.stdout
+    if can_redraw(stdout):
+        yield stdout
+        return
+    with redirect_stdout(sys.stderr):
+        try:
+            number, target = stdout.fileno(), sys.stderr.fileno()
+        except (OSError, ValueError):  # not a file: the command is called from a program
+            yield stdout
+            return
+        stdout.flush()
+        own = os.fdopen(os.dup(number), "w", buffering=1, encoding=stdout.encoding, errors=stdout.errors)
+        os.dup2(target, number)
+        try:
+            yield own
+        finally:
+            stdout.flush()
+            os.dup2(own.fileno(), number)
+            with suppress(OSError):  # the writer has flushed it, and knows
+                own.close()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from hashlib import sha256
-from itertools import count as numbers
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +12,12 @@ import attrs
 from planning.cli.source import DEFAULT_STORE, name_of
 from planning.cli.stores import opened_store, valid_session
 from planning.cli.terminal import count
-from planning.cli.usage import Refused
-from planning.errors import printable, show, writable
+from planning.cli.usage import Refused, bad_option
+from planning.errors import show
 from planning.tools.result import plain
-from planning.view.stores import PastStore, open_session
+from planning.view.stores import open_session
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor
-from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow
 from planning.workflow.run.claim import change_of_done
 from planning.workflow.run.memory import MemoryItem, memory_of
@@ -30,16 +25,12 @@ from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
 from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
 from session import Session
-from session.events import SessionId, session_id_of
 from session.selectors import Selectable
-from session.stores import Store
 
 __all__ = ["ELSEWHERE", "Asked", "opened_run", "past_result"]
 
 ELSEWHERE: Final = "name a file elsewhere with --store PATH"
 """What to do where a store cannot be written."""
-_TAG: Final = "workflow"
-_LONGEST_NAME: Final = 100  # characters; there is room for a number behind it
 
 
 @attrs.frozen(kw_only=True)
@@ -51,41 +42,28 @@ class Asked:
         capabilities: What its steps call.
         user_prompt: The value of ``${user_prompt}``; None if none was given.
         inputs: Values for the memory.
-        file: The file of the workflow; None for standard input.
-        data: What is in it.
         store: The file that keeps the run.
-        session: The session in it; None for that of the workflow.
-        resume: Whether to resume the last run; False to begin a session, None to begin a run in the last.
+        session: The session in it.
+        resume: Whether to resume the last run in it.
         executor: Opens the executor; None for this process.
         max_parallel: How many steps run at the same time at most.
         timeout: Seconds for an attempt of a step; None for no limit.
-        is_viewed: Whether a page shows the run meanwhile.
-        is_verbose: Whether the whole output of every step is shown.
         is_json: Whether only the result is printed, as JSON.
-        line: The command that was given, without ``--resume``.
+        line: The command that resumes it.
     """
 
     workflow: Workflow
     capabilities: Capabilities
     user_prompt: str | None
     inputs: Mapping[str, Any]
-    file: str | None
-    data: bytes
     store: str
-    session: str | None
-    resume: bool | None
+    session: str
+    resume: bool
     executor: AbstractContextManager[AnyExecutor] | None
     max_parallel: int
     timeout: float | None
-    is_viewed: bool
-    is_verbose: bool
     is_json: bool
     line: str
-
-    @property
-    def otherwise(self) -> str:
-        """How to begin another run instead."""
-        return "--restart" if self.session is None else "name another --session"
 
 
 @contextmanager
@@ -95,128 +73,86 @@ def opened_run(asked: Asked) -> Iterator[tuple[Session, WorkflowRun | None]]:
     Raises:
         Refused: It cannot start, or cannot be resumed; or the last run can, and that was not asked for.
     """
-    with ExitStack() as stack:
-        store = stack.enter_context(opened_store(asked.store)) if os.path.lexists(asked.store) else None
-        identity, tags = _session_for(store, asked)
-        run, done = None, set[str]()
-        if store is not None and store.head(identity) is not None:
-            run, done = _last_run(open_session(store, identity), asked)
-        if asked.resume and run is None:
-            what = "the workflow" if asked.file is None else name_of(asked.file)
-            raise Refused(
-                f"{name_of(asked.store)} holds no run of {what} to resume; omit --resume to begin one, or"
-                " name its session with --session"
-            )
-        if run is None or run.status != "completed":
-            _check_calls(asked, done)
-            _check_prompt(asked.workflow, asked.user_prompt if run is None else run.user_prompt, run)
-        if store is None:
-            store = _begun(asked.store, stack)
-        yield open_session(store, identity, tags), run
+    identity = valid_session(asked.session, "--session")
+    if not asked.resume:
+        _check_calls(asked, set(), asked.user_prompt)
+        _make_folder(asked.store)
+    with opened_store(asked.store, begins=not asked.resume) as store:
+        session = open_session(store, identity)
+        yield session, _last_run(session, asked)
 
 
-def _begun(path: str, stack: ExitStack) -> PastStore:
-    """A new store, which the stack closes. The folder of the default one is for nobody else, and not for git.
+def _make_folder(path: str) -> None:
+    """Make the folder of the default store, which is for nobody else, and not for git.
 
     Raises:
-        Refused: It cannot be created.
+        Refused: It cannot be made.
     """
+    if path != DEFAULT_STORE:
+        return
+    folder = Path(path).parent
     try:
-        if path == DEFAULT_STORE:
-            with suppress(FileExistsError):
-                Path(path).parent.mkdir(mode=0o700)
-                (Path(path).parent / ".gitignore").write_text("*\n")
-        return stack.enter_context(opened_store(path, begins=True))
-    except (OSError, Refused) as error:
-        folder = name_of(str(Path(path).parent))
-        reason = error.message if isinstance(error, Refused) else f"cannot write {folder}: {error.strerror}"
-        raise Refused(f"the run cannot be kept: {reason}; {ELSEWHERE}") from None
+        folder.mkdir(mode=0o700)
+        (folder / ".gitignore").write_text("*\n")
+    except OSError as error:
+        if not folder.is_dir():
+            raise Refused(f"cannot make {name_of(str(folder))}: {error.strerror}; {ELSEWHERE}") from None
 
 
-def _session_for(store: Store | None, asked: Asked) -> tuple[SessionId, dict[str, str]]:
-    """The session of a workflow, by the name of its file: ``plan`` for ``plan.json``.
-
-    Workflows of one name have sessions of their own: the second is ``plan-2``. So has a workflow whose last
-    run is left behind for a new one.
-
-    Returns:
-        The session that was changed last, or a new one; and the tags for a new one.
-    """
-    if asked.session is not None:
-        return valid_session(asked.session, "--session"), {}
-    if asked.file is None:
-        stem = tag = f"stdin-{sha256(asked.data).hexdigest()[:8]}"
-    else:
-        file = Path(asked.file)
-        stem, tag = file.stem, os.path.relpath(file.resolve(), Path(asked.store).resolve().parent)
-    tag = writable(tag)
-    name = re.sub(r"[^\w.:-]+", "-", stem, flags=re.ASCII)[:_LONGEST_NAME].strip("-")
-    name = name if name.strip(".") else "workflow"
-    heads = () if store is None else store.sessions()
-    own = [head.session_id for head in heads if head.tags.get(_TAG) == tag]
-    if own and asked.resume is not False:
-        return own[0], {}
-    taken = {str(head.session_id) for head in heads}
-    names = (name if number == 1 else f"{name}-{number}" for number in numbers(1))
-    return session_id_of(next(each for each in names if each not in taken)), {_TAG: tag}
-
-
-def _last_run(session: Session, asked: Asked) -> tuple[WorkflowRun | None, set[str]]:
-    """The run that is resumed, and its completed steps; None where another begins.
+def _last_run(session: Session, asked: Asked) -> WorkflowRun | None:
+    """The run that is resumed; None where another begins.
 
     Raises:
         Refused: It cannot be resumed with what was asked for; or it can, and that was not asked for.
     """
     run = session.select_latest(WorkflowRun)
-    if run is None or (run.status == "completed" and not asked.resume):
-        return None, set()
+    name, over = f"session {show(asked.session)}", "or name another --session to start over"
+    if run is None:
+        if asked.resume:
+            raise Refused(f"{name_of(asked.store)} holds no run in {name}; omit --resume to begin one")
+        return None
+    if run.status == "completed":
+        return run if asked.resume else None
     states = states_of(run.run_id, session.select_all(StepRecord))
     done = {step_id for step_id, record in states.items() if record.status == "completed"}
-    name, over = f"session {show(str(session.session_id))}", f"or {asked.otherwise} to start over"
     if not asked.resume:
         how_far = f"{len(done)} of {count(len(run.workflow.steps), 'step')} done"
         raise Refused(f"the last run in {name} is not complete: {how_far}; add --resume to resume it, {over}")
-    change = change_of_done(run, states, asked.workflow)
-    if change is not None:
-        raise Refused(f"{name} cannot be resumed: {change}; restore that step, {over}")
-    if asked.workflow.goal != run.workflow.goal:
-        goal = _short(run.workflow.goal)
-        raise Refused(f"{name} holds a run with another goal: {goal}; restore the goal, {over}")
-    if asked.user_prompt not in (None, run.user_prompt):
-        began = run.user_prompt
-        was = "without a prompt" if began is None else f"with another prompt: {_short(began)}"
-        raise Refused(f"{name} holds a run {was}; omit the prompt to resume with that, {over}")
-    for key, value in asked.inputs.items():
-        if key not in run.inputs or plain(run.inputs[key]) != plain(value):
-            was = f"with {_short(run.inputs[key])}" if key in run.inputs else "without a value"
-            omit = f"omit --var {printable(key)} to resume with that"
-            raise Refused(f"{name} holds a run {was} for {show(key)}; {omit}, {over}")
-    return run, done
+    if change := change_of_done(run, states, asked.workflow):
+        raise Refused(f"the last run in {name} cannot be resumed: {change}; restore that step, {over}")
+    given = {**run.inputs, **asked.inputs}
+    differs = {
+        "goal": asked.workflow.goal != run.workflow.goal,
+        "prompt": asked.user_prompt not in (None, run.user_prompt),
+        "--var": plain(given) != plain(run.inputs),
+    }
+    for what, is_other in differs.items():
+        if is_other:
+            raise Refused(f"the last run in {name} has another {what}; resume it with the same, {over}")
+    _check_calls(asked, done, run.user_prompt)
+    return run
 
 
-def _check_calls(asked: Asked, done: set[str]) -> None:
-    """Refuse a step that has yet to run and whose tool cannot be called."""
+def _check_calls(asked: Asked, done: set[str], prompt: str | None) -> None:
+    """Refuse a step that has yet to run and whose tool cannot be called, or whose prompt is missing.
+
+    Raises:
+        Refused: There is one.
+        BadParameter: A step refers to the prompt, and there is none.
+    """
     for step in asked.workflow.steps:
         kind, name = ("agent", step.agent) if step.agent is not None else (step.type, step.name)
         if step.step_id in done or kind is None or name is None:
             continue
-        known = getattr(asked.capabilities, f"{kind}s")
-        if known is None or known.get(name) is None:
-            why = f"but no {kind}s were given" if known is None else "which was given by its name alone"
+        if (getattr(asked.capabilities, f"{kind}s") or {}).get(name) is None:
             raise Refused(
-                f"step {show(step.step_id)} calls the {kind} {show(name)}, {why}; name an object that"
-                f" holds {'them' if known is None else 'it'}: --{kind}s my_app:{kind}s"
+                f"step {show(step.step_id)} calls the {kind} {show(name)}, which was not given; name an"
+                f" object that holds it: --{kind}s my_app:{kind}s"
             )
-
-
-def _check_prompt(workflow: Workflow, prompt: str | None, run: WorkflowRun | None) -> None:
-    """Refuse a workflow that refers to the user's prompt where there is none."""
-    asking = step_with_prompt(workflow) if prompt is None else None
-    if asking is not None:
-        refers = f"step {show(asking)} refers to ${{user_prompt}}"
-        if run is not None:
-            raise Refused(f"{refers}, and the run began without one; remove the reference, or start over")
-        raise Refused(f"{refers}; give its value with --prompt TEXT")
+    if prompt is None and (asking := step_with_prompt(asked.workflow)) is not None:
+        raise bad_option(
+            "--prompt", f"step {show(asking)} refers to ${{user_prompt}}; give it: --prompt TEXT"
+        )
 
 
 def past_result(source: Selectable, run: WorkflowRun, session: Session) -> WorkflowResult:
@@ -228,20 +164,16 @@ def past_result(source: Selectable, run: WorkflowRun, session: Session) -> Workf
         session: The session.
     """
     states = states_of(run.run_id, source.select_all(StepRecord))
-    done = {step_id: record for step_id, record in states.items() if record.status == "completed"}
-    errors: dict[str, StepError] = {
-        step_id: record.error for step_id, record in states.items() if record.error is not None
-    }
     return WorkflowResult(
         status="completed" if run.status == "completed" else "failed",
-        outputs={step_id: record.output for step_id, record in done.items() if not record.is_withheld},
+        outputs={
+            step_id: record.output
+            for step_id, record in states.items()
+            if record.status == "completed" and not record.is_withheld
+        },
         memory=memory_of(source.select_all(MemoryItem)),
-        errors=errors,
+        errors={step_id: record.error for step_id, record in states.items() if record.error is not None},
         session=session,
         run=run,
         states=states,
     )
-
-
-def _short(value: object) -> str:
-    return show(value) if isinstance(value, str) else printable(f"{value!r}"[:80])

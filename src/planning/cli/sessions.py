@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
-from planning.cli.terminal import as_json, columns, count, wrapped
+from planning.cli.terminal import as_json, columns, count
 from planning.cli.usage import bad_option
 from planning.errors import one_line
 
@@ -104,7 +104,7 @@ def diff(
     if as_json_:
         typer.echo(as_json(diff_fields(differs)))
     else:
-        _say(str(differs))
+        typer.echo(one_line(str(differs)))
 
 
 def rewind(
@@ -130,7 +130,7 @@ def rewind(
     if as_json_:
         typer.echo(as_json({"session_id": session, "version": now, "diff": diff_fields(differs)}))
     else:
-        _say(f"Version {now} restores version {version}. {differs}")
+        typer.echo(f"Version {now} restores version {version}. {one_line(str(differs))}")
 
 
 def fork(
@@ -159,7 +159,7 @@ def fork(
     if as_json_:
         typer.echo(as_json({"session_id": str(forked.session_id), "version": forked.version}))
     else:
-        _say(f"Forked {session} at version {forked.version} as {forked.session_id}.")
+        typer.echo(f"Forked {session} at version {forked.version} as {forked.session_id}.")
 
 
 def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
@@ -181,11 +181,6 @@ def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = F
     if as_json_:
         typer.echo(as_json({"sound": damage is None, "version": version or versions, "damage": damage}))
     else:
-        _say(damage or f"{identity} is sound: {count(versions or 0, 'version')}.")
+        typer.echo(damage or f"{identity} is sound: {count(versions or 0, 'version')}.")
     if damage is not None:
         raise typer.Exit(1)
-
-
-def _say(text: str) -> None:
-    for line in wrapped(one_line(text), columns(sys.stdout)):
-        typer.echo(line)

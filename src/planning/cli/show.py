@@ -14,7 +14,6 @@ from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.model import Plan
-    from planning.workflow.model import Workflow
     from planning.workflow.run.records import WorkflowRun
     from planning.workflow.run.result import WorkflowResult
     from session import Session
@@ -58,7 +57,8 @@ def show(
 
     The plan of a session with a run is shown only where it differs: it mirrors the run otherwise.
     """
-    from planning.cli.loading import is_store, loaded
+    from planning.cli.kinds import is_store
+    from planning.cli.loading import loaded
 
     if name is None and not (source and is_store(source)):
         if at is not None:
@@ -91,22 +91,14 @@ def _show(
         typer.echo(as_json({**where, **both}))
         return
     head = "" if version is None else f"{session.session_id}, version {version} of {session.version}"
-    if result is None or (plan is not None and not _mirrors(plan, result.workflow)):
+    if result is None or run is None:
+        _show_plan(plan, head)
+        return
+    if plan is not None and len(plan.steps) != len(result.workflow.steps):  # it does not mirror the run
         _show_plan(plan, head)
     elif head:
         typer.echo(head)
-    if result is not None and run is not None:
-        _show_run(result, run, source, is_verbose=is_verbose)
-
-
-def _mirrors(plan: Plan, workflow: Workflow) -> bool:
-    """Whether a plan has the steps of a workflow; a description that ASCII cannot spell is any title."""
-    from planning.text import TITLE, fitted
-
-    pairs = zip(plan.steps, workflow.steps, strict=False)
-    return len(plan.steps) == len(workflow.steps) and all(
-        fitted(step.description, TITLE) in {"", shown.title} for shown, step in pairs
-    )
+    _show_run(result, run, source, is_verbose=is_verbose)
 
 
 def _show_plan(plan: Plan | None, head: str) -> None:
@@ -114,9 +106,8 @@ def _show_plan(plan: Plan | None, head: str) -> None:
     from planning.cli.progress import Progress
 
     progress = Progress()
-    if plan is not None:
-        progress.take_plan(plan)
-    with face_of(sys.stdout, progress, is_json=False) as face:
+    progress.take_plan(plan)
+    with face_of(sys.stdout, progress) as face:
         face.end([(head, HEADING)] if head else (), (), is_whole=True)
 
 
@@ -126,12 +117,12 @@ def _show_run(result: WorkflowResult, run: WorkflowRun, source: Selectable, *, i
     from planning.cli.running import report_lines
     from planning.workflow.run.records import StepRecord, states_of
 
-    workflow = result.workflow
-    progress = Progress.of_run(workflow)
-    records = states_of(run.run_id, source.select_all(StepRecord)).values()
-    changes = [line for record in records for line in progress.take_record(record)]
-    with face_of(sys.stdout, progress, is_json=False) as face:
+    progress = Progress.of_run(result.workflow)
+    records = states_of(run.run_id, source.select_all(StepRecord))
+    shown = [records[step.step_id] for step in progress.steps if step.step_id in records]
+    changes = [line for record in shown for line in progress.take_record(record)]
+    with face_of(sys.stdout, progress) as face:
         face.show(changes)
         is_stopped = run.status not in {"completed", "failed"}
-        lines = report_lines(workflow, progress, result, is_verbose=is_verbose, is_stopped=is_stopped)
-        face.end(*lines, is_whole=False)
+        lines = report_lines(result.workflow, progress, result, is_verbose=is_verbose, is_stopped=is_stopped)
+        face.end(*lines)

@@ -87,13 +87,14 @@ _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
 _MEGABYTE: Final = 1_000_000
 
 
-def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES) -> bytes:
+def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: int | None = None) -> bytes:
     """The bytes of a file or of standard input.
 
     Args:
         path: A path; ``-`` for standard input; None for standard input unless that is a terminal.
         what: The argument or option that the path was given with.
         most: How many bytes are read; a device such as ``/dev/zero`` never ends.
+        first: How many bytes are enough.
 
     Raises:
         Refused: They cannot be read, or are more.
@@ -105,11 +106,11 @@ def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES) -> bytes
             if is_pipe and not path.startswith("/dev/"):  # to open it would wait for its writer
                 raise Refused(f"{name_of(path)} is a pipe; to read it, give - and write < {printable(path)}")
             with Path(path).open("rb") as file:
-                data = _read(file, most + 1)
+                data = _read(file, first or most + 1)
         elif sys.stdin is None or (path is None and sys.stdin.isatty()):
             raise bad_option(what, "give a file, or pipe one in")
         else:
-            data = _read(sys.stdin.buffer, most + 1)
+            data = _read(sys.stdin.buffer, first or most + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in a path
         reason = getattr(error, "strerror", None) or error
         raise Refused(f"cannot read {name_of(path)}: {reason}") from None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import stat
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
-from planning.cli.kinds import SQLITE, refuse_other
-from planning.cli.source import name_of
+from planning.cli.kinds import is_store, refuse_other
+from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, nearest, printable
 from planning.view.stores import PastStore, open_session
@@ -20,8 +20,6 @@ from session.stores import Store
 
 __all__ = ["known_session", "opened_session", "opened_store", "valid_session"]
 
-_MOST_BYTES: Final = 100_000_000
-"""How much of a file that is not a store is read to say what it is instead."""
 _LISTED: Final = 5
 
 
@@ -43,8 +41,11 @@ def opened_store(path: str, *, begins: bool = False) -> Iterator[PastStore]:
         )
     if path == "-":
         raise Refused("a store cannot be read from standard input; give the path of a SQLite file")
-    if not begins or Path(path).exists():
-        _require_store(path)
+    is_there = os.path.lexists(path)
+    if (is_there or not begins) and not is_store(path):
+        if not is_there or Path(path).is_file():  # to read a pipe would wait for its writer
+            refuse_other(read_bytes(path, "STORE"), path, "a store of sessions")
+        raise Refused(f"{name_of(path)} is not a store of sessions")
     try:
         with closing(PastStore(path)) as store:
             yield store
@@ -101,25 +102,3 @@ def known_session(store: Store, name: str | None) -> SessionId:
         hint = "list them with 'planning sessions'" if near is None else f"did you mean {printable(near)}?"
         raise Refused(f"the store holds no session '{printable(name)}'; {hint}")
     return identity
-
-
-def _require_store(path: str) -> None:
-    """Refuse a file that is not a store; opening it would begin one in an empty file.
-
-    Raises:
-        Refused: It is not, or cannot be read.
-    """
-    try:
-        mode = Path(path).lstat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            return  # to read a pipe would wait for its writer; opening the store says what it is
-        with Path(path).open("rb") as file:
-            data = file.read(len(SQLITE))
-            data += b"" if data == SQLITE else file.read(_MOST_BYTES)
-    except (OSError, ValueError) as error:  # ValueError: a null character in a path
-        reason = getattr(error, "strerror", None) or error
-        raise Refused(f"cannot read {name_of(path)}: {reason}") from None
-    refuse_other(data, path, "a store of sessions", "store")
-    if not data.startswith(SQLITE):
-        what = "it is not a SQLite file" if data else "it is empty"
-        raise Refused(f"{name_of(path)} is not a store of sessions: {what}")

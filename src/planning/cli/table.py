@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rich.box import Box
-from rich.cells import cell_len
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
@@ -19,10 +18,7 @@ __all__ = ["MOST_ROWS", "laid_out"]
 MOST_ROWS: Final = 50
 _WIDEST: Final = 120  # columns of a cell where nothing else bounds it
 _NARROW: Final = 10  # columns below which a text says little: a date has ten
-_NARROW_NUMBER: Final = 20  # a number that is cut is another number
 _LONGEST: Final = 1_000  # characters of a text that are read
-_GAP: Final = 2
-_RULE: Final = Box("    \n    \n -  \n" + 5 * "    \n")  # a line below the names, and no other
 _NO_END: Final = 1_000_000  # columns
 
 
@@ -40,30 +36,19 @@ def laid_out(
     Returns:
         Its lines, the names first; and how many of its columns had room, from the left.
     """
-    rows = rows[:most]
-    room, columns = _NO_END if width is None else width, list[Column]()
-    for place, name in enumerate(names):
-        wide = max(cell_len(one_line(name)), 1, *(cell_len(_cell(row[place])) for row in rows))
-        is_number = _is_numeric([row[place] for row in rows])
-        is_kept_whole = is_number and wide <= _NARROW_NUMBER
-        room -= wide if is_kept_whole else min(wide, _NARROW)
-        if room < 0 and columns:
-            break
-        room -= _GAP
-        columns.append(
-            Column(
-                _text(one_line(name)),
-                justify="right" if is_number else "left",
-                no_wrap=is_kept_whole,
-                max_width=_WIDEST,
-            )
-        )
-    table = Table(*columns, box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    rows, wide = rows[:most], _NO_END if width is None else width
+    shown = names[: max(1, wide // _NARROW)]
+    columns = list[Column]()
+    for place, name in enumerate(shown):
+        is_number = all(isinstance(row[place], (int, float, type(None))) for row in rows)  # never cut
+        column = Column(_text(one_line(name)), no_wrap=is_number, max_width=_WIDEST)
+        column.justify = "right" if is_number and rows else "left"
+        columns.append(column)
+    table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for row in rows:
-        table.add_row(*(_text(_cell(value)) for value in row[: len(columns)]))
-    console = Console(width=_NO_END if width is None else width, color_system=None)
-    lines = console.render_lines(table, pad=False)
-    return ["".join(part.text for part in line).rstrip() for line in lines], len(columns)
+        table.add_row(*(_text(_cell(value)) for value in row[: len(shown)]))
+    lines = Console(width=wide, color_system=None).render_lines(table, pad=False)
+    return ["".join(part.text for part in line).rstrip() for line in lines], len(shown)
 
 
 def _text(text: str) -> Text:
@@ -73,19 +58,9 @@ def _text(text: str) -> Text:
 def _cell(value: object) -> str:
     if value is None:
         return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"x'{bytes(value)[:_LONGEST].hex()}'"
-    is_nested = isinstance(value, (list, dict))
-    shown = json.dumps(value, ensure_ascii=False, default=str) if is_nested else str(value)
+    is_json = isinstance(value, (bool, list, dict))
+    shown = json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
     text = one_line(shown[:_LONGEST])
     return "'" + text.replace("'", "''") + "'" if text.strip("'") == "NULL" else text
-
-
-def _is_numeric(values: Sequence[object]) -> bool:
-    """Whether a column holds numbers, and nothing else but NULL."""
-    known = [value for value in values if value is not None]
-    return bool(known) and all(
-        isinstance(each, (int, float)) and not isinstance(each, bool) for each in known
-    )

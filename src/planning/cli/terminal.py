@@ -6,7 +6,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -31,9 +32,9 @@ __all__ = [
     "is_terminal",
     "lines_of",
     "painted",
+    "say",
     "seconds_text",
     "wants_color",
-    "wrapped",
 ]
 
 Line = tuple[str, str]
@@ -91,6 +92,11 @@ def is_ascii(stream: TextIO | None) -> bool:
     return not (getattr(stream, "encoding", None) or "ascii").lower().startswith("utf")
 
 
+def say(text: str) -> None:
+    """Say something to the user on standard error."""
+    sys.stderr.write(f"planning: {text}\n")
+
+
 def console_of(stream: TextIO) -> Console:
     """A terminal to draw on."""
     from rich.console import Console
@@ -106,24 +112,6 @@ def painted(text: str, style: str, *, color: bool) -> str:
     from rich.style import Style
 
     return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
-
-
-def wrapped(text: str, room: int | None) -> Iterator[str]:
-    """A text in pieces of at most so many columns, broken at blanks where it can be; None for one piece."""
-    from rich.cells import cell_len, chop_cells
-
-    row = ""
-    if room is None or cell_len(text) <= room:
-        yield text
-        return
-    for word in text.split(" "):
-        for part in chop_cells(word, room) or [""]:
-            joined = f"{row} {part}" if row else part
-            if cell_len(joined) > room:
-                yield row
-                joined = part
-            row = joined
-    yield row
 
 
 def count(number: int, thing: str) -> str:

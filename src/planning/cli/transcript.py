@@ -1,4 +1,4 @@
-"""A transcript of model messages -> the tool calls in it, or every problem with its place.
+"""A transcript of model messages -> the tool calls in it, or the first problem with its place.
 
 Messages are one JSON object a line, or together in one array, or in an object under ``messages``, in one of
 these forms: chat completions, Anthropic's messages, items and responses of OpenAI's Responses API, and
@@ -11,31 +11,26 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import attrs
 
 __all__ = ["Call", "TranscriptError", "parse_transcript"]
 
-_A_MESSAGE: Final = 'a message such as {"role": "assistant", "content": "..."}'
-_A_TRANSCRIPT: Final = "one JSON message a line, or one JSON array of messages"
-_A_CALL: Final = '{"function": {"name": "...", "arguments": "{...}"}}'
-_A_BLOCK: Final = '{"type": "tool_use", "name": "...", "input": {...}}'
-_JSON_WORDS: Final = MappingProxyType({
-    bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
-    dict: "an object", type(None): "nothing",
-})  # fmt: skip
-# LangChain's names of the roles; messages of other roles hold no calls.
-_LANGCHAIN: Final = ("human", "system", "developer", "tool", "function", "chat", "remove", "generic")
+_A_TRANSCRIPT: Final = (
+    'expected one JSON message a line, or one array of them, such as {"role": "assistant", "content": "..."}'
+)
+_CALLS: Final = ("tool_calls", "invalid_tool_calls")
+_LANGCHAIN: Final = ("human", "system", "developer", "tool", "function", "chat", "remove", "generic", "ai")
+_ITEMS: Final = ("message", "reasoning", "item_reference", "compaction", "mcp_list_tools")
+_ITEM_ENDS: Final = ("_call", "_output", "_request", "_response")
 _LONGEST_ID: Final = 200
 _MOST_SPENT: Final = 10**12  # tokens of a message; more is not a count
 _USAGE: Final = MappingProxyType({
-    "input": ("input_tokens", "prompt_tokens"),
-    "output": ("output_tokens", "completion_tokens"),
-    "cost": ("cost",),
+    "input_tokens": "input", "prompt_tokens": "input",
+    "output_tokens": "output", "completion_tokens": "output",
+    "cost": "cost",
 })  # fmt: skip
-_ITEMS: Final = ("message", "reasoning", "item_reference", "compaction", "mcp_list_tools")
-_ITEM_ENDS: Final = ("_call", "_output", "_request", "_response")
 
 
 @attrs.frozen
@@ -57,23 +52,7 @@ class Call:
 
 
 class TranscriptError(ValueError):
-    """A transcript cannot be read; none of its calls should be carried out.
-
-    Attributes:
-        problems: Everything that is wrong, in the order of the text, each with its place.
-    """
-
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
-
-
-class _MalformedError(Exception):
-    """One message, or the text of one, is wrong; ``line`` is the line within that text."""
-
-    def __init__(self, message: str, line: int = 1) -> None:
-        super().__init__(message)
-        self.line = line
+    """A transcript cannot be read; none of its calls should be carried out. The message has the place."""
 
 
 def parse_transcript(data: bytes) -> tuple[Call, ...]:
@@ -85,44 +64,40 @@ def parse_transcript(data: bytes) -> tuple[Call, ...]:
     Raises:
         TranscriptError: It is not text, holds no message, or holds something else.
     """
-    text = _decode(data)
-    try:
-        document = _load(text)
-    except _MalformedError as wrong:
-        if text.lstrip().startswith("[") or text.lstrip().split("\n", 1)[0].strip() == "{":
-            raise TranscriptError([f"line {wrong.line}: {wrong}; expected {_A_TRANSCRIPT}"]) from None
-        lines = ((f"line {at}", line) for at, line in enumerate(text.split("\n"), start=1) if line.strip())
-        return _collect(lines, is_text=True)
-    messages = _messages_in(document)
-    if not messages:
-        raise TranscriptError([f"it holds no message; expected {_A_MESSAGE}"])
-    return _collect((f"message {at}", message) for at, message in enumerate(messages, start=1))
-
-
-def _decode(data: bytes) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        byte = f"byte 0x{data[error.start]:02x} at offset {error.start}"
-        raise TranscriptError([f"line {line}: not UTF-8: {byte}; save it as UTF-8"]) from None
+        raise TranscriptError(f"it is not UTF-8 text: {error.reason} at byte {error.start}") from None
     if not text.strip():
-        raise TranscriptError([f"it is empty; expected {_A_TRANSCRIPT}"])
-    return text
-
-
-def _load(text: str) -> object:
+        raise TranscriptError(f"it is empty; {_A_TRANSCRIPT}")
     try:
-        value: object = json.loads(text)
-    except json.JSONDecodeError as error:
-        reason = error.msg[0].lower() + error.msg[1:]
-        raise _MalformedError(f"not JSON at column {error.colno}: {reason}", error.lineno) from None
-    except (ValueError, RecursionError):
-        raise _MalformedError("nested too deep, or a number of too many digits") from None
-    return value
+        messages = _messages_in(json.loads(text))
+    except (ValueError, RecursionError) as whole:
+        lines = [(f"line {at}", line) for at, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        if len(lines) == 1 or lines[0][1].strip() in {"{", "["}:
+            raise _not_json(whole) from None
+        return _collected((place, _loaded(place, line)) for place, line in lines)
+    if not messages:
+        raise TranscriptError(f"it holds no message; {_A_TRANSCRIPT}")
+    return _collected((f"message {at}", message) for at, message in enumerate(messages, start=1))
 
 
-def _messages_in(document: object) -> list[Any]:
+def _loaded(place: str, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _not_json(error, place) from None
+
+
+def _not_json(error: Exception, place: str = "") -> TranscriptError:
+    reason = "it is nested too deep, or has a number of too many digits"
+    if isinstance(error, json.JSONDecodeError):
+        place = place or f"line {error.lineno}"
+        reason = f"not JSON at column {error.colno}: {error.msg}"
+    return TranscriptError(f"{place}{': ' if place else ''}{reason}; {_A_TRANSCRIPT}")
+
+
+def _messages_in(document: Any) -> list[Any]:
     """The messages of a whole document: of an array, or of an object that holds one."""
     if isinstance(document, dict) and not isinstance(document.get("role"), str):
         for key in ("messages", "data"):
@@ -131,176 +106,101 @@ def _messages_in(document: object) -> list[Any]:
     return document if isinstance(document, list) else [document]
 
 
-def _collect(items: Iterable[tuple[str, Any]], *, is_text: bool = False) -> tuple[Call, ...]:
+def _collected(messages: Iterable[tuple[str, Any]]) -> tuple[Call, ...]:
     calls: list[Call] = []
-    problems: list[str] = []
     spent = Counter[str]()
-    for place, item in items:
+    for place, message in messages:
         try:
-            message = _load_line(item) if is_text else item
             made = list(_calls_of(message))
-        except _MalformedError as wrong:
-            problems.append(f"{place}: {wrong}")
-            continue
+        except TranscriptError as error:
+            raise TranscriptError(f"{place}: {error}") from None
+        except RecursionError:
+            raise TranscriptError(f"{place}: nested too deep") from None
         spent.update(_usage_of(message))
         if made:
             made[0], spent = attrs.evolve(made[0], usage=dict(spent)), Counter[str]()
         calls += made
-    if problems:
-        raise TranscriptError(problems)
     if calls and spent:  # of the answer, which follows the last call
         spent.update(calls[-1].usage)
         calls[-1] = attrs.evolve(calls[-1], usage=dict(spent))
     return tuple(calls)
 
 
-def _usage_of(message: Any) -> dict[str, float]:
+def _usage_of(message: Mapping[str, Any]) -> dict[str, float]:
     """What a message says that it cost, by the names of ``Call.usage``."""
     for key in ("kwargs", "data"):
         if isinstance(message.get(key), dict):
             message = {**message, **message[key]}
-    for key in ("usage", "usage_metadata"):
-        said = message.get(key)
-        if isinstance(said, dict):
-            given: Any = [(name, said.get(word)) for name, words in _USAGE.items() for word in words]
-            return {name: value for name, value in given if _is_amount(value)}
-    return {}
+    said = message.get("usage") or message.get("usage_metadata")
+    given = said.items() if isinstance(said, dict) else ()
+    return {_USAGE[name]: value for name, value in given if name in _USAGE and _is_amount(value)}
 
 
 def _is_amount(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST_SPENT
 
 
-def _load_line(line: str) -> object:
-    try:
-        return _load(line)
-    except _MalformedError as wrong:
-        raise _MalformedError(f"{wrong}; expected {_A_MESSAGE}") from None
-
-
-def _calls_of(message: object) -> Iterator[Call]:
+def _calls_of(message: Any) -> Iterator[Call]:
     """The tool calls of one message, in whichever form it is."""
     if not isinstance(message, dict):
-        _wrong(f"not a message but {_word(message)}; expected {_A_MESSAGE}")
+        raise TranscriptError(f"not a message; {_A_TRANSCRIPT}")
     role, kind = message.get("role"), message.get("type")
-    if isinstance(message.get("kwargs"), dict) and "lc" in message:
-        yield from _calls_of(message["kwargs"])
-    elif isinstance(message.get("data"), dict) and isinstance(kind, str):
-        yield from _calls_of({"type": kind, **message["data"]})
+    if isinstance(inner := message.get("kwargs" if "lc" in message else "data"), dict):
+        yield from _calls_of({"type": kind, **inner})
     elif isinstance(message.get("output"), list) and kind is None:
         for item in message["output"]:
             yield from _calls_of(item)
-    elif isinstance(kind, str) and "content" in message and _is_langchains(kind, role):
+    elif isinstance(kind, str) and kind.removesuffix("MessageChunk").lower() in _LANGCHAIN:
         if kind.lower().startswith("ai"):
-            yield from _langchain_calls(message)
-    elif isinstance(kind, str) and not isinstance(role, str) and _is_item(kind):
-        yield from _item_calls(message, kind)
-    elif not isinstance(role, str):
-        _wrong(f'not a message: it has no "role"; expected {_A_MESSAGE}')
-    elif role == "assistant":
-        yield from _chat_calls(message)
+            yield from _listed_calls(message)  # its content repeats them
+    elif isinstance(role, str):
+        if role == "assistant":
+            yield from _block_calls(message.get("content"))
+            yield from _listed_calls(message)
+    elif kind == "function_call":
+        yield _call(message, kind, message.get("call_id"))
+    elif isinstance(kind, str) and (kind in _ITEMS or kind.endswith(_ITEM_ENDS)):
+        if kind.endswith("_call"):
+            yield Call(kind, None)  # a provider's own kind
+    else:
+        raise TranscriptError(f'not a message: it has no "role"; {_A_TRANSCRIPT}')
 
 
-def _is_langchains(kind: str, role: object) -> bool:
-    name = kind.removesuffix("MessageChunk").lower()
-    return name == "ai" or (name in _LANGCHAIN and (not isinstance(role, str) or name == "chat"))
-
-
-def _is_item(kind: str) -> bool:
-    return kind in _ITEMS or kind.endswith(_ITEM_ENDS)
-
-
-def _chat_calls(message: Mapping[str, Any]) -> Iterator[Call]:
-    """Chat completions, and Anthropic's blocks."""
-    content = message.get("content")
-    if content is not None and not isinstance(content, (str, list)):
-        _wrong(f"content: expected a string, an array of blocks or null, got {_word(content)}")
+def _block_calls(content: Any) -> Iterator[Call]:
+    """The calls among the blocks of an Anthropic message."""
     for index, block in enumerate(content if isinstance(content, list) else ()):
-        yield from _block_calls(block, f"content[{index}]")
-    for index, call in enumerate(_array(message, "tool_calls", _A_CALL)):
-        yield _tool_call(call, f"tool_calls[{index}]")
-    if message.get("function_call") is not None:
-        yield _function(message["function_call"], "function_call")
+        if not isinstance(block, dict):
+            raise TranscriptError(f"content[{index}] is not a block, which is an object with a type")
+        if block.get("type") == "tool_use":
+            yield _call(block, f"content[{index}]", block.get("id"))
 
 
-def _block_calls(block: object, path: str) -> Iterator[Call]:
-    if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-        _wrong(f'{path}: expected a block with a "type", such as {_A_BLOCK}')
-    if block["type"] == "tool_use":
-        arguments = block.get("input")
-        if not isinstance(arguments, dict):
-            _wrong(f"{path}.input: expected an object, got {_word(arguments)}")
-        yield Call(_name(block, path), arguments, _id(block, "id"))
-
-
-def _tool_call(call: object, path: str) -> Call:
-    if not isinstance(call, dict):
-        _wrong(f"{path}: expected {_A_CALL}, got {_word(call)}")
-    kind = call.get("type", "function")
-    if isinstance(kind, str) and kind != "function":
-        return Call(_name({"name": kind}, path), None)  # a provider's own kind: not a planning tool
-    return attrs.evolve(_function(call.get("function"), f"{path}.function"), call_id=_id(call, "id"))
-
-
-def _function(function: object, path: str) -> Call:
-    if not isinstance(function, dict):
-        _wrong(f'{path}: expected {{"name": "...", "arguments": "{{...}}"}}, got {_word(function)}')
-    return Call(_name(function, path), _arguments(function, "arguments", path))
-
-
-def _item_calls(item: Mapping[str, Any], kind: str) -> Iterator[Call]:
-    """An item of the Responses API."""
-    if kind == "function_call":
-        yield Call(_name(item, kind), _arguments(item, "arguments", kind), _id(item, "call_id"))
-    elif kind.endswith("_call"):
-        yield Call(kind, None)  # a provider's own kind
-
-
-def _langchain_calls(message: Mapping[str, Any]) -> Iterator[Call]:
-    """An AIMessage of LangChain; old ones have the provider's own calls alone."""
-    shape = '{"name": "...", "args": {...}}'
-    found = False
-    for key in ("tool_calls", "invalid_tool_calls"):
-        for index, call in enumerate(_array(message, key, shape)):
+def _listed_calls(message: Mapping[str, Any]) -> Iterator[Call]:
+    """The calls that a message lists, of chat completions and of LangChain."""
+    for key in _CALLS:
+        calls = message.get(key) or []
+        if not isinstance(calls, list):
+            raise TranscriptError(f"{key} is not an array of calls")
+        for index, call in enumerate(calls):
             path = f"{key}[{index}]"
             if not isinstance(call, dict):
-                _wrong(f"{path}: expected {shape}, got {_word(call)}")
-            found = True
-            yield Call(_name(call, path), _arguments(call, "args", path), _id(call, "id"))
-    extra = message.get("additional_kwargs")
-    if not found and isinstance(extra, dict):
-        yield from _chat_calls({key: extra.get(key) for key in ("tool_calls", "function_call")})
+                raise TranscriptError(f"{path} is not a call, which is an object with a name")
+            kind = call.get("type", "function")
+            if kind in ("function", "tool_call", "invalid_tool_call"):
+                yield _call(call.get("function", call), path, call.get("id"))
+            else:
+                yield Call(str(kind), None)  # a provider's own kind
+    if isinstance(legacy := message.get("function_call"), dict):
+        yield _call(legacy, "function_call", None)
 
 
-def _array(message: Mapping[str, Any], key: str, shape: str) -> list[Any]:
-    calls = message.get(key)
-    if calls is not None and not isinstance(calls, list):
-        _wrong(f"{key}: expected an array of {shape}, got {_word(calls)}")
-    return calls or []
-
-
-def _arguments(holder: Mapping[str, Any], key: str, path: str) -> str | Mapping[str, Any] | None:
-    arguments = holder.get(key)
-    if arguments is not None and not isinstance(arguments, (str, dict)):
-        _wrong(f"{path}.{key}: expected JSON text, got {_word(arguments)}")
-    return arguments
-
-
-def _name(holder: Mapping[str, Any], path: str) -> str:
-    name = holder.get("name")
+def _call(holder: Any, path: str, call_id: object) -> Call:
+    """A call by its name and its arguments, which each provider names its own way."""
+    name = holder.get("name") if isinstance(holder, dict) else None
     if not isinstance(name, str) or not name:
-        _wrong(f"{path}.name: expected the tool's name, got {'an empty one' if name == '' else _word(name)}")
-    return name
-
-
-def _id(holder: Mapping[str, Any], key: str) -> str | None:
-    found = holder.get(key)
-    return found if isinstance(found, str) and len(found) <= _LONGEST_ID else None
-
-
-def _word(value: object) -> str:
-    return _JSON_WORDS[type(value)]
-
-
-def _wrong(message: str) -> NoReturn:
-    raise _MalformedError(message)
+        raise TranscriptError(f"{path} has no name of a tool")
+    given = next((holder[key] for key in ("arguments", "input", "args") if key in holder), None)
+    if given is not None and not isinstance(given, (str, dict)):
+        raise TranscriptError(f"the arguments of {path} are neither JSON text nor an object")
+    known = call_id if isinstance(call_id, str) and len(call_id) <= _LONGEST_ID else None
+    return Call(name, given, known)

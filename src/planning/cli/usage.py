@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from typing import Any, Final
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from planning.errors import nearest, printable
+from planning.errors import printable
 
 __all__ = [
     "EXIT_CODES",
     "HELP_OPTIONS",
     "TOOLS_HELP",
     "Command",
-    "Group",
     "Refused",
     "bad_option",
     "examples",
@@ -66,62 +63,13 @@ def bad_option(name: str, message: object) -> typer.BadParameter:
 
 
 class Command(TyperCommand):
-    """A command whose errors are in this project's words."""
+    """A command that knows how it was called."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments."""
+        """Read the arguments; they are kept in the context as they were given."""
+        ctx.obj = tuple(args)
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            error.message = _reason(error)
+            error.message = error.message.removeprefix("Value error, ")
             raise
-        except typer.TyperException as error:
-            error.message = error.message.replace("Got unexpected extra argument(s)", "Too many arguments")
-            # An unknown option: only the nearest name is offered, and none where none is near.
-            if (option := vars(error).get("option_name")) is not None and "possibilities" in vars(error):
-                near = nearest(option, (name for param in self.params for name in param.opts))
-                hint = "" if near is None else f"; did you mean {near}?"
-                vars(error).update(possibilities=None, message=f"{error.message}{hint}")
-            raise
-
-
-class Group(TyperGroup):
-    """All commands."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command by its name."""
-        try:
-            return super().resolve_command(ctx, args)
-        except typer.TyperException as error:
-            near = nearest(args[0], self.commands)
-            error.message = error.message.rstrip(".") + ("" if near is None else f"; did you mean {near}?")
-            raise
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command; it ends as any program does whose reader is gone, once everything is cleaned up."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGPIPE)
-            raise
-
-
-def _reason(error: typer.BadParameter) -> str:
-    """Why a value was refused: the library's own reasons speak of its insides."""
-    cause: Any = error.__cause__
-    if not hasattr(cause, "errors"):
-        return error.message
-    problem = cause.errors()[0]
-    given, limits = printable(repr(problem["input"])), problem.get("ctx", {})
-    match problem["type"]:
-        case "greater_than_equal":
-            return f"{given} is too small; give at least {limits['ge']:g}"
-        case "less_than_equal":
-            return f"{given} is too large; give at most {limits['le']:g}"
-        case "int_parsing" | "int_from_float" | "int_parsing_size":
-            return f"{given} is not a whole number"
-        case "float_parsing":
-            return f"{given} is not a number"
-        case _:
-            return error.message.removeprefix("Value error, ").rstrip(".")

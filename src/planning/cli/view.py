@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSession, ShownSource, no_session
+from planning.cli.terminal import say
 from planning.cli.usage import Refused
 
 if TYPE_CHECKING:
-    from planning.view.sources import Source
+    from planning.view.sources import StoreSource
 
-__all__ = ["VIEW_HELP", "open_browser", "view"]
+__all__ = ["VIEW_HELP", "view"]
 
 # \b keeps a paragraph as it is written.
 VIEW_HELP: Final = f"""\b
@@ -53,7 +54,7 @@ def view(
     import signal
 
     from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
-    from planning.cli.drive import until_told
+    from planning.cli.drive import until_signalled
 
     try:
         from planning.view.server import serve
@@ -64,11 +65,11 @@ def view(
         typer.echo(link)
         typer.echo("Press Ctrl-C to end.", err=True)
         if not no_open:
-            threading.Thread(target=open_browser, args=(link,), name="browser", daemon=True).start()
+            threading.Thread(target=_open_browser, args=(link,), name="browser", daemon=True).start()
 
     shown = _shown(source, session)
     try:
-        received = until_told(serve(shown, port, started=started))
+        received = until_signalled(serve(shown, port, started=started))
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise Refused(f"port {port} is in use; name another with --port, or omit it") from None
@@ -77,13 +78,14 @@ def view(
         raise typer.Exit(SIGNAL_CODES[received])
 
 
-def _shown(source: str, session: str | None) -> Source | bytes:
+def _shown(source: str, session: str | None) -> StoreSource | bytes:
     """Where the sessions are; or the page of a file.
 
     Raises:
         Refused: The source cannot be read.
     """
-    from planning.cli.loading import is_store, loaded
+    from planning.cli.kinds import is_store
+    from planning.cli.loading import loaded
     from planning.view.page import export_page
     from planning.view.sources import StoreSource
 
@@ -98,15 +100,14 @@ def _shown(source: str, session: str | None) -> Source | bytes:
         return StoreSource(Path(source), only)
 
 
-def open_browser(link: str) -> None:
-    """Open the browser; one that draws in the terminal is opened only where BROWSER names it."""
+def _open_browser(link: str) -> None:
     import webbrowser
 
     try:
         browser = webbrowser.get()
         is_drawn_here = type(browser) is webbrowser.GenericBrowser and "BROWSER" not in os.environ
-        is_open = not is_drawn_here and browser.open(link)
+        is_open = not is_drawn_here and browser.open(link)  # lynx and its like would take the terminal
     except webbrowser.Error:
         is_open = False
     if not is_open:
-        typer.echo("planning: no browser was found; open the link yourself", err=True)
+        say("no browser was found; open the link yourself")

@@ -122,12 +122,6 @@ def count(
 ) -> None:
     """Count a call of a tool with a ``rate_limit_key``; waiting for a server is a part of the call's time.
 
-    Args:
-        tool: The tool.
-        limiter: Gives the limiter.
-        seconds: How long the call may take; None for no limit.
-        started: When it began.
-
     Raises:
         RateLimitExceeded: It is one too many.
         StorageUnavailable: The server cannot be reached.

@@ -77,12 +77,6 @@ class _Job:
 def run_in_thread(function: Callable[[], T], name: str, seconds: float, spent: float = 0.0) -> T:
     """Call a function in a thread and wait for it no longer than so many seconds.
 
-    Args:
-        function: The function.
-        name: The tool's name.
-        seconds: How long the call may take.
-        spent: How much of that is over.
-
     Raises:
         ToolTimeout: It took longer; it keeps running, and its outcome is ignored.
         BaseException: What the function raised.

@@ -29,13 +29,6 @@ def bind(
 ) -> tuple[ParameterModel, Run]:
     """Decide what a tool's arguments are checked against, and how its function is called.
 
-    Args:
-        name: The tool's name.
-        function: Its function.
-        parameters: What it declares of its parameters.
-        signature: What was read of the function.
-        rules: Whether the limits in field metadata are made; see ``model_of``.
-
     Raises:
         TypeError: The function cannot be called with its parameters, or they are of no known kind.
     """

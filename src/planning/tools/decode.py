@@ -31,13 +31,6 @@ def decode(
 ) -> Any:
     """Turn arguments into parameters.
 
-    Args:
-        model: What they are to become.
-        arguments: JSON text of an object, as text or bytes, or a mapping; None and blank text are
-            an empty object.
-        diagnose: Asked for further problems once there are some; see ``ParameterModel.convert``.
-        is_private: Whether a refusal keeps everything that was sent to itself.
-
     Raises:
         ToolValidationError: With every problem and its path.
     """
@@ -46,13 +39,13 @@ def decode(
     except ToolValidationError as error:
         if not is_private:
             raise
-        kept = dict.fromkeys(withheld(problem, model.shape) for problem in error.problems)
+        kept = dict.fromkeys(withheld(problem, model.published) for problem in error.problems)
         refusal = ToolValidationError(kept)
     raise refusal  # outside of the handler: it carries no trace of the other
 
 
 def read_arguments(arguments: object) -> dict[str, Any]:
-    """Turn JSON text, or a mapping, into a dict; no field of it is checked yet.
+    """Turn JSON text, or a mapping, into a dict; None and blank text are empty. No field is checked yet.
 
     Raises:
         ToolValidationError: It is not a JSON object, too long, too deep, or a field occurs twice.

@@ -13,9 +13,6 @@ def read_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     docstring-parser reads those of several lines. Without that library, and of a malformed docstring, the
     first paragraph is the description.
 
-    Args:
-        text: The docstring; None and blank text are an empty one.
-
     Returns:
         The description, as paragraphs of one line each; and by its name, the description of each parameter.
     """

@@ -115,9 +115,7 @@ class QueryTypeUnsupported(ParameterError):
         }
         super().__init__(message, details)
 
-    def user_message(self) -> str:
-        """The message for a person."""
-        return self.message
+    user_message = ToolError.user_message
 
 
 class StorageUnavailable(ToolError):
@@ -131,9 +129,11 @@ class DataNotFound(ToolError):
 class _Stopped(ToolError):
     """A call that this package stopped: what the model reads is not for the user's ears."""
 
+    _said = SORRY
+
     def user_message(self) -> str:
         """The message for a person."""
-        return SORRY
+        return self._said
 
 
 class ResultNotStored(_Stopped):
@@ -159,17 +159,13 @@ class _Postponed(_Stopped):
 class RateLimitExceeded(_Postponed):
     """A tool, or its group of tools, was called too often."""
 
-    def user_message(self) -> str:
-        """The message for a person."""
-        return "That was asked for too often. Could you try again a little later?"
+    _said = "That was asked for too often. Could you try again a little later?"
 
 
 class CircuitOpen(_Postponed):
     """A tool failed so often that it is not called for a while."""
 
-    def user_message(self) -> str:
-        """The message for a person."""
-        return "That does not work at the moment. Could you try again a little later?"
+    _said = "That does not work at the moment. Could you try again a little later?"
 
 
 class UserInputNeeded(ToolError):

@@ -214,9 +214,6 @@ class CircuitBreaker:
     def admit(self, name: str) -> int:
         """Let a call through or refuse it.
 
-        Args:
-            name: The tool's name, for the message.
-
         Returns:
             The number to report the call's end with.
 

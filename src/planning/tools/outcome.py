@@ -122,15 +122,7 @@ def failed(
     tool: ToolContract | None = None,
     code: ErrorKind | None = None,
 ) -> ToolResult:
-    """The result for an exception: with its text if the model may read it.
-
-    Args:
-        name: The tool's name.
-        error: The exception.
-        started: When the call began.
-        tool: The tool, which says whose text the model may read, and whether it has private data.
-        code: The code, where the type of the exception does not say it.
-    """
+    """The result for an exception: with its text if the model may read it."""
     is_private = tool is not None and tool.returns_private_data
     visible = () if tool is None else tool.visible_errors
     if code is None:

@@ -71,9 +71,6 @@ class RateLimiter:
     def hit(self, key: str) -> None:
         """Count one call, or refuse it.
 
-        Args:
-            key: The group of tools.
-
         Raises:
             RateLimitExceeded: The call is one too many; it was not counted.
             StorageUnavailable: The server cannot be reached, so the call must not be made.

@@ -84,10 +84,6 @@ class RunningCalls(ProcessLock):
     def alone(self, name: str, key: str) -> Iterator[None]:
         """Wait until no other call with a key is running, and keep others waiting.
 
-        Args:
-            name: The tool's name, for the message.
-            key: The key.
-
         Raises:
             ContextInvalid: The other call cannot end while this one waits: it is of this thread, or this one
                 is made by a call with a key. No two calls wait for each other.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 import attrs
@@ -16,7 +15,6 @@ from planning.tools.decode import read_arguments
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
 from planning.tools.parameters.declared import model_of
 from planning.tools.parameters.model import Diagnose, ParameterModel
-from planning.tools.parameters.schema import resolved_schema
 
 __all__ = [
     "QueryCall",
@@ -223,8 +221,3 @@ class QueryModel(ParameterModel):
             "additionalProperties": False,
         }
         return {**schema, "$defs": definitions} if definitions else schema
-
-    @cached_property
-    def shape(self) -> Mapping[str, Any]:
-        """See ``ParameterModel``."""
-        return resolved_schema(self._schema)

@@ -115,14 +115,14 @@ class Toolbox:
             Exception: Whatever the tool itself raises.
         """
         tool = self._tools.get(name) if type(name) is str else None
-        pipeline = self._on(context)
+        pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         return pipeline.call(self._find(name) if tool is None else tool, params, raises=True)
 
     async def ainvoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
         """The same from async code; see ``acall``."""
-        pipeline = self._on(context)
+        pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         return await pipeline.acall(self._find(name), params, raises=True)
 
     def call(
@@ -141,7 +141,7 @@ class Toolbox:
         """
         tool = self._get(name)
         try:
-            pipeline = self._on(context)
+            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except ContextInvalid as error:
             return self._pipeline.answer_bad_context(_shown(name), error)
         if tool is None:
@@ -163,7 +163,7 @@ class Toolbox:
         """
         tool = self._get(name)
         try:
-            pipeline = self._on(context)
+            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except ContextInvalid as error:
             answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
             return await self._pipeline.off_loop(answer)
@@ -178,8 +178,6 @@ class Toolbox:
         Raises:
             ContextInvalid: The context cannot be read, or the call has no session.
         """
-        if context is None and self._is_fixed:
-            return self._pipeline
         made = ToolContext.of({} if context is None else context, self.session)
         return CallPipeline(made, limiter=self._limiter, timeout=self._timeout)
 

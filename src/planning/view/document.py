@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import itemgetter
 from threading import Lock
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -16,12 +16,12 @@ from planning.view.calls import calls_of
 from planning.view.deltas import Fields, applied, delta_of, plan_fields
 from planning.view.states import RunStates
 from planning.view.text import line_of, shortened
-from planning.view.timeline import Moment, refusal_of, words_of
+from planning.view.timeline import Moment, Recent, Timeline, refusal_of, words_of
 from planning.workflow.run.records import RunChanged, StepChanged
 from session import Session, StoreError, ToolFailed, ToolInvoked
 from session.history import Restored
 
-__all__ = ["MOST_CHANGES", "Document", "Kind", "Moments", "as_json"]
+__all__ = ["MOST_CHANGES", "Document", "Kind", "as_json"]
 
 MOST_CHANGES: Final = 10_000
 """The most changes that the page shows."""
@@ -30,28 +30,6 @@ _LONGEST_TEXT: Final = 500
 _FORMAT: Final = 1
 
 Kind = Literal["session", "snapshot", "transcript", "workflow"]
-
-
-class Moments(Protocol):
-    """The changes of a session, which may go on.
-
-    Attributes:
-        session: The session.
-        is_deleted: Whether it was deleted meanwhile.
-        problem: Why its plan cannot be read, though its changes can; None when it can.
-    """
-
-    session: Session
-    is_deleted: bool
-    problem: StoreError | None
-
-    def new(self) -> Iterator[Moment]:
-        """The changes that were not read yet.
-
-        Raises:
-            StoreError: One cannot be read; all before it were given out.
-        """
-        ...
 
 
 @attrs.define(kw_only=True)
@@ -102,7 +80,7 @@ class Document:
         """The version of the last change that was read."""
         return self._changes[-1][0] if self._changes else self.first
 
-    def read(self, moments: Moments, extra: Mapping[str, Any] | None = None) -> None:
+    def read(self, moments: Timeline | Recent, extra: Mapping[str, Any] | None = None) -> None:
         """Take over the changes that were not read yet; where one cannot be read, ``problem`` says so.
 
         Args:

@@ -10,7 +10,7 @@ from typing import Final
 
 from planning.view.deltas import Fields
 from planning.view.document import Document, as_json
-from planning.view.sources import Run, Source
+from planning.view.sources import Run, StoreSource
 
 __all__ = ["Feeds", "problem_event"]
 
@@ -122,7 +122,7 @@ class Feeds:
         only: The session that is shown at once; None for the list.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: StoreSource) -> None:
         """Nothing is read yet.
 
         Args:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import re
 import secrets
-import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import Future
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from planning.errors import printable
@@ -33,13 +30,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from planning.view.sources import Source
+    from planning.view.sources import StoreSource
 
-__all__ = ["app_of", "serve", "serving"]
+__all__ = ["app_of", "serve"]
 
 _HOST: Final = "127.0.0.1"
 _LIMITS: Final = Limits()
-_STARTING: Final = 10.0  # seconds
 _CHUNK: Final = 65_536
 _VERSION: Final = re.compile("[0-9]{1,15}")
 _NOTHING: Final = "There is nothing here. Open the whole link that 'planning' printed."
@@ -185,7 +181,7 @@ class _Closed:
 
 
 async def serve(
-    source: Source | bytes, port: int = 0, *, started: Callable[[str], object] = lambda _url: None
+    source: StoreSource | bytes, port: int = 0, *, started: Callable[[str], object] = lambda _url: None
 ) -> None:
     """Serve the page on this machine until this is cancelled.
 
@@ -203,32 +199,3 @@ async def serve(
         link = f"http://{_HOST}:{sock.getsockname()[1]}/{token}/"
         ending = shown.end if isinstance(shown, Feeds) else None
         await serve_app(app_of(shown, token), sock, _LIMITS, started=lambda: started(link), ending=ending)
-
-
-@contextmanager
-def serving(source: Source | bytes) -> Iterator[str]:
-    """Serve the page in a thread within the block.
-
-    Args:
-        source: As of ``serve``.
-
-    Yields:
-        The link.
-    """
-    link: Future[str] = Future()
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(serve(source, started=link.set_result))
-    thread = threading.Thread(target=_run, args=(loop, task), name="page", daemon=True)
-    thread.start()
-    try:
-        yield link.result(_STARTING)
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        loop.close()
-
-
-def _run(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
-    with suppress(asyncio.CancelledError):
-        loop.run_until_complete(task)
-    loop.run_until_complete(loop.shutdown_default_executor())

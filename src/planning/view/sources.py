@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import attrs
 
 from planning.view.deltas import Fields
-from planning.view.document import Document, Moments
+from planning.view.document import Document
 from planning.view.sessions import MOST_SESSIONS, read_session, session_fields
 from planning.view.stores import PastStore
 from planning.view.text import line_of
+from planning.view.timeline import Timeline
 from session import IdentityError, StoreError
 from session.events import session_id_of
-from session.stores import StoredSession
 
-__all__ = ["Run", "Source", "StoreSource"]
+__all__ = ["Run", "StoreSource"]
 
 
 @attrs.frozen
@@ -33,38 +31,17 @@ class Run:
     """
 
     document: Document
-    moments: Moments
+    moments: Timeline
     stamp: Callable[[], object | None]
     close: Callable[[], None]
 
 
-class Source(Protocol):
-    """Sessions to see."""
-
-    @property
-    def only(self) -> str | None:
-        """The session that is shown at once, also before it begins; None for a list."""
-        ...
-
-    def listed(self) -> Fields:
-        """The sessions that were changed last, newest first; whether there are more; and what is wrong."""
-        ...
-
-    def stamp(self) -> object | None:
-        """As in ``Run``, for the list."""
-        ...
-
-    def open(self, name: str) -> Run:
-        """Open a session.
-
-        Raises:
-            LookupError: There is no such session.
-        """
-        ...
-
-
 class StoreSource:
-    """The sessions of a store."""
+    """The sessions of a store.
+
+    Attributes:
+        only: The session that is shown at once; None for a list.
+    """
 
     def __init__(self, path: Path, only: str | None) -> None:
         """Open the store.
@@ -83,7 +60,10 @@ class StoreSource:
         self.only = str(heads[0].session_id) if len(heads) == 1 else only
 
     def listed(self) -> Fields:
-        """See ``Source``; a session is read again only when its version has changed."""
+        """The sessions that were changed last, newest first; whether there are more; and what is wrong.
+
+        A session is read again only when its version has changed.
+        """
         try:
             self._require()
             with self._store.reading():
@@ -103,11 +83,15 @@ class StoreSource:
         return {"sessions": list(known.values()), "more": len(heads) > MOST_SESSIONS, "problem": damage}
 
     def stamp(self) -> object | None:
-        """See ``Source``."""
+        """As in ``Run``, for the list."""
         return self._store.stamp()
 
     def open(self, name: str) -> Run:
-        """See ``Source``."""
+        """Open a session.
+
+        Raises:
+            LookupError: There is no such session.
+        """
         try:
             identity = session_id_of(name)
         except IdentityError as error:
@@ -117,10 +101,7 @@ class StoreSource:
         with store.reading():
             head = store.newest(identity)
             if head is None:
-                if name != self.only:
-                    raise LookupError(name)
-                now = datetime.now(UTC)
-                head = StoredSession(identity, 0, b"", now, now)
+                raise LookupError(name)
             document, timeline = read_session(store, head, str(self._path))
         return Run(document, timeline, store.stamp, store.close)
 

@@ -27,6 +27,6 @@ def fitted(text: str, columns: int) -> str:
     return line[:kept].rstrip() + "…"
 
 
-def line_of(error: Exception) -> str:
+def line_of(error: BaseException) -> str:
     """An error on one line."""
     return printable(" ".join(str(error).split()))

@@ -97,7 +97,6 @@ class Timeline:
         self.session.bus.subscribe(PlanChanged, self._keep)
         self.is_deleted = False
         self.problem: StoreError | None = None
-        self._is_begun = store.newest(self._id) is not None
 
     @property
     def plan(self) -> Plan | None:
@@ -130,8 +129,7 @@ class Timeline:
     def _look(self) -> tuple[list[Moment], bool, StoreError | None]:
         """The next changes, whether there are more, and what is wrong with the one after them."""
         head = self._store.newest(self._id)
-        self._is_begun = self._is_begun or head is not None
-        self.is_deleted = self._is_begun and head is None
+        self.is_deleted = head is None
         if head is not None and self._shown.version and head.created_at != self._shown.created_at:
             raise replaced(self._id)
         if head is None or self._shown.version >= head.version:
@@ -180,8 +178,8 @@ class Recent:
 
     Attributes:
         session: The session.
-        is_deleted: As in ``Timeline``.
-        problem: As in ``Timeline``.
+        is_deleted: As in ``Timeline``: False.
+        problem: As in ``Timeline``: None.
     """
 
     def __init__(self, session: Session) -> None:

@@ -171,13 +171,23 @@ def _is_path(inner: str, split: int) -> bool:
 
 def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
     """The strings in a step's inputs, at any depth, each with the link to its place (see ``path_of``)."""
-    todo: list[tuple[Any, Any]] = [] if inputs is None else [(inputs, None)]
-    for container, above in todo:  # which grows on the way
-        for part, value in container.items() if isinstance(container, Mapping) else enumerate(container):
+    around: list[tuple[Iterator[Any], Any]] = [
+        (_parts(inputs or {}), None)
+    ]  # an iterator and a link for each container that is open
+    while around:
+        parts, above = around[-1]
+        for part, value in parts:
             if isinstance(value, str):
                 yield value, (part, above)
-            elif isinstance(value, (Mapping, list, tuple)):
-                todo.append((value, (part, above)))
+            elif isinstance(value, (dict, list)):
+                around.append((_parts(value), (part, above)))
+                break
+        else:
+            around.pop()
+
+
+def _parts(container: Any) -> Iterator[tuple[Any, Any]]:
+    return iter(enumerate(container) if isinstance(container, list) else container.items())
 
 
 def path_of(link: Any) -> tuple[str | int, ...]:

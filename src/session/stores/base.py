@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from session.changes import found_by
 from session.checkpoints import slices_of
 from session.errors import StoreError
 from session.events import SessionId, session_id_of
 from session.history import Change
 from session.locks import ProcessLock
-from session.records import Records, Upcasters
+from session.records import Records
 from session.stores.chain import (
     Checkpoint,
     StoredChange,
@@ -30,7 +29,6 @@ from session.stores.watch import Watch, awatched
 __all__ = ["Store"]
 
 _BATCH = 256
-_RESTORE = "restore the store from a copy"
 
 
 class Store(ABC):
@@ -43,21 +41,14 @@ class Store(ABC):
     ``append`` alone keeps writers apart, and the later one is refused with ``StaleVersion``.
     """
 
-    def __init__(self, upcasters: Upcasters | None = None) -> None:
-        """Begin without sessions.
-
-        Args:
-            upcasters: What to do with records of an older format, by ``module:Name@1``: functions that take
-                the fields of that format and return those of the next.
-        """
-        self.upcasters = dict(upcasters or {})
+    def __init__(self) -> None:
         self.states: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self.opening = ProcessLock()
 
     def records(self, session_id: SessionId) -> Records:
         """What reads the records of a session: it knows the types that are registered with it here."""
         opened = self.states.get(str(session_id))
-        return Records(self.upcasters) if opened is None else opened.past.records
+        return Records() if opened is None else opened.past.records
 
     def lock(self, _session_id: SessionId, _timeout: float | None = None) -> AbstractContextManager[None]:
         """Keep other writers of a session away within a ``with`` block.
@@ -155,7 +146,7 @@ class Store(ABC):
         """Let go of what the store holds open."""
 
     def verify(self, session_id: SessionId) -> int:
-        """Check all that is kept of a session: every hash, and by what keys and rewinds are found.
+        """Check all that is kept of a session: the hash of every change and of every checkpoint.
 
         Returns:
             How many versions it has.
@@ -171,29 +162,12 @@ class Store(ABC):
         if head is None:
             raise no_session(session_id)
         hashes, before = {0: b""}, b""
-        keys, rewinds, unread = dict[str, list[int]](), list[tuple[int, int]](), set[int]()
         for first in range(1, head.version + 1, _BATCH):
             last = min(first + _BATCH - 1, head.version)
             for change in verified(self.changes(session_id, first, last), first, last, before):
                 before = hashes[change.version] = change.hash
-                try:
-                    key, restored = found_by(change.text, change.version)
-                except StoreError:  # such as one of a newer release: only its hash can be checked
-                    unread.add(change.version)
-                    continue
-                if key is not None:
-                    keys.setdefault(key, []).append(change.version)
-                if restored is not None:
-                    rewinds.append((change.version, restored))
         if before != head.hash:
             raise StoreError(damaged(head.version), version=head.version)
-        if [tuple(each) for each in self.rewinds(session_id) if each[0] not in unread] != rewinds:
-            raise StoreError(f"by what the rewinds of the session are found is damaged: {_RESTORE}")
-        for key, versions in keys.items():
-            lost = set(versions).difference(self.with_key(session_id, key))
-            if lost:
-                message = f"the idempotency key of version {min(lost)} is damaged: {_RESTORE}"
-                raise StoreError(message, version=min(lost))
         for checkpoint in self.checkpoints(session_id, head.version, head.version + 1):
             if checkpoint.check != chained(hashes.get(checkpoint.version, b""), checkpoint.text):
                 message = f"the checkpoint of version {checkpoint.version} is damaged: drop the checkpoints"

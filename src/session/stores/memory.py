@@ -13,7 +13,6 @@ import attrs
 from session.errors import TransactionError, locked
 from session.events import SessionId
 from session.locks import ProcessLock
-from session.records import Upcasters
 from session.stores.base import Store
 from session.stores.chain import (
     NESTED,
@@ -40,14 +39,13 @@ class _Kept:
 class MemoryStore(Store):
     """Keeps sessions as long as it lives; what it keeps is the same text that a file would hold."""
 
-    def __init__(self, upcasters: Upcasters | None = None, *, timeout: float = 5.0) -> None:
+    def __init__(self, *, timeout: float = 5.0) -> None:
         """Begin without sessions.
 
         Args:
-            upcasters: See ``Store``.
             timeout: How many seconds a writer waits for another.
         """
-        super().__init__(upcasters)
+        super().__init__()
         self._timeout = timeout
         self._turn = ProcessLock()  # of the threads that write
         self._writer: tuple[int, int] | None = None  # a process and a thread

@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeVar
 
 from session.errors import StoreError, TransactionError, locked, shown
 from session.events import SessionId
-from session.records import Upcasters
 from session.stores.base import Store
 from session.stores.chain import (
     NESTED,
@@ -49,7 +48,6 @@ class SqliteStore(Store):
     def __init__(
         self,
         path: str | Path,
-        upcasters: Upcasters | None = None,
         *,
         timeout: float = 5.0,
         synchronous: Literal["normal", "full"] = "normal",
@@ -58,7 +56,6 @@ class SqliteStore(Store):
 
         Args:
             path: The file.
-            upcasters: See ``Store``.
             timeout: How many seconds a writer waits for another.
             synchronous: ``normal``: what is committed outlives the process. ``full``: a loss of power too.
 
@@ -66,7 +63,7 @@ class SqliteStore(Store):
             StoreError: The file cannot be opened, holds something else, or has a newer format.
             ValueError: ``timeout`` is negative, or ``synchronous`` is another word.
         """
-        super().__init__(upcasters)
+        super().__init__()
         if synchronous not in {"normal", "full"}:
             raise ValueError(f"synchronous must be 'normal' or 'full', got {shown(synchronous)}")
         if not timeout >= 0:

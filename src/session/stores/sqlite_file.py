@@ -26,13 +26,7 @@ __all__ = [
 _APPLICATION = 0x53455353  # "SESS": what is in the file's header
 _FORMAT = 2
 _MODE = 0o600
-_OTHER_KINDS = (
-    (stat.S_ISLNK, "a link"),
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (lambda mode: not stat.S_ISREG(mode), "a device"),
-)
+_OTHER_KINDS = ((stat.S_ISLNK, "a link"), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"))
 _preparing = ProcessLock()  # a new file is made, and closed again, before another thread uses it
 _LONGEST = 100_000_000  # bytes of one text: a file cannot fill the memory
 _TABLES = {
@@ -112,21 +106,20 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
         OSError: It cannot be made.
     """
     with _preparing.lock:
-        before = _prepared(path, timeout)
+        _prepared(path, timeout)
         try:
-            return _opened(f"{path.as_uri()}?mode=rw", path, before, timeout, synchronous, sqlite3.Connection)
+            return _opened(f"{path.as_uri()}?mode=rw", path, timeout, synchronous, sqlite3.Connection)
         except sqlite3.OperationalError:
             # WAL needs two files beside it. Where they cannot be made, and nobody who writes has made them:
             if os.access(path.parent, os.W_OK, effective_ids=True) or _beside(path, "-wal").exists():
                 raise
             uri = f"{path.as_uri()}?mode=ro&immutable=1"
-            return _opened(uri, path, before, timeout, synchronous, Unchanging)
+            return _opened(uri, path, timeout, synchronous, Unchanging)
 
 
 def _opened(
     uri: str,
     path: Path,
-    before: os.stat_result,
     timeout: float,
     synchronous: str,
     kind: type[sqlite3.Connection],
@@ -140,9 +133,8 @@ def _opened(
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
-        if not before.st_size or not _number(connection, "page_count"):
+        if not _number(connection, "page_count"):
             _create(connection)
-        _require_same(before, path)
         if (_number(connection, "application_id"), _number(connection, "user_version")) == (_APPLICATION, 1):
             _migrate(connection, path)
         _require_format(connection, path)
@@ -153,8 +145,8 @@ def _opened(
     return connection
 
 
-def _prepared(path: Path, timeout: float) -> os.stat_result:
-    """What a file is, which is then there and of no other application; an empty one is the owner's alone.
+def _prepared(path: Path, timeout: float) -> None:
+    """Make a file, or refuse one that is of another application; an empty one is the owner's alone.
 
     An existing file is opened by SQLite alone: to close it here would let go of the locks that SQLite has on
     it in this process.
@@ -166,37 +158,24 @@ def _prepared(path: Path, timeout: float) -> os.stat_result:
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600))
     found = path.lstat()
-    what = next((what for is_such, what in _OTHER_KINDS if is_such(found.st_mode)), None)
-    if what is None and found.st_nlink > 1:
-        what = "a file with several names, which damage it when both are used"
-    if what is not None:
+    what = next((what for is_such, what in _OTHER_KINDS if is_such(found.st_mode)), "not a file")
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:  # each name would have a WAL of its own
+        what = "a file with several names" if stat.S_ISREG(found.st_mode) else what
         raise StoreError(f"{path} is {what}: name a file of its own")
     if found.st_size:
         _require_ours(path, timeout)
-        return found
-    wal, others = _beside(path, "-wal"), (_beside(path, "-shm"), _beside(path, "-journal"))
-    if wal.exists() and wal.stat().st_size:
-        raise StoreError(f"{path} is empty, and {wal.name} holds what was in it: restore it from a copy")
-    for each in (path, wal, *others):  # those that SQLite makes have the mode of the file
+        return
+    beside = [_beside(path, suffix) for suffix in ("-wal", "-shm")]
+    if beside[0].exists() and beside[0].stat().st_size:  # which SQLite would delete
+        raise StoreError(f"{path} is empty, and its WAL holds what was in it: restore it from a copy")
+    for each in (path, *beside):  # those that SQLite makes have the mode of the file
         with suppress(FileNotFoundError):
             if each.lstat().st_mode & 0o777 != _MODE:
                 each.chmod(_MODE)
-    return found
 
 
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
-
-
-def _require_same(before: os.stat_result, path: Path) -> None:
-    """Refuse a file that took the place of the one that was looked at.
-
-    Raises:
-        StoreError: It is another.
-    """
-    after = path.lstat()
-    if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino):
-        raise StoreError(f"another file is in the place of {path}: open it anew")
 
 
 def _require_ours(path: Path, timeout: float) -> None:
@@ -216,8 +195,6 @@ def _require_ours(path: Path, timeout: float) -> None:
 def explained(error: Exception, path: Path, timeout: float) -> StoreError:
     """What an error of SQLite or of the system means for a store."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if isinstance(error, UnicodeDecodeError):
-        code = sqlite3.SQLITE_CORRUPT
     if isinstance(error, OSError):
         code = sqlite3.SQLITE_CANTOPEN
     if isinstance(error, MemoryError):  # a length in a damaged file asks for more than there is

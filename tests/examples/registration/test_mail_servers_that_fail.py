@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiosmtpd.smtp import Envelope
 from registration_runs import (
-    MailServer,
     RawServer,
     account,
-    carry_out,
     mailed,
-    results,
     sending,
 )
 
-from examples.registration import RegistrationDesk, SendRegistrationEmail, create_database
-from planning.tools import StorageUnavailable
+from examples.registration import create_database
 
 OUT_OF_REACH = {
     "success": False,
@@ -37,17 +30,6 @@ NOT_REACHED = "the mail server could not be reached in time"
 def database(tmp_path: Path) -> Path:
     create_database(tmp_path / "desk.db")
     return tmp_path / "desk.db"
-
-
-def test_a_server_that_is_not_there_is_storage(database: Path) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # it does not listen, and nobody else can
-        desk = RegistrationDesk(database, smtp_port=unused.getsockname()[1])
-        assert results(desk, sending(identifier="REG-1001")) == [OUT_OF_REACH]
-        tool = SendRegistrationEmail(desk)
-        with pytest.raises(StorageUnavailable) as caught:
-            asyncio.run(tool.execute(tool.parameters(identifier="REG-1001"), {}))
-    assert str(caught.value) == "the mail server cannot be reached now; nothing was sent, try again later"
 
 
 def scripted(*answers: str | None) -> RawServer:
@@ -113,32 +95,3 @@ def test_a_server_that_hangs_over_a_mail_leaves_it_unconfirmed_and_the_rest_unse
         unconfirmed=["badge"],
         reasons={"badge": NOT_CONFIRMED, "invoice": NOT_REACHED, "confirmation": NOT_REACHED},
     )
-
-
-def test_a_server_that_goes_away_between_two_mails_has_the_first(database: Path) -> None:
-    server = scripted(*BEFORE, "354 Go", "250 Taken", "221 Bye")
-    (result,) = mailed(database, server, sending(identifier="REG-1001"))
-    assert result["data"] == account(
-        sent=["badge"],
-        failed=["invoice", "confirmation"],
-        reasons={"invoice": NOT_REACHED, "confirmation": NOT_REACHED},
-    )
-
-
-def test_nothing_is_sent_any_more_once_the_task_is_cancelled(database: Path) -> None:
-    class Cancelling(MailServer):
-        async def handle_DATA(self, _server: Any, _session: Any, envelope: Envelope) -> str:
-            tasks[0].cancel()
-            return await super().handle_DATA(_server, _session, envelope)
-
-    async def run() -> None:
-        async with server.listening() as port:
-            desk = RegistrationDesk(database, smtp_port=port, timeout_s=5.0)
-            tasks.append(asyncio.create_task(carry_out(desk, sending(identifier="REG-1001"))))
-            with pytest.raises(asyncio.CancelledError):
-                await tasks[0]
-
-    tasks: list[asyncio.Task[Any]] = []
-    server = Cancelling()
-    asyncio.run(run())
-    assert server.subjects == ["Your badge for PyGrove 2026"]

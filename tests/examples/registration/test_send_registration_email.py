@@ -18,7 +18,6 @@ from registration_runs import (
 )
 
 from examples.registration import create_database
-from planning.tools.rate_limit import RateLimiter
 
 ALL = ["badge", "invoice", "confirmation"]
 
@@ -92,18 +91,6 @@ def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) ->
         }
     ]
     assert server.subjects == ["Your confirmation for PyGrove 2026"]
-
-
-@pytest.mark.parametrize("answer", ["550 Unknown", "452 Full", "421 Closing"])
-def test_a_server_that_refuses_the_recipient_gets_no_mail(database: Path, answer: str) -> None:
-    server = MailServer(recipient=answer)
-    (result,) = mailed(database, server, sending(identifier="REG-1001"))
-    code = answer[:3]
-    reason = f"the mail server refused it{' for now' if code < '500' else ''}, code {code}"
-    assert (result["success"], result["code"]) == (False, "tool")
-    assert result["data"] == account(failed=ALL, reasons=dict.fromkeys(ALL, reason))
-    assert result["user_message"] == f"I could not send your badge, invoice and confirmation: {reason}."
-    assert server.taken == []
 
 
 @pytest.mark.parametrize(("more", "sent", "connections"), [([], [], 0), (["invoice"], ["invoice"], 1)])
@@ -187,19 +174,3 @@ def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(database: P
 
 
 # Which registration
-
-
-def test_too_many_calls_are_refused_and_send_nothing(database: Path) -> None:
-    server = MailServer()
-    limiter = RateLimiter({"email_send": "1/day"})
-    call = sending(identifier="REG-1001", documents=["badge"])
-    first, second = mailed(database, server, call, call, limiter=limiter)
-    assert first["success"] is True
-    assert second.pop("error").startswith("email_send is limited to 1 per 1 day; try again in ")
-    assert second == {
-        "success": False,
-        "data": None,
-        "user_message": "That was asked for too often. Could you try again a little later?",
-        "code": "rate_limit",
-    }
-    assert len(server.taken) == 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from examples.shop import DEFAULT_QUESTION, QUESTIONS, create_database, recorded_sql
+from examples.shop import QUESTIONS, create_database, recorded_sql
 from planning.agent import SqlDatabase, build_text_to_sql_graph
 
 SHOP = Path(__file__).parents[3] / "examples" / "shop"
@@ -57,41 +55,3 @@ def test_the_agent_answers_every_recorded_question(question: str, tmp_path: Path
     with SqlDatabase(tmp_path / "shop.db") as database:
         final = build_text_to_sql_graph(database, recorded_sql).invoke({"resolved_query": question})
     assert (final["success"], final["error"]) == (True, None)
-
-
-def test_the_file_of_statements_holds_both_that_are_recorded_for_the_first_question() -> None:
-    statements = (SHOP / "spent_most.sql").read_text().strip().split("\n---\n")
-    assert statements == [written(DEFAULT_QUESTION), written(DEFAULT_QUESTION, TRIED)]
-
-
-def test_the_program_makes_the_database(tmp_path: Path) -> None:
-    file = tmp_path / "made.db"
-    assert made_by(file) == (0, "")
-    create_database(tmp_path / "shop.db")
-    assert file.read_bytes() == (tmp_path / "shop.db").read_bytes()
-    assert made_by(file) == (1, f"cannot make {file}: File exists; name another file\n")
-    assert made_by() == (1, "usage: python data.py FILE\n")
-
-
-def made_by(*arguments: Path) -> tuple[int, str]:
-    program = [sys.executable, str(SHOP / "data.py"), *map(str, arguments)]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr
-
-
-def test_any_other_question_is_asked_back() -> None:
-    assert recorded_sql("How many cities are there?", "") == {
-        "needs_user_input": True,
-        "input_request": (
-            "No model is asked here; the recorded questions are:\n"
-            "- Which customers spent the most?\n"
-            "- How many customers are there?\n"
-            "- Which orders are still open?\n"
-            "- Which products were never ordered?\n"
-            "- What does each product cost?\n"
-            "- How much was sold in each month?\n"
-            "- Which customers have no email address?\n"
-            "- Which customers live in Oslo?\n"
-            "Which of them is it?"
-        ),
-    }

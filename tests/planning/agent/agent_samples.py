@@ -11,23 +11,6 @@ from planning.agent import build_text_to_sql_graph
 from planning.render import plan_text
 from session import Session, select_latest
 
-__all__ = [
-    "COUNT",
-    "FINAL",
-    "FINE",
-    "QUESTION",
-    "SCHEMA",
-    "ShopTools",
-    "awrite",
-    "called",
-    "failing",
-    "graph_of",
-    "in_turn",
-    "plan_of",
-    "rows",
-    "shown",
-]
-
 QUESTION = "How many customers are there?"
 COUNT = "SELECT count(*) AS n FROM customers"
 SCHEMA = (

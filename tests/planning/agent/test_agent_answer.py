@@ -47,7 +47,7 @@ def failure(error: str, message: str | None = None) -> dict[str, Any]:
         (rows([3], columns=[]), "1 row."),
         ({"data": [{"n": 3}], "columns": ["n"]}, "n: 3"),
         ({"data": [3], "columns": ["n"]}, "n: 3"),
-        ({"data": 5}, "No rows: nothing in the database matches."),
+        ({"data": None}, "No rows: nothing in the database matches."),
         ({}, "No rows: nothing in the database matches."),
     ],
 )
@@ -57,7 +57,7 @@ def test_results_are_summed_up_and_clear_an_old_error(result: Any, answer: str) 
 
 REFUSED = "its results were refused"
 NO_RESULT = "the statement has no result"
-NO_ROWS = "execute_sql returned no rows under data"
+NO_LIST = "execute_sql returned no list of rows under data"
 NO_TIME = "no answer within {} decisions; allow more with max_iterations"
 
 
@@ -69,8 +69,8 @@ NO_TIME = "no answer within {} decisions; allow more with max_iterations"
         (rows([3]), {"validation_result": {"is_valid": False, "issues": [5]}}, "5"),
         (rows([3]), {"validation_result": {"is_valid": False}}, REFUSED),
         (rows([3]), {"validation_result": False}, REFUSED),
-        ({"rows": [[3]]}, {}, NO_ROWS),
-        ({"success": True}, {}, NO_ROWS),
+        ({"rows": [[3]]}, {}, NO_LIST),
+        ({"data": {"n": [3]}}, {}, NO_LIST),
         (failing("no such table: nope"), {}, "no such table: nope"),
         ({"success": False}, {}, NO_RESULT),
         ("text", {}, NO_RESULT),

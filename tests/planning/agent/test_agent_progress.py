@@ -55,6 +55,11 @@ def test_after_each_node_the_plan_shows_where_it_stands(
     assert "\n\n".join(plans) + "\n" == snapshot
 
 
+def test_a_node_that_changes_nothing_marks_nothing(session: Session) -> None:
+    graph_of(session=session).invoke({"resolved_query": QUESTION})
+    assert session.version == 12  # four calls; each step begins and ends
+
+
 def test_each_call_is_in_the_ledger(session: Session) -> None:
     shop = ShopTools(executed=in_turn(failing("no such column: nope"), ConnectionError("gone"), rows([3])))
     graph_of(shop, written("SELECT 1", "SELECT 2"), session=session).invoke({"resolved_query": QUESTION})
@@ -119,7 +124,7 @@ def test_any_question_can_be_an_objective_and_any_statement_a_note(
     sql = "SELECT '" + "\u00e9" * 5_000 + "'\nFROM t"
     graph = graph_of(generator=lambda: sql, session=session)
     graph.invoke({"resolved_query": "Another question"})
-    graph.invoke({"resolved_query": question})
+    graph.invoke({"resolved_query": question, "schema": "given"})
     plan = select_latest(session, Plan)
     assert plan is not None
     assert plan.objective == objective

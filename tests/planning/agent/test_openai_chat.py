@@ -73,6 +73,7 @@ def test_the_key_and_the_server_come_from_the_environment(monkeypatch: pytest.Mo
 
 HOST = "the model's server HOST"
 CHECK = "check the model 'local', and whether base_url ends in /v1"
+LESS = "ask for less, or another model"
 NO_FORM = f"{HOST} does not answer in the chat-completions form; check the base_url"
 UNREACHED = f"{HOST} cannot be reached; start it, or give the base_url of one that runs"
 BUSY = reply(failure("Slow down"), 429, retry_after_ms="1", retry_after="7")
@@ -112,13 +113,13 @@ BUSY = reply(failure("Slow down"), 429, retry_after_ms="1", retry_after="7")
         (reply(b"\xff\xfe"), ToolError, NO_FORM),
         (reply({"choices": []}), ToolError, NO_FORM),
         (reply({"choices": [{"message": None}]}), ToolError, NO_FORM),
-        (says(None, tool_calls=[{"id": "1"}]), ToolError, f"{HOST} gave no whole answer (stop); ask again"),
-        (says(" \n"), ToolError, f"{HOST} gave no whole answer (stop); ask again"),
-        (says("SELECT 1 FRO", "length"), ToolError, f"{HOST} gave no whole answer (length); ask again"),
+        (says(None, tool_calls=[{"id": "1"}]), ToolError, f"{HOST} gave no whole answer (stop); {LESS}"),
+        (says(" \n"), ToolError, f"{HOST} gave no whole answer (stop); {LESS}"),
+        (says("SELECT 1 FRO", "length"), ToolError, f"{HOST} gave no whole answer (length); {LESS}"),
         (
             says(None, refusal="I\ncannot"),
             ToolError,
-            f"{HOST} gave no whole answer (stop); ask again: I cannot",
+            f"{HOST} gave no whole answer (stop); {LESS}: I cannot",
         ),
     ],
 )

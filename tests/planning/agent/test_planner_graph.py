@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from planning.agent import build_planner_graph
-from planning.tools import Tool, ToolError
+from planning.tools import Tool, ToolError, ToolRegistry
 from planning.tools.errors import SORRY, UserInputNeeded
 from planning.tools.ledger import tool_calls
+from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 REQUEST = "Please resend my badge"
@@ -194,6 +195,13 @@ def test_a_tool_without_its_identifier_asks_the_user() -> None:
     assert final["response"]["input_request"] == "Could you give me your email?"
     sent = answered({"tool_calls": [call("resend", email="ada@example.org")]})
     assert sent["response"] == NOTHING | {"tool_results": {"resend": done("sent to ada@example.org")}}
+
+
+def test_a_rate_limit_is_that_of_the_registry() -> None:
+    limited = Tool("lookup", "Look up.", lookup, rate_limit_key="reads")
+    registry = ToolRegistry([limited], limiter=RateLimiter({"reads": "1/minute"}))
+    results = answered({"tool_calls": [FIND_ADA, FIND_ADA]}, registry=registry)["tool_results"]
+    assert [each.get("code") for each in results.values()] == [None, "rate_limit"]
 
 
 # Queries, and the response

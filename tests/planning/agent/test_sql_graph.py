@@ -25,18 +25,7 @@ from planning.agent import build_text_to_sql_graph
 from planning.tools import StorageUnavailable
 
 ASKED = "For which year?"
-PASS = [
-    "plan",
-    "execute_tools",
-    "plan",
-    "generate_sql",
-    "plan",
-    "execute_tools",
-    "plan",
-    "execute_tools",
-    "plan",
-    "complete",
-]
+NODES = "plan execute_tools plan generate_sql plan execute_tools plan execute_tools plan complete"
 
 
 def test_a_question_is_all_that_it_takes() -> None:
@@ -66,7 +55,7 @@ def test_async_tools_and_an_async_generator_are_awaited() -> None:
 def test_its_updates_are_streamed() -> None:
     graph = graph_of()
     updates = list(graph.stream({"resolved_query": QUESTION}, stream_mode="updates"))
-    assert [next(iter(update)) for update in updates] == PASS
+    assert [next(iter(update)) for update in updates] == NODES.split()
     assert updates[3] == {"generate_sql": {"sql_query": COUNT}}
     assert updates[4] == {"plan": {"iteration": 3, "next_action": "execute_sql"}}
 
@@ -184,3 +173,9 @@ def test_work_that_is_done_already_is_not_done_again(
     work = {key: given[key] for key in ("sql_query", "execution_result") if key in given}
     answer = {"answer": "n: 9"} if "execution_result" in given else {}
     assert shown(final) == FINAL | work | answer | {"iteration": iteration}
+
+
+def test_iterations_count_from_those_in_the_state() -> None:
+    shop = ShopTools()
+    final = graph_of(shop).invoke({"resolved_query": QUESTION, "iteration": 12})
+    assert (final["iteration"], final["success"], shop.calls) == (13, False, [])

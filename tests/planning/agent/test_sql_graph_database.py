@@ -54,11 +54,13 @@ def test_a_question_is_answered_from_a_file(database: SqlDatabase, session: Sess
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM customers", "SELECT 1; DROP TABLE customers", "VACUUM"])
+@pytest.mark.usefixtures("database")
 def test_a_statement_that_would_write_is_never_run_and_never_a_success(
-    database: SqlDatabase, tmp_path: Path, statement: str
+    tmp_path: Path, statement: str
 ) -> None:
     before = (tmp_path / "shop.db").read_bytes()
-    final = build_text_to_sql_graph(database, lambda: statement).invoke({"resolved_query": QUESTION})
+    graph = build_text_to_sql_graph(str(tmp_path / "shop.db"), lambda: statement)
+    final = graph.invoke({"resolved_query": QUESTION})
     assert (final["success"], final["execution_result"]) == (False, None)
     assert [attempt["sql"] for attempt in final["attempts"]] == [statement] * 3
     assert (tmp_path / "shop.db").read_bytes() == before

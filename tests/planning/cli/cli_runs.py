@@ -66,13 +66,6 @@ def terminal(width: int = 80, height: int = 24, **options: Any) -> Console:
     )
 
 
-def ascii_terminal(width: int = 80) -> tuple[Console, io.BytesIO]:
-    """A terminal that prints nothing but ASCII, and the bytes that it was sent."""
-    sent = io.BytesIO()
-    file = io.TextIOWrapper(sent, encoding="ascii", errors="backslashreplace", write_through=True)
-    return terminal(width, file=file), sent
-
-
 def written(console: Console) -> str:
     """What was written to a terminal."""
     assert isinstance(console.file, io.StringIO)

@@ -84,20 +84,7 @@ def test_json_is_the_final_state_and_nothing_else(snapshot: SnapshotAssertion) -
     assert final(shown)["resolved_query"] == SPENT
 
 
-def test_the_samples_can_be_left_out_of_the_schema() -> None:
-    options = ["--sql-from", "count.sql", "--json"]
-    with_samples, without = final(ask(*options)), final(ask(*options, "--no-samples"))
-    assert "'Ada Lund'" in with_samples["schema"]
-    assert "'Ada Lund'" not in without["schema"]
-
-
 # SQL from a file
-
-
-def test_sql_can_be_piped_in_for_a_question() -> None:
-    shown = ask("How many customers?", "--sql-from", "-", "--json", stdin=f"\ufeff{COUNT};\n")
-    state = final(shown)
-    assert (state["resolved_query"], state["execution_result"]["data"]) == ("How many customers?", [[10]])
 
 
 def test_each_attempt_has_a_statement_of_its_own() -> None:
@@ -112,10 +99,10 @@ def test_no_more_rows_are_read_than_were_asked_for() -> None:
     Path("all.sql").write_text("SELECT id, status FROM orders")
     assert ask("--sql-from", "all.sql", "--max-rows", "2").endswith(
         "== Rows ==\n"
-        "id  status\n"
-        "--- -------\n"
-        " 1  shipped\n"
-        " 2  shipped\n"
+        "id   status\n"
+        "────────────\n"
+        " 1   shipped\n"
+        " 2   shipped\n"
         "\n"
         "the first 2 rows; there are more, see --max-rows\n"
     )
@@ -184,28 +171,17 @@ TIMEOUTS = {"nan": "nan", "0": "0.0"}
     [
         (
             ["How many?", "--db", "shop.db"],
-            "Error: Invalid value for '--db': say where its SQL comes from: --model NAME or --sql-from FILE",
+            "Error: Invalid value for '--model': say where the SQL comes from: either --model NAME or"
+            " --sql-from FILE",
         ),
-        ([], "Error: Invalid value for '--db': name the database to ask: --db FILE"),
         (["How many?"], "Error: Invalid value for '--db': name the database to ask: --db FILE"),
         (
-            ["--db", "shop.db", "--model", "m"],
+            ["  ", "--db", "shop.db", "--model", "m"],
             "Error: Invalid value for 'QUESTION': say what you want to know",
         ),
-        (["  "], "Error: Invalid value for 'QUESTION': it is blank; write something, or omit it"),
-        (["--db", ""], "Error: Invalid value for '--db': it is blank; write something, or omit it"),
-        (["\udc80"], "Error: Invalid value for 'QUESTION': it is not UTF-8 text"),
         (
-            ["--model", "m", "--sql-from", "count.sql"],
-            "Error: Invalid value for '--sql-from': give either --model or --sql-from, not both",
-        ),
-        (
-            ["--base-url", "http://127.0.0.1:1/v1"],
+            [*FROM_FILE, "--base-url", "http://127.0.0.1:1/v1"],
             "Error: Invalid value for '--base-url': it needs --model, the name of a model there",
-        ),
-        (
-            ["--max-rows", "0"],
-            "Error: Invalid value for '--max-rows': '0' is too small; give at least 1",
         ),
         *(([*FROM_FILE, "--timeout", each], TIMEOUT + got) for each, got in TIMEOUTS.items()),
         ([*SHOP, "--sql-from", "-"], "planning: standard input holds no SQL; write a SELECT"),
@@ -223,7 +199,7 @@ TIMEOUTS = {"nan": "nan", "0": "0.0"}
             "planning: /dev/zero cannot be read (it is not a file); check the file and the disk it is on",
         ),
         (
-            ["How many?", "--db", "none.db"],
+            ["How many?", "--model", "m", "--db", "none.db"],
             "planning: there is no database at none.db; check the path",
         ),
         (
@@ -240,15 +216,6 @@ TIMEOUTS = {"nan": "nan", "0": "0.0"}
 def test_what_cannot_be_asked_is_said_in_one_line(arguments: list[str], line: str) -> None:
     Path("blank.sql").write_text("\n---\n \n")
     assert told(*arguments) == line
-
-
-def test_a_database_that_cannot_be_read_is_told_in_one_line() -> None:
-    Path("empty.db").touch()
-    Path("damaged.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
-    for name in ("missing.db", "empty.db", "damaged.db", ".", "count.sql"):
-        line = told("--db", name, "--sql-from", "count.sql")
-        assert line.startswith("planning: ")
-        assert "; " in line
 
 
 @pytest.mark.parametrize(
@@ -271,10 +238,3 @@ def test_without_an_extra_it_says_what_to_install(missing: str, options: list[st
     assert done.stderr.startswith("planning: ")
     assert done.stderr.endswith(line)
     assert done.stderr.count("\n") == 1
-
-
-def test_the_other_commands_load_nothing_of_it() -> None:
-    heavy = ["langgraph", "openai", "sqlglot", "sqlite3", "duckdb"]
-    program = f"import sys, planning.cli.app; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

@@ -46,14 +46,6 @@ def test_the_recorded_replies_in_anthropics_form_are_what_the_tools_answer(toolb
     assert not used
 
 
-def test_the_triage_sends_arrays_as_text_steps_as_strings_and_two_calls_at_once() -> None:
-    calls = [message.get("tool_calls", ()) for message in messages(TRIAGE)]
-    sent = [json.loads(call["function"]["arguments"]) for group in calls for call in group]
-    assert any(isinstance(arguments.get("initial_steps"), str) for arguments in sent)
-    assert any(isinstance(step, str) for arguments in sent for step in arguments.get("steps", ()))
-    assert sum(len(group) == 2 for group in calls) == 3
-
-
 def test_the_quickstart_runs(snapshot: SnapshotAssertion) -> None:
     program = str(ROOT / "examples" / "quickstart.py")
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)

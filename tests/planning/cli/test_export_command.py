@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +17,6 @@ from test_page import embedded
 
 from planning import Plan
 from planning.suite import register_plan
-from planning.view.stores import open_session
 from session import Session
 from session.stores import SqliteStore
 
@@ -51,18 +49,13 @@ def test_a_session_is_written_as_the_page_has_it() -> None:
     assert exported("plans.db", "--session", "nightly") == of_store(Path("plans.db"))
 
 
-def test_the_only_session_of_a_store_need_not_be_named(folder: Path) -> None:
-    planned("one.db", "one", "Go")
-    assert exported("one.db")["id"] == "one"
-
-
 @pytest.mark.parametrize("transcript", [TRIAGE, TRIAGE_ANTHROPIC], ids=["chat", "anthropic"])
 def test_a_transcript_is_written_with_the_calls_of_all_tools(transcript: Path) -> None:
     data = exported(str(transcript))
     plan = json.loads(run("replay", str(transcript), "--json").partition("--- stdout\n")[2])
     assert data["changes"][-1]["plan"]["status"] == plan["status"]
     refused = [change for change in data["changes"] if change.get("kind") == "refused"]
-    assert re.search(rf" {len(refused)} refused\.", run("replay", str(transcript)))
+    assert f", {len(refused)} refused, " in run("replay", str(transcript))
     assert refused
     names = {call["name"].partition("_")[0] for change in data["changes"] for call in change["calls"]}
     assert "planning" in names
@@ -100,33 +93,13 @@ def test_a_transcript_has_the_tokens_and_costs_that_its_messages_have(folder: Pa
     assert changes[1]["calls"] == [{"name": "search", "arguments": '{"q": 1}', "characters": 8}]
 
 
-def test_a_snapshot_is_written_with_its_plan_and_its_workflow(folder: Path) -> None:
-    (folder / "a.json").write_text(open_session(SqliteStore("plans.db"), "run").snapshot().to_json())
-    data, store = exported("a.json"), of_store(Path("plans.db"), "run")
-    assert (data["changes"], data["kind"]) == ([], "snapshot")
-    assert data["graph"] == store["changes"][0]["graph"]
-    assert data["states"] == {"find": "completed", "say": "completed"}
-
-
-def test_the_plan_and_the_workflow_are_drawn(folder: Path, snapshot: SnapshotAssertion) -> None:
-    for name, session in (("plan", "nightly"), ("graph", "run")):
-        command = ("export", "plans.db", "--session", session, "--svg", name, "-o", f"{name}.svg")
-        assert run(*command) == "exit code 0\n"
-        assert (folder / f"{name}.svg").read_text() == snapshot(name=name)
-
-
-@pytest.mark.parametrize("name", ["p.svg", "P.SVG", "a b.html.Svg"])
 @pytest.mark.parametrize(("session", "drawn"), [("nightly", "plan"), ("run", "graph")])
 def test_a_file_that_ends_in_svg_is_a_picture_of_the_workflow_or_else_of_the_plan(
-    name: str, session: str, drawn: str, folder: Path
+    session: str, drawn: str, folder: Path, snapshot: SnapshotAssertion
 ) -> None:
-    command = ("export", "plans.db", "--session", session)
-    assert run(*command, "-o", name) == "exit code 0\n"
-    assert run(*command, "--svg", drawn, "-o", "asked.svg") == "exit code 0\n"
-    text = (folder / name).read_text()
-    assert text.startswith("<svg ")
-    assert text == (folder / "asked.svg").read_text()
-    assert run(*command, "--svg", drawn, "-o", "-") == f"exit code 0\n--- stdout\n{text}"
+    for name in ("p.svg", "P.SVG", "a b.html.Svg"):
+        assert run("export", "plans.db", "--session", session, "-o", name) == "exit code 0\n"
+        assert (folder / name).read_text() == snapshot(name=drawn)
 
 
 @pytest.mark.parametrize("name", ["p.html", "P.HTM", "run.svg.Html"])
@@ -142,10 +115,6 @@ def test_a_file_of_any_other_ending_is_not_written(name: str, folder: Path) -> N
     assert run("export", "missing.db", "-o", name).endswith(
         "\nError: Invalid value for '--output': name a file that ends in .html, the page, or .svg, a picture,"
         f" not '{name}'\n"
-    )
-    assert run("export", "missing.db", "--svg", "plan", "-o", "p.html").endswith(
-        "\nError: Invalid value for '--output': --svg draws a picture; name a file that ends in .svg, not"
-        " 'p.html'\n"
     )
     assert sorted(folder.iterdir()) == before
 
@@ -166,28 +135,6 @@ def test_sound_changes_before_the_damage_are_written_and_the_damage_is_told() ->
         "with session.at(), and forked with session.fork(at=3)\n"
     )
     assert [change["v"] for change in embedded(Path("run.html").read_bytes())["run"]["changes"]] == [1, 2, 3]
-
-
-def test_of_a_store_with_many_sessions_one_has_to_be_named() -> None:
-    for number in range(7):
-        planned("many.db", f"s{number}", "Go")
-    SqliteStore("none.db")
-    reasons = {
-        "plans.db": "several sessions; name one: other, run, what-if, nightly",
-        "many.db": "several sessions; name one: s6, s5, s4, s3, s2, ...",
-        "none.db": "no session",
-    }
-    for store, reason in reasons.items():
-        shown = run("export", store, "-o", "run.html")
-        assert shown == f"exit code 2\n--- stderr\nplanning: the store holds {reason}\n"
-
-
-@pytest.mark.parametrize(("what", "session"), [("plan", "other"), ("graph", "nightly")])
-def test_what_is_not_there_is_not_drawn(what: str, session: str) -> None:
-    thing = {"plan": "plan", "graph": "workflow"}[what]
-    assert run("export", "plans.db", "--session", session, "--svg", what, "-o", "x.svg") == (
-        f"exit code 2\n--- stderr\nplanning: 'plans.db' holds no {thing} to draw\n"
-    )
 
 
 def test_the_source_is_never_written_over(folder: Path) -> None:

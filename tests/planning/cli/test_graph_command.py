@@ -102,17 +102,6 @@ def test_a_terminal_gets_a_tree_in_colours(snapshot: SnapshotAssertion) -> None:
     assert in_terminal(80, "graph", "begun.json") == snapshot
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [{"NO_COLOR": "1", "FORCE_COLOR": "1"}, {"TERM": "dumb"}],
-    ids=["NO_COLOR", "a dumb terminal"],
-)
-def test_a_terminal_that_wants_no_colours_gets_a_plain_tree(environment: dict[str, str]) -> None:
-    assert in_terminal(200, "graph", "plan.json", **environment) == (
-        run("graph", "plan.json", "--format", "tree").removeprefix("exit code 0\n--- stdout\n")
-    )
-
-
 def test_an_output_that_is_not_unicode_is_drawn_in_ascii(snapshot: SnapshotAssertion) -> None:
     shown = in_terminal(40, "graph", "plan.json", PYTHONIOENCODING="ascii", NO_COLOR="1")
     assert shown == snapshot

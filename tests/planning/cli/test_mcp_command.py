@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,6 @@ import pytest
 from cli_runs import run
 from mcp import Client
 from mcp_served import within
-from syrupy.assertion import SnapshotAssertion
 
 PLANS = f"{shlex.quote(sys.executable)} -m planning mcp"
 BAD = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(mcp_bad_server.__file__)))}"
@@ -35,13 +33,8 @@ def no_token(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "option", "reason"),
     [
-        ("--tools marc", "--tools", "'marc' is not a planning tool; did you mean mark?"),
-        (
-            "--tools mark,fly",
-            "--tools",
-            "'fly' is not a planning tool; they are setup, add, update, mark, clear, read",
-        ),
-        ("--tools ,", "--tools", "name at least one of setup, add, update, mark, clear, read"),
+        ("--tools mark,fly", "--tools", "'fly' is not one of setup, add, update, mark, clear, read"),
+        ("--tools ,", "--tools", "'' is not one of setup, add, update, mark, clear, read"),
         ("--http 8000", "--http", "'8000' is not HOST:PORT; write 127.0.0.1:8000"),
         ("--http localhost:", "--http", "'localhost:' is not HOST:PORT; write 127.0.0.1:8000"),
         ("--http ::1:80", "--http", "'::1:80' is not HOST:PORT; write 127.0.0.1:8000"),
@@ -75,19 +68,6 @@ def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch
         assert run("mcp", "--http", where) == refused(
             "the token in PLANNING_MCP_TOKEN has fewer than 16 characters; take a longer one"
         )
-
-
-def test_a_place_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        where = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert run("mcp", "--http", where) == refused(f"cannot listen on {where}: Address already in use")
-    (tmp_path / "text.db").write_text("not a database " * 100)
-    shown = run("mcp", "--store", str(tmp_path / "text.db"))
-    reason = "the store /text.db cannot be used: it is not a SQLite file"
-    assert shown.replace(str(tmp_path), "") == refused(reason)
-    assert run("mcp", "--run", "no_such_module:tools") == refused(
-        "--run no_such_module:tools: no module is named 'no_such_module', in this folder or installed"
-    )
 
 
 @pytest.mark.parametrize("arguments", [("mcp",), ("run", "--mcp", "x", "-")], ids=["mcp", "run"])
@@ -171,14 +151,6 @@ def test_a_plan_runs_with_the_tools_of_several_servers(folder: Path) -> None:
     outputs = json.loads(done.stdout)["outputs"]
     assert done.returncode == 0
     assert (outputs["a"], outputs["b"]["plan"]["objective"]) == ("abab", "abab")
-
-
-def test_inputs_are_checked_against_the_schemas_of_the_servers(
-    folder: Path, snapshot: SnapshotAssertion
-) -> None:
-    done = running(folder, step("a", "ecko", text="x"), step("b", "echo", count=1), servers=(BAD,))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == snapshot
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def refused(*arguments: str) -> str:
 def test_a_completed_run_is_a_line_for_each_change() -> None:
     assert ran("fine.json", *WITH, "--prompt", "larks") == (
         "exit code 0\n--- stdout\n"
-        "Look into it (2 steps)\n"
+        "Look into it: 0 of 2 done\n"
         "find  running   Call find\n"
         'find  done      0.0 s  {"topic":"larks","pages":3}\n'
         "left  done      Think of left\n"
@@ -80,7 +80,7 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
     assert told == (
         "exit code 1\n--- stderr\n"
         "planning: failed; to retry the failed steps, run:"
-        " planning run failing.json --tools step_tools:tools --json --resume\n"
+        " planning run failing.json --tools step_tools:tools --json --prompt larks --resume\n"
     )
 
 
@@ -127,7 +127,7 @@ def test_a_step_says_what_becomes_of_it(
     only: dict[str, Any], arguments: list[str], told: str, called: list[str], folder: Path
 ) -> None:
     (folder / "one.json").write_text(plan(only))
-    head = "exit code 0\n--- stdout\nLook into it (1 step)\n"
+    head = "exit code 0\n--- stdout\nLook into it: 0 of 1 done\n"
     assert (ran("one.json", *WITH, *arguments), calls(folder)) == (head + told, called)
 
 
@@ -139,23 +139,16 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
     assert calls(folder) == []
 
 
-def test_a_plan_is_read_from_standard_input() -> None:
-    shown = ran("-", *WITH, "--prompt", "larks", stdin=f"Here it is:\n```json\n{FINE}\n```\n")
-    assert shown.endswith("\ncompleted: 2 of 2 done, in 0.0 s\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (
-            [],
-            "planning: step 'find' calls the tool 'find', but no tools were given; name an object that"
-            " holds them: --tools my_app:tools",
-        ),
-        (
-            ["--tools", "find"],
-            "planning: step 'find' calls the tool 'find', which was given by its name alone; name an object"
-            " that holds it: --tools my_app:tools",
+        *(
+            (
+                given,
+                "planning: step 'find' calls the tool 'find', which was not given; name an object that holds"
+                " it: --tools my_app:tools",
+            )
+            for given in ([], ["--tools", "find"])
         ),
         (
             ["--tools", "nowhere:tools"],
@@ -188,10 +181,10 @@ def test_a_plan_is_read_from_standard_input() -> None:
             "Error: Invalid value for '--timeout': a timeout must be seconds of more than 0, at most 1000000,"
             " or None; got 0.0",
         ),
-        (WITH, "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT"),
         (
             [*WITH, "--json"],
-            "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT",
+            "Error: Invalid value for '--prompt': step 'find' refers to ${user_prompt}; give it: --prompt"
+            " TEXT",
         ),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
@@ -200,36 +193,16 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str
     assert refused("fine.json", *arguments) == told
 
 
-def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:8786") == (
-        "planning: --executor dask needs its library: run pip install 'session-planning[distributed]'"
-    )
-
-
-def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planning.workflow.executors.dask_cluster._CONNECT", 0.1)
-    assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:1") == (
-        "planning: --executor dask://127.0.0.1:1 cannot be reached:"
-        " Timed out trying to connect to tcp://127.0.0.1:1 after 0.1 s"
-    )
-
-
 @pytest.mark.parametrize(
     ("value", "stored"),
     [
         ("2022", 2022),
-        ("-1.5e3", -1500.0),
-        ("true", True),
         ("null", None),
         ('["a", 1]', ["a", 1]),
-        ('{"a": {}}', {"a": {}}),
         ('"2022"', "2022"),
         ("2022-01-01", "2022-01-01"),
         ("NaN", "NaN"),
         ("1e999", "1e999"),
-        ("a=b", "a=b"),
-        ("", ""),
         ("[" * 100_000, "[" * 100_000),
     ],
     ids=lambda value: str(value)[:20],
@@ -240,23 +213,16 @@ def test_a_value_is_json_where_it_can_be(value: str, stored: object, folder: Pat
     assert json.loads(shown.split("--- stdout\n")[1])["memory"] == {"given": stored}
 
 
-@pytest.mark.parametrize("prompt", ["7", ""])
-@pytest.mark.parametrize("option", ["--prompt=", "--var=user_prompt="])
-def test_the_prompt_is_text_however_it_is_given(option: str, prompt: str) -> None:
-    shown = run("run", "fine.json", *WITH, "--json", option + prompt)
-    assert json.loads(shown.split("--- stdout\n")[1])["outputs"]["find"]["topic"] == prompt
-
-
-@pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit(3)"), ("interrupt", "KeyboardInterrupt()")])
+@pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit: 3"), ("interrupt", "KeyboardInterrupt: ")])
 def test_a_tool_that_ends_the_program_stops_the_run(name: str, call: str, folder: Path) -> None:
     (folder / "end.json").write_text(plan(step(name)))
     assert ran("end.json", *WITH) == (
         "exit code 1\n--- stderr\n"
-        f"planning: a tool ended the program with {call}, which stopped the run\n"
+        f"planning: the run was stopped by {call}\n"
         "planning: stopped; to resume, run: planning run end.json --tools step_tools:tools"
         " --resume\n"
         "--- stdout\n"
-        "Look into it (1 step)\n"
+        "Look into it: 0 of 1 done\n"
         f"{name}  running   Call {name}\n"
         f"{name}  stopped   0.0 s  stopped before it was done\n"
         "stopped: 0 of 1 done, 1 stopped, in 0.0 s\n"

@@ -83,17 +83,6 @@ def test_a_session_of_a_program_is_shown_without_its_other_slices(folder: Path) 
     assert json.loads(run("show", "session.json", "--json").split("--- stdout\n")[1])["run"] is None
 
 
-def test_a_plan_that_is_not_the_mirror_of_the_run_is_shown_before_it(folder: Path) -> None:
-    document = json.loads((folder / "fine.json").read_text())
-    (name,) = [each for each in document["slices"] if each.endswith(":Plan")]
-    document["slices"][name] = [{"objective": "Mine", "status": "active", "steps": []}]
-    (folder / "both.json").write_text(json.dumps(document))
-    alone = run("show", "fine.json").removeprefix("exit code 0\n--- stdout\n")
-    assert run("show", "both.json") == (
-        f"exit code 0\n--- stdout\n== Final plan ==\nMine (active, 0 of 0 done)\n{alone}"
-    )
-
-
 def test_a_stopped_run_says_so(folder: Path) -> None:
     text = (
         (folder / "failing.json")
@@ -115,10 +104,7 @@ NEITHER = "is not a store, a snapshot, a workflow or a transcript"
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", f"{NEITHER}: it is empty"),
-        ("[" * 100_000, f"{NEITHER}: it holds something else"),
-        (b"\xff", f"{NEITHER}: it holds something else"),
-        ("[]", f"{NEITHER}: it holds something else"),
+        *((text, NEITHER) for text in ("", "[" * 100_000, b"\xff", "[]")),
         (FINE, "is a workflow that did not run; 'planning graph' draws it"),
         (
             '{"slices": {}}',

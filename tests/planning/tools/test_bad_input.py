@@ -162,16 +162,15 @@ def test_whatever_a_tool_raises_is_a_failed_result_and_the_next_call_works(
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
-@pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("entry", CALLS)
 def test_what_ends_a_program_passes_and_is_in_no_ledger(
-    entry: str, private: bool, error: type[BaseException], session: Session
+    entry: str, error: type[BaseException], session: Session
 ) -> None:
     with pytest.raises(error):
-        through(entry, raising(error(), returns_private_data=private), {}, session)
+        through(entry, raising(error()), {}, session)
     if error is not GeneratorExit:
         with pytest.raises(error):
-            through(entry, raising(error(), is_async=True, returns_private_data=private), {}, session)
+            through(entry, raising(error(), is_async=True), {}, session)
     assert session.select_all(ToolCall) == ()
 
 

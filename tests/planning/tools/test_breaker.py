@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from tool_entries import in_threads
 
 from planning.tools.errors import CircuitOpen
 from planning.tools.guard import CircuitBreaker
@@ -53,6 +56,20 @@ def test_an_open_breaker_names_the_tool_how_often_it_failed_and_when_to_try_agai
     breaker = opened(clock, failures, reset_after)
     clock.now += later
     assert refused(breaker) == (f"send_mail failed {message}, or go on without it", wait)
+
+
+def test_of_many_threads_one_is_the_probe() -> None:
+    clock, start, admitted = Clock(), threading.Barrier(16), list[int]()
+    breaker = opened(clock, failures=1)
+    clock.now += 30
+
+    def call() -> None:
+        start.wait()
+        with suppress(CircuitOpen):
+            admitted.append(breaker.admit("send_mail"))
+
+    in_threads([call] * 16)
+    assert len(admitted) == 1
 
 
 WHOLE = "a whole number of at least 1, such as 3"

@@ -148,23 +148,23 @@ def test_a_call_is_one_structured_line_without_its_arguments(
         return "done"
 
     with caplog.at_level(logging.DEBUG):
-        Toolbox([tool(act)]).call("t", {"who": "4711"}, context={"trace_id": "abc"})
+        Toolbox([tool(act)]).call("t", {"who": "zq4711"}, context={"trace_id": "abc"})
     (record,) = [record for record in caplog.records if record.name == "planning.tools"]
     told = vars(record)
     assert (record.levelno, told["tool"], told["code"], told["trace_id"]) == (level, "t", code, "abc")
-    assert (record.exc_info, "4711" in str(told)) == (None, False)
+    assert (record.exc_info, "zq4711" in str(told)) == (None, False)
 
 
 def test_the_log_says_what_a_tool_returned_that_is_no_result(caplog: pytest.LogCaptureFixture) -> None:
     through("call", returning(object()))
-    through("call", returning({"4711": object()}, returns_private_data=True))
+    through("call", returning({"zq4711": object()}, returns_private_data=True))
     told, private = (vars(record) for record in caplog.records)
     reason = (
         "the function returned object, which has no JSON form; "
         "return text, numbers, booleans, None, lists, dicts or records of these"
     )
     assert (told["message"], told["code"], told["reason"]) == ("tool_failed", "bad_result", reason)
-    assert (private["code"], "reason" in private, "4711" in str(private)) == ("bad_result", False, False)
+    assert (private["code"], "reason" in private, "zq4711" in str(private)) == ("bad_result", False, False)
 
 
 @pytest.mark.parametrize("entry", ["call", "acall", "invoke", "ainvoke"])

@@ -87,13 +87,6 @@ def test_of_a_malformed_docstring_the_first_paragraph_is_the_description(line: s
     assert read(f"Find it.\n\nArgs:\n    x (int): It.\n    {line}") == ("Find it.", {})
 
 
-@pytest.mark.parametrize(
-    "text", ["Note: this is slow.", "Use one of: a, b", "Args: x, the first.", "x: not a parameter"]
-)
-def test_one_line_is_the_description(text: str) -> None:
-    assert read(text) == (text, {})
-
-
 @pytest.mark.parametrize("style", [google, numpy, rest])
 @given(summary=sentences, parameters=described, indentation=st.integers(0, 8))
 def test_each_style_gives_back_what_was_written(

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
-import attrs
-import pydantic
 import pytest
 
 from planning import PlanningToolsSection, Toolbox
@@ -41,36 +39,6 @@ class Order:
     free: Any = None
 
 
-@attrs.define
-class CheckedPart:
-    title: str = attrs.field(validator=attrs.validators.max_len(3))
-    size: int = 1
-
-
-@attrs.define
-class CheckedOrder:
-    name: str = "n"
-    count: int = 1
-    parts: list[CheckedPart] = attrs.Factory(list)
-    by: dict[str, CheckedPart] = attrs.Factory(dict)
-
-
-class ModelPart(pydantic.BaseModel):
-    title: str
-    size: int = 1
-
-
-class ModelOrder(pydantic.BaseModel):
-    name: str = "n"
-    count: int = 1
-    tags: list[str] = []
-    parts: list[ModelPart] = []
-    by: dict[str, ModelPart] = {}
-    either: int | list[int] | ModelPart | None = None
-    mode: Literal["slow", "fast"] = "slow"
-    days: list[datetime.date] = []
-
-
 def take(order: Any) -> str:
     return "taken"
 
@@ -87,8 +55,6 @@ def order(name: str = "n", tags: list[str] = [], parts: list[Part] = []) -> str:
 
 TOOLS: list[Any] = [
     Tool("data", "D.", take, parameters=Order),
-    Tool("checked", "C.", take, parameters=CheckedOrder),
-    Tool("model", "M.", take, parameters=ModelOrder),
     ToolSpec("spec", {"order": Order}, "out", function=answer),
     order,
 ]
@@ -147,7 +113,7 @@ def steps_of(call: Callable[[], ToolResult]) -> tuple[int, ToolResult]:
 @pytest.mark.parametrize(
     "name",
     [
-        "data", "checked", "model", "spec", "order",
+        "data", "spec", "order",
         "planning_setup_plan", "planning_add_step", "planning_mark_step",
     ],
 )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,37 +112,6 @@ def test_who_wants_to_stop_is_never_tried_again(run: Any, kind: type[BaseExcepti
         with pytest.raises(kind):
             run(at_once(on=(Exception,)), function)
         assert function.calls == len(before) + 1
-
-
-def test_a_retry_takes_keywords_only_and_needs_stamina_where_it_is_declared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    positional: Any = Retry
-    with pytest.raises(TypeError):
-        positional(3)
-    assert Retry(attempts=3) == Retry()
-    monkeypatch.setitem(sys.modules, "stamina", None)
-    with pytest.raises(ImportError) as caught:
-        Retry()
-    assert str(caught.value) == "retrying needs stamina: pip install 'session-planning[retry]'"
-
-
-def test_a_cancelled_task_does_not_wait_on() -> None:
-    function = Flaky(ConnectionError(PRIVATE))
-
-    async def main() -> None:
-        toolbox = mailing(function.later, Retry(wait_initial=3600, wait_max=3600))
-        task = asyncio.create_task(toolbox.ainvoke("send_mail"))
-        while not function.calls:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError) as caught:
-            await task
-        assert caught.value.__context__ is None
-
-    asyncio.run(main())
-    assert function.calls == 1
 
 
 @both

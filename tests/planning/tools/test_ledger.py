@@ -108,7 +108,7 @@ def test_two_sessions_on_one_bus_have_a_ledger_each(session: Session) -> None:
     )
 
 
-@pytest.mark.parametrize("way", ["call", "acall", "invoke", "ainvoke"])
+@pytest.mark.parametrize("way", ["call", "acall"])
 def test_the_id_of_a_call_and_its_actor_are_in_events_ledger_and_history(session: Session, way: str) -> None:
     tools = [*PlanningToolsSection(session=session).tools(), tool(hop), tool(fall)]
     toolbox = Toolbox(tools, session=session)

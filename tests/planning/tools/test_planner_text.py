@@ -171,10 +171,6 @@ def test_a_text_that_is_too_long_is_refused() -> None:
     assert refusal("x" * 10_000_000) == "10000000 characters, at most 1000000; send less"
 
 
-CYCLE: list[Any] = []
-CYCLE.append(CYCLE)
-
-
 @given(st.binary() | json_values | st.dictionaries(st.sampled_from([*EMPTY, "tool"]), json_values))
 def test_any_value_is_read_without_raising(value: object) -> None:
     output = parse_planner_output(value)

@@ -25,7 +25,6 @@ from planning.tools import (
     ToolError,
     ToolRegistry,
     ToolResult,
-    ToolSpec,
     errors,
     execute_tools,
 )
@@ -105,7 +104,6 @@ RETURNED: dict[str, Callable[[str], Any]] = {
     "question": lambda s: {"success": False, "error": s, "needs_user_input": True, "input_request": s},
     "result": lambda s: ToolResult(True, s, s, None, s),
     "failed result": lambda s: ToolResult(False, s, s, s, s, 0.5, ErrorKind.TOOL, s, s),
-    "failed result of no known code": lambda s: ToolResult(False, s, code=s),  # type: ignore[arg-type]  # what is tested
 }
 UNUSABLE: dict[str, Callable[[str], Any]] = {
     "generator": lambda s: (each for each in [s]),
@@ -161,13 +159,8 @@ def base_tool(act: Act, options: dict[str, Any]) -> Any:
     return look
 
 
-def spec_tool(act: Act, options: dict[str, Any]) -> Any:
-    spec = ToolSpec("t", {"who": None}, "who")
-    return private(lambda _query_type, parameters: act(parameters), parameters=spec, **options)
-
-
-KINDS = {"sync": sync_tool, "async": async_tool, "base": base_tool, "spec": spec_tool}
-DOORS = ["invoke", "ainvoke", "call", "acall", "execute", "aexecute", "safe_execute", "execute_tools"]
+KINDS = {"sync": sync_tool, "async": async_tool, "base": base_tool}
+DOORS = ["invoke", "ainvoke", "call", "acall", "execute_tools"]
 GUARDS: dict[str, Callable[[], dict[str, Any]]] = {
     "none": dict,
     "retry": lambda: {"retry": NOW},
@@ -179,29 +172,11 @@ GUARDS: dict[str, Callable[[], dict[str, Any]]] = {
 
 async def enter(door: str, tool: Any, arguments: Any, session: Session) -> Any:
     """Call a tool through a door; gives back what the caller gets, or the exception."""
-    toolbox = Toolbox([tool], session=session)
     try:
-        if door in {"ainvoke", "acall"}:
-            return await getattr(toolbox, door)("t", arguments)
-        if door == "aexecute":
-            return await found(tool).aexecute(**arguments)
-        if door == "safe_execute" and isinstance(tool, BaseTool):
-            return await tool.safe_execute(arguments, {})
-        state = {"tool_calls": [{"tool": "t", "args": arguments}]}
-        return await execute_tools(state, registry=ToolRegistry([tool]), session=session)
-    except BaseException as error:  # noqa: BLE001 - what the caller gets
-        return error
-
-
-def found(tool: Any) -> Tool:
-    return next(iter(ToolRegistry([tool])))
-
-
-def enter_plain(door: str, tool: Any, arguments: Any, session: Session) -> Any:
-    try:
-        if door == "execute":
-            return found(tool).execute(**arguments)
-        return getattr(Toolbox([tool], session=session), door)("t", arguments)
+        if door == "execute_tools":
+            state = {"tool_calls": [{"tool": "t", "args": arguments}]}
+            return await execute_tools(state, registry=ToolRegistry([tool]), session=session)
+        return await getattr(Toolbox([tool], session=session), door)("t", arguments)
     except BaseException as error:  # noqa: BLE001 - what the caller gets
         return error
 
@@ -212,10 +187,12 @@ def through(door: str, tool: Any, arguments: Any, session: Session) -> Any:
     async def run() -> None:  # gives nothing back: asyncio's log would show it, and that is the caller's
         outcome.append(await enter(door, tool, arguments, session))
 
-    if door in {"invoke", "call", "execute"}:
-        outcome.append(enter_plain(door, tool, arguments, session))
-    else:
-        asyncio.run(run())
+    if door in {"invoke", "call"}:
+        try:
+            return getattr(Toolbox([tool], session=session), door)("t", arguments)
+        except BaseException as error:  # noqa: BLE001 - what the caller gets
+            return error
+    asyncio.run(run())
     return outcome[0]
 
 
@@ -297,10 +274,9 @@ def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
     secret = fresh()
     tool = KINDS[kind](ending(*end, secret), GUARDS[guard]())
     given_: dict[str, Any] = {"who": secret, "deep": {"in": [{secret: secret}]}, secret: 1}
-    arguments = {"query_type": "who", "parameters": given_} if kind == "spec" else given_
     session, events = listening()
     with watched() as watch:
-        outcomes = [through(door, tool, arguments, session) for _ in range(2 if twice else 1)]
+        outcomes = [through(door, tool, given_, session) for _ in range(2 if twice else 1)]
     assert secret not in watch.text() + heard(session, events)
     for outcome in outcomes:
         if end[0] != "returned":
@@ -309,7 +285,7 @@ def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
             assert secret not in repr(outcome) + str(outcome)
 
 
-@pytest.mark.parametrize("door", ["ainvoke", "acall", "aexecute", "execute_tools"])
+@pytest.mark.parametrize("door", ["acall", "execute_tools"])
 def test_cancelling_a_private_tool_takes_nothing_along_of_what_it_was_doing(door: str) -> None:
     secret = fresh()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -157,10 +156,3 @@ def test_a_server_that_is_not_there_refuses_the_call_without_a_word_of_the_url(
         )
         assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert [record for record in caplog.records if record.name.startswith(("planning", "limits"))] == []
-
-
-def test_without_the_library_a_limiter_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "limits", None)
-    with pytest.raises(ImportError) as caught:
-        RateLimiter()
-    assert str(caught.value) == "rate limits need limits: pip install 'session-planning[limits]'"

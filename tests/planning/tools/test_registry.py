@@ -67,13 +67,6 @@ def test_every_kind_of_declaration_is_kept_as_it_was_given_and_in_order() -> Non
     ]
 
 
-def test_all_tools_and_descriptions_are_copies() -> None:
-    kept = ToolRegistry([HOP])
-    kept.get_all_tools().clear()
-    kept.get_tool_descriptions()[0]["name"] = "x"
-    assert (list(kept.get_all_tools()), kept.get_tool_descriptions()[0]["name"]) == (["hop"], "hop")
-
-
 def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_it() -> None:
     look, other = Look(), Tool("hop", "Other.", lambda: 2)
     kept = ToolRegistry([HOP, SPEC, look])

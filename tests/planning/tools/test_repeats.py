@@ -218,17 +218,3 @@ def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object
         "send was not called: its idempotency key was used with other arguments; use a new key",
     )
     assert len(made) == 1
-
-
-def test_the_order_of_names_and_of_a_set_makes_no_difference() -> None:
-    made: list[object] = []
-
-    def send(to: frozenset[str], how: dict[str, int]) -> None:
-        made.append((to, how))
-
-    toolbox = Toolbox([Tool("send", "Send.", send)], session=Session())
-    first = {"to": ["a", "b"], "how": {"x": 1, "y": 2}}
-    again = {"how": {"y": 2, "x": 1}, "to": ["b", "a"]}
-    for each in (first, again):
-        assert toolbox.call("send", each, context=by("1")).success
-    assert len(made) == 1

@@ -92,13 +92,6 @@ def test_text_of_a_kind_of_its_own_is_text_and_what_cannot_be_read_is_named_by_i
     assert type(value[0]) is str
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_what_ends_a_program_is_not_kept_by_a_text(error: type[BaseException]) -> None:
-    stubborn: Any = Stubborn(error())
-    with pytest.raises(error):
-        ToolResult(True, stubborn)
-
-
 def test_a_result_shows_what_is_in_it_and_a_private_one_does_not() -> None:
     assert (
         repr(ToolResult(True, "ok", [1], elapsed=0.5)) == "ToolResult(success=True, code=None, message='ok')"

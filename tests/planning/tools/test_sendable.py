@@ -6,17 +6,16 @@ import json
 from typing import Any
 
 import pytest
-from tool_entries import piped, raising, returning, safely, through
+from tool_entries import raising, returning, through
 
 from planning.tools import (
-    BaseTool,
     Tool,
     ToolError,
     ToolResult,
     ToolValidationError,
 )
-from planning.tools.errors import ErrorKind, UserInputNeeded
-from session import Session, ToolFailed
+from planning.tools.errors import ErrorKind
+from session import Session
 
 MOST = 50_000
 FLOOD = "x" * 10_000_000
@@ -49,27 +48,11 @@ def test_every_text_is_bounded_whoever_made_it(tool: Tool, cut: dict[str, str]) 
     assert texts(through("call", tool)) == cut
 
 
-def test_the_other_entries_are_bounded_as_well(session: Session) -> None:
-    class Look(BaseTool):
-        name = "t"
-        description = "T."
-
-        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-            return {"success": False, "error": FLOOD, "user_message": FLOOD}
-
-    for told in (safely(Look()), piped([Look()], [{"tool": "t"}])["t"]):
-        assert (told["error"], told["user_message"]) == (CUT, CUT)
-    result = through("call", raising(UserInputNeeded(FLOOD, FLOOD)), {}, session)
-    assert result.input_request == CUT
-    assert session.select_all(ToolFailed)[0].result == result
-
-
 @pytest.mark.parametrize(
     ("text", "sent"),
     [
         ("a\ud800b", r"a\ud800b"),
         ("\udfff", r"\udfff"),
-        ("\ud83d\ude00", r"\ud83d\ude00"),
         ("\U0001f600 \u00fc", "\U0001f600 \u00fc"),
     ],
 )

@@ -77,10 +77,10 @@ def test_a_models_call_is_answered(entry: str, tool: Tool, arguments: Any, expec
 @pytest.mark.parametrize("entry", CALLS)
 def test_the_text_of_any_other_exception_reaches_nobody(entry: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        result = through(entry, raising(RuntimeError("secret 4711")))
+        result = through(entry, raising(RuntimeError("secret zq4711")))
     message = "t failed. Call it again, or go on without it."
     assert told(result) == (False, message, None, "Tool 't' encountered an error", SORRY, "unknown")
-    assert "4711" not in caplog.text
+    assert "zq4711" not in caplog.text
     record = vars(next(record for record in caplog.records if record.name == "planning.tools"))
     assert (record["message"], record["tool"], record["error"]) == ("tool_failed", "t", "RuntimeError")
 
@@ -101,7 +101,6 @@ class More(Add):
     ("name", "params", "message"),
     [
         ("ad", Add(1), "no tool is named 'ad'; did you mean add?"),
-        ("zzz", Add(1), "no tool is named 'zzz'; the tools are add"),
         (None, Add(1), "no tool is named a value of type NoneType; the tools are add"),
         ("add", Total(1), "add takes Add, got Total"),
         ("add", More(1), "add takes Add, got More"),

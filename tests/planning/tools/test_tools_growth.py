@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import pytest
-
 from planning.tools import (
     DataNotFound,
     Tool,
     Toolbox,
-    ToolRegistry,
     classify_error,
-    execute_tools,
 )
 from planning.tools.ledger import ToolCall, tool_calls
 from session import Session
@@ -51,35 +46,10 @@ def is_linear(prepare: Callable[[int], Callable[[], object]]) -> bool:
     return many < few * TIMES * 1.4
 
 
-REGISTRY = ToolRegistry([Tool("t", "T.", lambda: 1, blocking=False)])
-
-
-def calling(names: Callable[[int], list[str]]) -> Callable[[int], Callable[[], object]]:
-    def prepare(size: int) -> Callable[[], object]:
-        state = {"tool_calls": [{"tool": name, "args": {}} for name in names(size)]}
-        return lambda: asyncio.run(execute_tools(state, registry=REGISTRY))
-
-    return prepare
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        lambda size: ["t"] * size,
-        lambda size: ["nothing"] * size,
-        lambda size: [""] * size,
-        lambda size: ["t"] * size + [f"t#{number}" for number in range(size)],
-        lambda size: [f"t#{number}" for number in range(size)] + ["t"] * size,
-    ],
-)
-def test_execute_tools_names_its_results_in_linear_time(names: Callable[[int], list[str]]) -> None:
-    assert is_linear(calling(names))
-
-
 def test_the_newest_calls_are_read_without_all_others() -> None:
     def called(times: int) -> Session:
         session = Session()
-        toolbox = Toolbox(REGISTRY, session=session)
+        toolbox = Toolbox([Tool("t", "T.", lambda: 1, blocking=False)], session=session)
         for _ in range(times):
             toolbox.call("t")
         return session

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ from planning.tools import Tool
 from planning.view.deltas import applied, plan_fields
 from planning.view.document import Document
 from planning.view.sessions import read_session
+from planning.view.sources import StoreSource
 from planning.view.stores import PastStore
 from planning.view.timeline import Recent
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
@@ -113,3 +119,23 @@ def run_of(session: Session) -> None:
 
     tools = {name: bad if name == "bad" else (lambda name=name: name) for name in STEPS}
     run_workflow(a_workflow(), Capabilities(tools=tools), session=session)
+
+
+@contextmanager
+def serving(source: StoreSource | bytes) -> Iterator[str]:
+    """Serve the page in a thread within the block; yields the link."""
+    from planning.view.server import serve
+
+    async def run() -> None:
+        with suppress(asyncio.CancelledError):
+            tasks.append(asyncio.create_task(serve(source, started=link.set_result)))
+            await tasks[0]
+
+    link, tasks = Future[str](), list[asyncio.Task[None]]()
+    thread = threading.Thread(target=asyncio.run, args=(run(),), name="page", daemon=True)
+    thread.start()
+    try:
+        yield link.result(10.0)
+    finally:
+        tasks[0].get_loop().call_soon_threadsafe(tasks[0].cancel)
+        thread.join()

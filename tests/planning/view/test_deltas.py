@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from page_data import call, in_memory, kept, of_memory, of_store, plan_at, plans_of
+from page_data import call, kept, of_memory, of_store, plan_at, plans_of
 
 from planning import Plan, PlanStep
 from planning.suite import register_plan
@@ -70,19 +70,6 @@ def test_what_is_folded_away_leaves_the_plans_after_it_as_they_are(moves: list[A
     first = max(0, session.version - most)
     assert data["from"] == first
     assert plans_of(data) == {version: plan for version, plan in plans.items() if version >= first}
-
-
-def test_a_list_that_grows_is_not_repeated() -> None:
-    session, toolbox = in_memory()
-    call(toolbox, "setup_plan", objective="Grow", initial_steps=["Begin"])
-    for number in range(3):
-        call(toolbox, "mark_step", step_id="S001", status="in_progress", note=f"note {number}")
-        call(toolbox, "add_step", steps=[f"Step {number}"])
-    deltas = [change["plan"] for change in of_memory(session)["changes"][-2:]]
-    assert deltas == [
-        {"steps": {"S001": {"notes": [2, "note 2"]}}},
-        {"steps": {"S004": {"title": "Step 2", "status": "pending"}}, "order": [3, "S004"]},
-    ]
 
 
 def test_steps_that_moved_went_or_lost_their_details_are_told() -> None:

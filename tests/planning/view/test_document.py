@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from page_data import (
     call,
     data_of,
@@ -29,7 +28,7 @@ from planning.suite import register_plan
 from planning.tools import Tool, Toolbox
 from planning.tools.ledger import tool_calls
 from planning.view.document import Document
-from planning.view.sessions import family_of, read_session, session_fields
+from planning.view.sessions import family_of, read_session
 from planning.view.stores import PastStore
 from planning.view.timeline import Recent
 from planning.workflow.run.records import StepRecord, WorkflowRun
@@ -151,16 +150,6 @@ def test_a_session_of_more_changes_begins_where_its_newest_begin() -> None:
     assert data["omitted"] == "The oldest 16 changes are not shown; the page begins at version 16."
 
 
-def test_of_a_long_stored_session_only_the_newest_changes_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("planning.view.sessions.MOST_CHANGES", 3)
-    session = a_planning_session(tmp_path / "plans.db")
-    data = of_store(tmp_path / "plans.db")
-    assert (data["from"], [change["v"] for change in data["changes"]]) == (5, [6, 7, 8])
-    assert plans_of(data) == {version: plan_at(session, version) for version in range(5, 9)}
-
-
 def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
     _, toolbox = kept(tmp_path / "plans.db")
     call(toolbox, "setup_plan", objective="Measure", initial_steps=[f"Look at file {n}" for n in range(50)])
@@ -206,19 +195,6 @@ def test_a_change_is_told_as_soon_as_it_is_read_and_only_once(tmp_path: Path) ->
     assert document.after(2) == []
 
 
-def test_a_session_that_is_deleted_meanwhile_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
-    _, toolbox = kept(path)
-    call(toolbox, "setup_plan", objective="Go", initial_steps=["One"])
-    store = PastStore(path)
-    head = store.newest("nightly")
-    assert head is not None
-    document, timeline = read_session(store, head, "plans.db")
-    SqliteStore(path).delete("nightly")
-    document.read(timeline)
-    assert document.problem == "the session was deleted"
-
-
 def test_the_family_of_a_session_is_its_line_and_its_forks(tmp_path: Path) -> None:
     path = tmp_path / "plans.db"
     session, toolbox = kept(path)
@@ -262,24 +238,6 @@ def test_the_family_of_a_session_has_those_that_work_for_it(tmp_path: Path) -> N
     found = {each["id"]: each["parent"] for each in family_of(store, heads["helper"])}
     assert found == {"lead": None, "worker": "lead", "helper": "worker", "what-if": "worker"}
     assert family_of(store, heads["alone"]) == []
-
-
-def test_a_session_in_a_list_has_its_progress(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
-    _, toolbox = kept(path)
-    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=["One", "Two"])
-    call(toolbox, "mark_step", step_id="S001", status="done")
-    (head,) = PastStore(path).sessions()
-    assert timeless(session_fields(PastStore(path), head)) == {
-        "id": "nightly",
-        "version": 2,
-        "changed_at": 1.5,
-        "objective": "Fix the login",
-        "status": "active",
-        "done": 1,
-        "total": 2,
-        "problem": None,
-    }
 
 
 def test_half_characters_and_separators_are_told_as_they_are() -> None:

@@ -75,7 +75,3 @@ def test_no_text_of_the_data_acts_in_the_page(text: str) -> None:
     page = export_page(json.dumps({"title": text}, ensure_ascii=False))
     assert embedded(page) == {"mode": "export", "run": {"title": text}}
     assert page.decode().count("<") == export_page("{}").decode().count("<")
-
-
-def test_half_a_character_is_an_escape_in_the_page() -> None:
-    assert embedded(export_page('{"title":"\ud800"}')) == {"mode": "export", "run": {"title": "\ud800"}}

@@ -13,10 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import Browser, Page
-from page_data import call, in_memory, kept, of_memory
+from page_data import call, in_memory, kept, of_memory, serving
 
 from planning.view.page import live_page, policy
-from planning.view.server import serving
 from planning.view.sources import StoreSource
 
 pytestmark = pytest.mark.browser
@@ -191,26 +190,6 @@ def test_it_connects_again_and_asks_for_what_came_after(
         "/T/events/one?after=2",
         "/T/events/one?after=3",
     ]
-
-
-def test_a_change_that_comes_twice_counts_once(pages: ExitStack, browser: Browser, stage: Stage) -> None:
-    run = a_run(4)
-    stage.session, stage.run = "one", {**run, "changes": run["changes"][:3]}
-    page = opened(pages, browser, stage.url)
-    for change in (*run["changes"], run["changes"][3]):
-        stage.events.append(("change", {**change, "v": change["v"]}))
-    page.wait("timeline !== null && timeline.last === 3")
-    page.evaluate(f"for (const change of {json.dumps(run['changes'])}) onChange(change)")
-    page.settle()
-    assert page.text("#where") == "Version 4 of 4"
-
-
-def test_a_problem_is_shown(pages: ExitStack, browser: Browser, stage: Stage) -> None:
-    stage.session, stage.run = "one", a_run(2)
-    page = opened(pages, browser, stage.url)
-    stage.say("problem", {"text": "The store is <damaged>."})
-    page.wait("notes.problem !== null")
-    assert page.text("#notes") == "The store is <damaged>."
 
 
 def listed(number: int, **fields: Any) -> Any:

@@ -68,16 +68,6 @@ def test_a_file_opens_without_an_error_and_asks_for_nothing(shown: Shown, nightl
     assert len(page.requests) - sum(url.startswith("data:") for url in page.requests) == 1
 
 
-def test_it_begins_with_the_newest_version(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly))
-    assert page.text("#title") == "Fix the login"
-    assert page.text("#status") == "active"
-    assert page.text("#count") == "0 of 3 done"
-    assert page.text("#where") == "Version 7 of 7"
-    assert page.text("#changes-box [aria-current] b") == "7"
-    assert page.evaluate("$('first').disabled || !$('last').disabled") is False
-
-
 def test_keys_and_buttons_and_the_slider_step_through_the_versions(shown: Shown, nightly: Any) -> None:
     page = shown(json.dumps(nightly))
     seen = []
@@ -106,14 +96,6 @@ def test_what_a_version_changed_is_marked_in_the_plan(shown: Shown, nightly: Any
     ]
     page.press("End")
     assert page.text("#plan-summary") == "Fix the login\nRemoved 1 step:\nS004 Tell the team"
-
-
-def test_a_refusal_is_shown_with_its_whole_text(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly), part="#v=3")
-    assert page.text("#change h2") == "Version 3 refused"
-    assert page.text("#change pre") == (
-        "Refused, nothing changed. step_id: the plan has no step S009; its steps are S001 to S003"
-    )
 
 
 def test_a_version_is_said_to_those_who_cannot_see_it(shown: Shown, nightly: Any) -> None:
@@ -188,16 +170,6 @@ def test_filters_let_through_what_they_name(shown: Shown, nightly: Any) -> None:
     }
 
 
-def test_help_opens_with_a_question_mark_and_closes_with_escape(shown: Shown, nightly: Any) -> None:
-    page = shown(json.dumps(nightly))
-    page.press("?")
-    assert page.evaluate("$('help').open") is True
-    page.press("ArrowLeft")
-    page.press("Escape")
-    page.wait("!$('help').open")
-    assert page.text("#where") == "Version 7 of 7"
-
-
 def test_the_family_is_a_tree(shown: Shown, nightly: Any) -> None:
     page = shown(json.dumps(nightly))
     page.click("#tab-family")
@@ -245,16 +217,3 @@ def test_the_page_has_the_plan_of_each_version_in_any_order(shown: Shown, nightl
             sorted(plans, key=lambda v: v * 7919 % 101),
         ):
             assert plans_in(page, versions) == plans
-
-
-def test_a_run_without_changes_says_so(shown: Shown) -> None:
-    session, toolbox = in_memory()
-    call(toolbox, "setup_plan", objective="Look", initial_steps=["Begin"])
-    data = of_memory(session)
-    (change,) = data["changes"]
-    steps = [{"id": name, **fields} for name, fields in change["plan"]["steps"].items()]
-    plan = {"objective": "Look", "status": "active", "steps": steps}
-    page = shown(json.dumps({**data, "kind": "snapshot", "plan": plan, "changes": []}))
-    assert page.text("#change") == "The start\nThere is no history: this is the plan as it stands."
-    assert page.text("#count") == "0 of 1 done"
-    assert page.errors == []

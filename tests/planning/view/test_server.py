@@ -13,15 +13,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from page_data import call, kept, of_store, run_of
+from page_data import call, kept, of_store, serving
 from test_page import embedded
 
 import planning.serving
 from planning.view.page import policy
-from planning.view.server import serving
 from planning.view.sources import Run, StoreSource
-from session import Session
-from session.stores import SqliteStore
 
 
 class Client:
@@ -89,11 +86,6 @@ def test_the_page_shows_the_only_session_or_the_list_and_each_session_by_its_lin
         assert [each["id"] for each in client.json("/sessions.json")["sessions"]] == ["other", "nightly"]
     with serving(StoreSource(path, "nightly")) as link:
         assert embedded(Client(link).get("/")[1].encode())["session"] == "nightly"
-
-
-def test_a_session_is_what_an_export_has(path: Path) -> None:
-    with serving(StoreSource(path, None)) as link:
-        assert Client(link).json("/run/nightly.json") == {**of_store(path), "source": str(path)}
 
 
 NOTHING = "There is nothing here. Open the whole link that 'planning' printed."
@@ -228,27 +220,6 @@ def test_a_session_that_cannot_be_read_at_all_says_so(path: Path) -> None:
         problem = "the record of session 'nightly' is damaged"
         assert client.json("/run/nightly.json")["problem"] == problem
         assert client.json("/sessions.json")["problem"] == problem
-
-
-def test_a_session_that_has_not_begun_is_shown_when_it_begins(path: Path) -> None:
-    with serving(StoreSource(path, "later")) as link:
-        client = Client(link)
-        assert client.json("/run/later.json")["changes"] == []
-        stream = client.events("/events/later?after=0")
-        _, toolbox = kept(path, "later")
-        call(toolbox, "setup_plan", objective="Begin", initial_steps=["One"])
-        assert next(stream)[1]["text"] == "New plan: Begin. Added S001."
-
-
-def test_a_run_is_followed_to_its_end(path: Path) -> None:
-    session = Session(session_id="flow", store=SqliteStore(path))
-    with serving(StoreSource(path, "flow")) as link:
-        client = Client(link)
-        stream = client.events("/events/flow?after=0")
-        run_of(session)
-        versions = [next(stream)[1]["v"]]
-    versions += [change["v"] for _, change in stream]
-    assert versions == list(range(1, session.version + 1))
 
 
 def test_a_page_that_does_not_change_is_served_alone() -> None:

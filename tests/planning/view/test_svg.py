@@ -56,13 +56,6 @@ def test_the_same_workflow_is_drawn_in_the_same_way(snapshot: SnapshotAssertion)
     assert "\n".join(map(str, [*boxes(graph_of(a_workflow())).items()])) == snapshot
 
 
-def test_a_chain_is_one_column_and_steps_beside_each_other_are_several_rows() -> None:
-    chain = graph_of(a_workflow({f"s{at}": [f"s{at - 1}"] if at else [] for at in range(1_000)}))
-    assert {node["x"] for node in chain["nodes"]} == {16}
-    wide = graph_of(a_workflow({f"s{at}": [] for at in range(1_000)}))
-    assert len({node["y"] for node in wide["nodes"]}) == 50
-
-
 def test_more_lines_than_can_be_read_are_omitted_the_longest_first() -> None:
     graph = graph_of(a_workflow({f"s{at}": [f"s{other}" for other in range(at)] for at in range(200)}))
     assert len(graph["edges"]) == MOST_EDGES
@@ -85,11 +78,6 @@ def test_an_invalid_workflow_is_drawn_as_far_as_it_goes(steps: dict[str, list[st
     graph = graph_of(a_workflow(steps))
     assert [node["id"] for node in graph["nodes"]] == list(steps)
     assert len(set(boxes(graph).values())) == len(steps)
-
-
-def test_two_steps_of_one_id_are_both_drawn() -> None:
-    twins = (WorkflowStep(step_id="a", description="A"), WorkflowStep(step_id="a", description="B"))
-    assert len({(node["x"], node["y"]) for node in graph_of(Workflow(steps=twins))["nodes"]}) == 2
 
 
 HOSTILE = "</text><script>alert(1)</script>\x00\x1b[31m\ud800\u2028" + "日本" * 3_000

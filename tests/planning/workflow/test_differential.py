@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from corpus_cases import exact
 from corpus_faults import BASES, FAULTS, LAYOUTS
-from hypothesis import given
-from hypothesis import strategies as st
-from workflow_strategies import plain_values, written
 
 from planning.reading import read_document
 from planning.workflow import validate_workflow
@@ -112,20 +109,3 @@ def test_a_plan_that_lacks_its_end_by_itself_has_its_first_steps_whole(base: str
 def steps_of(value: Any) -> Any:
     """The steps of a document."""
     return value["steps"] if isinstance(value, dict) and "steps" in value else meant(value)
-
-
-@given(st.data())
-def test_careless_writing_changes_no_value(data: st.DataObject) -> None:
-    value = {
-        "schema_version": 2,
-        "goal": data.draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
-        "steps": [
-            {"step_id": f"s{n}", "description": "d", "type": "tool", "name": "search", "inputs": {"x": each}}
-            for n, each in enumerate(data.draw(st.lists(plain_values(), min_size=1, max_size=3)))
-        ],
-    }
-    text = data.draw(written(value)).text
-    document = read_document(text, PLAN)
-    assert exact(document.value) == exact(value)
-    assert {each.code for each in document.found} <= REPAIRS
-    assert is_json(text) or document.found

@@ -72,20 +72,16 @@ def in_single_quotes(text: str) -> str:
 
 WAYS: dict[str, Callable[[Any], str]] = {
     "plain": json.dumps,
-    "in any script": lambda value: json.dumps(value, ensure_ascii=False),
     "in single quotes": lambda value: in_single_quotes(json.dumps(value, ensure_ascii=False)),
     "with line breaks as they are": lambda value: json.dumps(value, ensure_ascii=False).replace("\\n", "\n"),
-    "with tabs as they are": lambda value: json.dumps(value).replace("\\t", "\t"),
     "as Python prints it": repr,
-    "in a fence": lambda value: f"Here's it:\n```json\n{json.dumps(value)}\n```\nThat isn't all.",
     "in a fence and as Python prints it": lambda value: f"~~~python\n{value!r}\n~~~",
     "between comments": lambda value: f"// it's\n{json.dumps(value)[:-1]}, /* '}} */ }} # \"",
     "in lines of Windows": lambda value: json.dumps(value, indent=2).replace("\n", "\r\n")[:-1] + ",}",
-    "within tags": lambda value: f"<plan>\n{json.dumps(value, indent=1)}\n</plan>",
 }
 
 
-AMBIGUOUS = {"in single quotes", "with line breaks as they are", "with tabs as they are"}
+AMBIGUOUS = {"in single quotes", "with line breaks as they are"}
 """What may be another text than that of the value, for a string with a backslash in it."""
 
 

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import AddStep, MarkStep, NewPlanStep, SetupPlan
-from session import Session, SessionEvent
+from session import Session
 from session.events import SessionId
-from session.records import Upcasters
 from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredChange, StoredSession
 from session.stores.chain import refuse_copy, stale
 
@@ -25,8 +22,8 @@ SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep
 class ListStore(Store):
     """A store without a lock, in sixty lines: writers are kept apart by ``expected`` alone."""
 
-    def __init__(self, kept: dict[str, Any], upcasters: Upcasters | None = None) -> None:
-        super().__init__(upcasters)
+    def __init__(self, kept: dict[str, Any]) -> None:
+        super().__init__()
         self.kept = kept
 
     def head(self, session_id: SessionId) -> StoredSession | None:
@@ -166,11 +163,3 @@ class Note:
 
     text: str
     tags: tuple[str, ...] = ()
-
-
-@attrs.frozen(slots=False)
-class Noted(SessionEvent):
-    """An event of a test."""
-
-    note: Note
-    more: Any = None

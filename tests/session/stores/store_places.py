@@ -15,7 +15,6 @@ from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import ToolResult
 from session import EventBus, PastState, Session, SessionId, append, select_all, select_latest
 from session.locks import ProcessLock
-from session.records import Upcasters
 from session.stores import MemoryStore, SqliteStore, Store, StoreError
 
 PLAN = ("planning_setup_plan", {"objective": "Ship it", "initial_steps": ["Build", "Test", "Release"]})
@@ -28,16 +27,15 @@ class Place:
         self.path = folder / "plans.db"
         self._store: Store | None = None
 
-    def begin(self, upcasters: Upcasters | None) -> Store:
+    def begin(self) -> Store:
         raise NotImplementedError
 
-    def open(self, upcasters: Upcasters | None = None) -> Store:
+    def open(self) -> Store:
         """A store as another process has it: it shares no state with those that were opened before."""
         if self._store is None:
-            self._store = self.begin(upcasters)
+            self._store = self.begin()
             return self._store
         other = copy.copy(self._store)
-        other.upcasters = dict(upcasters or {})
         other.states = WeakValueDictionary()
         other.opening = ProcessLock()
         return other
@@ -46,26 +44,25 @@ class Place:
 class MemoryPlace(Place):
     """A store in memory."""
 
-    def begin(self, upcasters: Upcasters | None) -> Store:
-        return MemoryStore(upcasters, timeout=0.2)
+    def begin(self) -> Store:
+        return MemoryStore(timeout=0.2)
 
 
 class ListPlace(Place):
     """A store without a lock."""
 
-    def begin(self, upcasters: Upcasters | None) -> Store:
-        return ListStore({}, upcasters)
+    def begin(self) -> Store:
+        return ListStore({})
 
 
 class SqlitePlace(Place):
     """A file."""
 
-    def open(self, upcasters: Upcasters | None = None) -> Store:
-        return SqliteStore(self.path, upcasters, timeout=0.2)
+    def open(self) -> Store:
+        return SqliteStore(self.path, timeout=0.2)
 
 
 every_store = pytest.mark.parametrize("place_type", [MemoryPlace, SqlitePlace, ListPlace])
-locking_stores = pytest.mark.parametrize("place_type", [MemoryPlace, SqlitePlace])
 
 
 def open_session(

@@ -65,17 +65,14 @@ def test_a_link_is_refused_whether_it_leads_somewhere_or_not(tmp_path: Path) -> 
         link.symlink_to(tmp_path / target)
         assert refusal(link) == f"{link} is a link: name a file of its own"
     assert not (tmp_path / "nowhere.db").exists()
+    (tmp_path / "other.db").hardlink_to(tmp_path / "plans.db")
+    for name in ("other.db", "plans.db"):
+        assert refusal(tmp_path / name) == (
+            f"{tmp_path / name} is a file with several names: name a file of its own"
+        )
+    (tmp_path / "other.db").unlink()
     (tmp_path / "folder").symlink_to(tmp_path)
     SqliteStore(tmp_path / "folder" / "plans.db").close()
-
-
-def test_a_file_with_several_names_is_refused(tmp_path: Path) -> None:
-    SqliteStore(tmp_path / "plans.db").close()
-    other = tmp_path / "other.db"
-    other.hardlink_to(tmp_path / "plans.db")
-    assert refusal(other) == (
-        f"{other} is a file with several names, which damage it when both are used: name a file of its own"
-    )
 
 
 def test_what_is_not_a_file_is_refused_at_once(tmp_path: Path) -> None:
@@ -85,9 +82,9 @@ def test_what_is_not_a_file_is_refused_at_once(tmp_path: Path) -> None:
         listening.bind(str(plug))
         for path, what in (
             (pipe, "a pipe"),
-            (plug, "a socket"),
+            (plug, "not a file"),
             (tmp_path, "a folder"),
-            (Path("/dev/full"), "a device"),
+            (Path("/dev/full"), "not a file"),
         ):
             assert refusal(path) == f"{path} is {what}: name a file of its own"
 
@@ -150,9 +147,7 @@ def test_an_empty_file_with_changes_beside_it_is_refused(path: Path) -> None:
     there = path.with_name("there.db")
     there.touch()
     there.with_name("there.db-wal").write_bytes(wal)
-    assert refusal(there) == (
-        f"{there} is empty, and there.db-wal holds what was in it: restore it from a copy"
-    )
+    assert refusal(there) == (f"{there} is empty, and its WAL holds what was in it: restore it from a copy")
     assert there.with_name("there.db-wal").read_bytes() == wal
 
 

@@ -72,36 +72,6 @@ def test_a_file_of_format_1_is_brought_to_format_2_with_all_that_is_in_it(path: 
     assert tables(path) == tables(tmp_path / "new.db")
 
 
-def test_a_record_that_was_damaged_before_stays_damaged(path: Path) -> None:
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("UPDATE sessions SET version = 5 WHERE id = 'run-7'")
-    connection.close()
-    store = SqliteStore(path)
-    with pytest.raises(StoreError) as caught:
-        Session(session_id="run-7", store=store)
-    assert str(caught.value) == "the record of session 'run-7' is damaged"
-    assert store.verify("fork") == 2
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ("CREATE TABLE other (id INTEGER)", "has other tables than a store of sessions"),
-        ("DROP TABLE calls", "cannot be used: no such table: calls"),
-    ],
-)
-def test_a_file_that_cannot_be_migrated_stays_as_it_is(path: Path, change: str, reason: str) -> None:
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute(change)
-    connection.close()
-    before = tables(path)
-    with pytest.raises(StoreError, match=reason):
-        SqliteStore(path)
-    assert tables(path) == before
-
-
 def test_a_migration_that_is_cut_off_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = tables(path)
 

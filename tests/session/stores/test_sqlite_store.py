@@ -6,7 +6,6 @@ import asyncio
 import multiprocessing
 import os
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from store_cases import SETUP
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import AddStep, MarkStep, NewPlanStep
-from planning.suite import register_plan
 from session import Session, StoreError
 from session.events import SessionId
 from session.stores import SqliteStore, StoreBusy
@@ -312,35 +310,3 @@ def test_the_event_loop_is_free_while_another_process_holds_the_lock(path: Path)
 
     assert asyncio.run(run()) == (20, True)
     other.close()
-
-
-def test_opening_one_of_many_sessions_reads_its_own_rows(path: Path) -> None:
-    store = SqliteStore(path)
-    for number in range(50):
-        session = Session(session_id=f"s{number}", store=store)
-        register_plan(session)
-        session.dispatch(SETUP)
-    statements: list[str] = []
-    connection = store._reader.connected()
-    connection.set_trace_callback(statements.append)
-    session = Session(session_id="s7", store=store)
-    register_plan(session)
-    assert session.select_latest(Plan) is not None
-    plans = [
-        connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
-        for statement in dict.fromkeys(statements)
-        if not statement.startswith("EXPLAIN")
-    ]
-    connection.set_trace_callback(None)
-    assert len(statements) < 20
-    assert not [row for plan in plans for row in plan if row[3].startswith("SCAN")]
-
-
-def test_a_stopped_worker_process_leaves_no_lock(path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", WORKER, path], stdout=subprocess.PIPE) as worker:
-        assert worker.stdout is not None
-        worker.stdout.readline()
-        worker.send_signal(signal.SIGSTOP)
-        worker.kill()
-    _, toolbox = on_file(path)
-    assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success

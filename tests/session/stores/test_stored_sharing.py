@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from session_records import Count, Note, Ping, texts
+from session_records import Note, Ping, texts
 from store_places import (
     PLAN,
     ListPlace,
@@ -21,13 +21,12 @@ from store_places import (
     numbered,
     open_session,
     refused,
-    registered,
     state_of,
 )
 
 from planning import Plan
 from planning.events import PlanChanged
-from session import InProcessEventBus, Session, TransactionError, append
+from session import InProcessEventBus, Session, TransactionError
 from session.stores import SqliteStore, StaleVersion, StoreError
 
 pytestmark = every_store
@@ -83,15 +82,6 @@ def test_objects_on_different_buses_share_a_state_and_each_bus_hears_of_the_plan
     assert [[(each.version, each.origin) for each in found] for found in heard] == [
         [(1, "session"), (2, "session"), (3, "session")]
     ] * 2
-
-
-def test_sessions_of_other_ids_never_share(place_type: type[Place], tmp_path: Path) -> None:
-    store, bus = place_type(tmp_path).open(), InProcessEventBus()
-    first, second = open_session(store, "a", bus=bus), open_session(store, "A", bus=bus)
-    first.dispatch(Note("first"))
-    bus.publish(Ping(1, session_id="A"))
-    assert (texts(second), numbered(first), numbered(second)) == ([], [], [1])
-    assert (first.version, second.version) == (1, 1)
 
 
 def test_a_uuid_and_its_text_are_one_session(place_type: type[Place], tmp_path: Path) -> None:
@@ -153,35 +143,6 @@ def test_a_transaction_takes_over_what_is_new_before_its_body_runs(
     assert [(each.version, each.origin) for each in heard] == [(1, "store")]
     there.refresh()
     assert texts(there) == ["theirs", "mine"]
-
-
-def test_a_transaction_that_is_given_up_has_still_taken_over_what_is_new(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
-    here, there = open_session(place.open(), bus=bus), open_session(place.open())
-    heard = listening(bus)
-    call(there, *PLAN)
-    with pytest.raises(LookupError), here.transaction() as transaction:
-        transaction.dispatch(Note("mine"))
-        raise LookupError
-    assert (here.version, texts(here)) == (1, [])
-    assert here.select_latest(Plan) == there.select_latest(Plan)
-    assert [(each.version, each.origin) for each in heard] == [(1, "store")]
-
-
-def test_both_processes_go_on_in_turns(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    sessions = [open_session(place.open()) for _ in range(3)]
-    for number in range(30):
-        sessions[number % 3].dispatch(Note(str(number)))
-        sessions[(number + 1) % 3].publish(Ping(number))
-    for session in sessions:
-        assert session.refresh() == 60
-        assert texts(session) == [str(number) for number in range(30)]
-        assert numbered(session) == list(range(30))
-        assert [change.version for change in session.history()] == list(range(1, 61))
-    assert sessions[0].history() == sessions[1].history() == sessions[2].history()
 
 
 def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place_type: type[Place], tmp_path: Path) -> None:
@@ -277,25 +238,6 @@ def test_a_subscriber_may_write_to_another_session_of_the_store(
     assert texts(second) == ["0", "1", "2"]
 
 
-def test_reads_in_a_transaction_see_its_own_changes(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    open_session(place.open()).dispatch(Note("old"))
-    session = open_session(place.open())
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("new"))
-        assert texts(session) == ["old", "new"]
-        session.rewind(0)
-        assert texts(session) == []
-        transaction.dispatch(Note("last"))
-        session.reset()
-        transaction.dispatch(Note("kept"))
-        assert texts(session) == ["kept"]
-    there = open_session(place.open())
-    assert texts(session) == texts(there) == ["kept"]
-    assert [len(change.events) for change in there.history()] == [1, 5]
-    assert texts(there.at(1)) == ["old"]
-
-
 def test_the_store_lists_its_sessions_with_tags_and_times(place_type: type[Place], tmp_path: Path) -> None:
     place = place_type(tmp_path)
     store = place.open()
@@ -364,24 +306,3 @@ def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
         place.open().delete("run-7")
         del old, fresh
         gc.collect()
-
-
-@pytest.mark.parametrize("order", ["before", "after"])
-def test_the_order_of_registering_and_opening_does_not_matter(
-    place_type: type[Place], tmp_path: Path, order: str
-) -> None:
-    place = place_type(tmp_path)
-    here = open_session(place.open())
-    call(here, *PLAN)
-    here.dispatch(Note("1"))
-    there = Session(session_id="run-7", store=place.open())
-    steps: list[Callable[[], object]] = [lambda: registered(there), lambda: there.dispatch(Count(1))]
-    for step in steps if order == "before" else reversed(steps):
-        step()
-    if order == "after":
-        assert there.version == 2  # nothing kept it
-    assert texts(there) == ["1"]
-    there.register_reducer(Note, append)
-    there.dispatch(Note("2"))
-    assert texts(there) == ["1", "2"]
-    assert there.select_latest(Plan) == here.select_latest(Plan)

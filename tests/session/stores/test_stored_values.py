@@ -16,20 +16,16 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from session_records import Count, Note, Ping, texts
+from session_records import Note, texts
 from store_places import (
     ListPlace,
     Place,
-    call,
     every_store,
-    mark,
     open_session,
     refused,
-    state_of,
 )
 
-from planning import Plan
-from session import Session, SessionEvent, SnapshotError, append, replace_latest, stored
+from session import Session, SessionEvent, append
 from session.stores import StoreError
 
 
@@ -117,19 +113,6 @@ VALUES = st.recursive(
     ),
     max_leaves=12,
 )
-TYPED = st.builds(
-    Typed,
-    tags=st.frozensets(st.text()),
-    parts=st.lists(st.builds(Inner, st.text()), max_size=3).map(tuple),
-    pairs=st.lists(st.tuples(st.text(), st.integers()), max_size=3).map(tuple),
-    by_name=st.dictionaries(st.text() | st.just("!"), st.builds(Inner, st.text()), max_size=3),
-    colour=st.sampled_from(Colour),
-    level=st.none() | st.just(Level.LOW),
-    day=st.none() | st.dates(),
-    clock=st.none() | st.times(),
-    either=st.none() | st.integers() | st.text(),
-    nested=st.none() | st.builds(Typed, tags=st.frozensets(st.text(), max_size=2)),
-)
 
 
 @attrs.frozen
@@ -187,25 +170,6 @@ def test_what_has_a_json_form_reads_back_as_it_was(
         *((Thing(value),) for value in kept),
         there.select_all(Said),
     ]
-
-
-@pytest.mark.parametrize("place_type", [ListPlace])
-@given(values=st.lists(TYPED, min_size=1, max_size=5))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_records_whose_hints_say_what_they_hold_read_back_as_they_were(
-    place_type: type[Place], values: list[Typed], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored, "CHECKPOINT", 2)
-        session = of_values(place)
-        for value in values:
-            session.dispatch(value)
-        there = of_values(place)
-        assert there.select_all(Typed) == tuple(values)
-        session.rewind(len(values))
-        session.dispatch(values[0])
-        assert of_values(place).select_all(Typed) == (*values, values[0])
 
 
 @every_store
@@ -315,140 +279,6 @@ def test_what_has_no_json_form_is_refused_by_name_and_changes_nothing(
 
 
 @every_store
-def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
-    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stored, "CHECKPOINT", 3)
-    place = place_type(tmp_path)
-    whole = open_session(place.open())
-    for number in range(8):
-        whole.dispatch(Note(str(number)))
-        whole.dispatch(Count(number + 1))
-    partial = Session(session_id="run-7", store=place.open())
-    partial.register_reducer(Thing, append)
-    for number in range(20):
-        partial.dispatch(Thing(number))
-        if number % 7 == 3:
-            partial.rewind(partial.version - 1)
-    assert partial.version == 16 + 20 + 3
-    assert refused(partial.snapshot) == (
-        "the session has a slice that is not known here, session_records:Count: import its module and "
-        "register its reducers first"
-    )
-    there = open_session(place.open())
-    assert texts(there) == [str(number) for number in range(8)]
-    assert there.select_all(Count) == (Count(36),)
-    assert [texts(there.at(version)) for version in (0, 1, 15, 20, 39)] == [
-        [],
-        ["0"],
-        [str(number) for number in range(8)],
-        [str(number) for number in range(8)],
-        [str(number) for number in range(8)],
-    ]
-    partial.reset()
-    assert (texts(open_session(place.open())), place.open().verify("run-7")) == ([], 40)
-    partial.rewind(16)
-    assert texts(open_session(place.open())) == [str(number) for number in range(8)]
-
-
-@every_store
-def test_a_slice_without_its_reducers_is_an_error_only_when_it_is_selected(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
-    open_session(place.open()).dispatch(Note("1"))
-    session = Session(session_id="run-7", store=place.open())
-    assert session.version == 1
-    session.register_reducer(Ping, lambda slice_, ping: (Thing(ping.number),), Thing)
-    session.publish(Ping(3))
-    assert session.select_all(Thing) == (Thing(3),)
-    message = (
-        "version 1 changed Note by a reducer that is not registered here: register it, as "
-        "PlanningToolsSection does for a plan"
-    )
-    for select in (lambda: session.select_all(Note), lambda: session.at(2).select_latest(Note)):
-        assert refused(select) == message
-    assert session.at(0).select_all(Note) == ()
-    assert refused(session.clone).startswith("the session has a slice that is not known here")
-    session.register_reducer(Note, append)
-    assert texts(session) == ["1"]
-
-
-@every_store
-def test_reducers_that_changed_are_an_error_and_never_rebuild_in_silence(
-    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stored, "CHECKPOINT", 3)
-    place = place_type(tmp_path)
-    session = Session(session_id="run-7", store=place.open())
-    session.register_reducer(Note, append)
-    for number in range(12):
-        session.dispatch(Note(f"{number}" * 30))
-    there = Session(session_id="run-7", store=place.open())
-    there.register_reducer(Note, replace_latest)
-    message = refused(lambda: there.select_all(Note))
-    assert message.startswith("the reducers of Note have changed since version ")
-    assert message.endswith(
-        "use the release that wrote it, or accept the reducers of today with "
-        "store.drop_checkpoints(session_id)"
-    )
-    assert refused(lambda: there.at(12).select_all(Note)) == message
-    before = place.open().head("run-7")
-    with pytest.raises(StoreError):
-        there.dispatch(Note("never"))
-    assert place.open().head("run-7") == before
-    assert texts(session) == [f"{number}" * 30 for number in range(12)]
-    assert there.store is not None
-    there.store.drop_checkpoints("run-7")
-    assert there.select_all(Note) == (Note("11" * 30),)
-
-
-@every_store
-def test_formats_are_taken_up_step_by_step_and_newer_ones_refused(
-    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stored, "CHECKPOINT", 2)
-    place = place_type(tmp_path)
-    name = "session_records:Note"
-    for number in range(5):
-        open_session(place.open()).dispatch(Note(f"old {number}"))
-    kept: Any = state_of(open_session(place.open()))[1]
-    monkeypatch.setattr(Note, "RECORD_FORMAT", 3, raising=False)
-    steps = {
-        f"{name}@1": lambda fields: {"words": fields["text"].split()},
-        f"{name}@2": lambda fields: {"text": "-".join(fields["words"])},
-    }
-    expected = [f"old-{number}" for number in range(5)]
-    session = open_session(place.open(steps))
-    assert texts(session) == expected
-    session.dispatch(Note("new"))
-    assert texts(open_session(place.open(steps))) == [*expected, "new"]
-    lacking = open_session(place.open())
-    assert refused(lambda: lacking.select_all(Note)).endswith(
-        f"{name} is stored in format 1; known here is 3: give the store an upcaster for it"
-    )
-    assert [each.text for each in kept] == [f"old {number}" for number in range(5)]
-    monkeypatch.setattr(Note, "RECORD_FORMAT", 1)
-    older = open_session(place.open())
-    assert refused(lambda: older.select_all(Note)).endswith(
-        f"{name} is stored in format 3; known here is 1: use a newer release"
-    )
-    assert older.select_latest(Plan) is None
-
-
-@every_store
-def test_a_renamed_class_is_read_by_an_upcaster(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    open_session(place.open()).dispatch(Note("1"))
-    name = "test_stored_values:Inner"
-    upcasters = {"session_records:Note@1": lambda fields: {"!": name, "name": fields["text"]}}
-    session = Session(session_id="run-7", store=place.open(upcasters))
-    session.register_reducer(Inner, append)
-    (change,) = session.history()
-    assert change.events == (Inner("1"),)
-
-
-@every_store
 def test_the_values_of_one_change_are_those_that_were_reduced(
     place_type: type[Place], tmp_path: Path
 ) -> None:
@@ -461,18 +291,3 @@ def test_the_values_of_one_change_are_those_that_were_reduced(
     there = of_values(place)
     assert there.at(1).select_latest(Thing) == Thing({"a": [1]})
     assert json.dumps([thing.value for thing in there.select_all(Thing)]) == '[{"a": [1]}, "next"]'
-
-
-@every_store
-def test_texts_of_other_languages_are_kept(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    session = open_session(place.open(), tags={"name": "Zoë \u6f22 \U0001f600 \ud800"})
-    session.dispatch(Note("Zoë \u6f22 \U0001f600"))
-    mark(session, "S001")
-    assert call(session, "planning_read_plan", {}, actor="Zoë").success is False
-    there = open_session(place.open())
-    assert dict(there.tags) == {"name": "Zoë \u6f22 \U0001f600 \ud800"}
-    assert texts(there) == ["Zoë \u6f22 \U0001f600"]
-    assert there.history()[-1].actor == "Zoë"
-    with pytest.raises(SnapshotError):
-        there.rollback(None)  # type: ignore[arg-type]  # on purpose

@@ -19,7 +19,6 @@ from store_places import (
     numbered,
     open_session,
     refused,
-    state_of,
     states_of,
 )
 
@@ -97,12 +96,6 @@ def timeless(event: object) -> object:
 def unmeasured(result: ToolResult) -> object:
     """A result as the store keeps it: its value is the event's, its time is chance."""
     return result.success, result.message, result.error, result.code
-
-
-def test_a_new_session_has_version_0_and_no_history(place_type: type[Place], tmp_path: Path) -> None:
-    session = open_session(place_type(tmp_path).open())
-    assert (session.version, session.history(), session.select_latest(Plan)) == (0, (), None)
-    assert session.at(0).select_latest(Plan) is None
 
 
 def test_what_was_opened_and_never_changed_is_not_in_the_store(
@@ -199,25 +192,6 @@ def test_a_rewind_is_a_change_and_leaves_facts_as_they_are(place_type: type[Plac
         assert states_of(each) == [*before, before[2], before[0], before[2]]
         assert logs_of(each) == events
         assert [change.actor for change in each.history(12)] == ["host", None, None]
-
-
-def test_a_rewind_never_takes_a_claim_back(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    session = lived(open_session(place.open()))
-    assert session.claim("send the mail")
-    session.rewind(0)
-    assert not session.claim("send the mail")
-    assert not open_session(place.open()).claim("send the mail")
-
-
-def test_claims_are_of_one_session_and_are_made_once(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
-    assert [store.claim("a", "x"), store.claim("a", "x"), store.claim("b", "x"), store.claim("a", "X")] == [
-        True,
-        False,
-        True,
-        True,
-    ]
 
 
 def test_a_fork_has_the_history_and_claims_up_to_its_version(place_type: type[Place], tmp_path: Path) -> None:
@@ -320,44 +294,6 @@ def test_a_fork_of_a_session_that_was_never_changed_is_a_session(
     assert (fork.version, texts(fork), dict(fork.tags)) == (1, ["own"], {"why": "trial"})
 
 
-def test_a_fork_never_takes_the_place_of_another_session(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
-    session = lived(open_session(store))
-    open_session(store, "other").dispatch(Note("mine"))
-    assert refused(lambda: session.fork(session_id="other")) == (
-        "the store holds a session 'other' already: give the fork another id"
-    )
-    assert texts(open_session(store, "other")) == ["mine"]
-
-
-def test_a_snapshot_of_a_stored_session_is_that_of_one_in_memory(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
-    stored, in_memory = lived(open_session(place.open())), lived(open_session(None))
-    for session in (stored, open_session(place.open())):
-        snapshot = session.snapshot()
-        assert dict(snapshot.slices) == dict(in_memory.snapshot().slices)
-        other = open_session(None)
-        other.rollback(snapshot)
-        assert state_of(other) == state_of(session)
-
-
-def test_a_rollback_to_the_snapshot_of_another_session_is_a_change(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
-    other = lived(open_session(None, "elsewhere"))
-    session = open_session(place.open())
-    session.dispatch(Note("gone"))
-    session.rollback(other.snapshot())
-    there = open_session(place.open())
-    assert state_of(there) == state_of(session) == state_of(other)
-    (event,) = there.history()[-1].events
-    assert isinstance(event, RolledBack)
-    assert event.session_id == "elsewhere"
-
-
 def test_a_private_slice_is_in_no_store_and_stays_at_a_rewind(
     place_type: type[Place], tmp_path: Path
 ) -> None:
@@ -402,17 +338,6 @@ def test_views_are_made_of_what_a_version_has(place_type: type[Place], tmp_path:
         (3,),
         (),
     )
-
-
-def test_a_clone_of_a_stored_session_lives_in_memory(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
-    session = lived(open_session(store))
-    clone = session.clone()
-    assert clone.store is None
-    assert state_of(clone) == state_of(session)
-    clone.dispatch(Note("mine"))
-    assert [each.session_id for each in store.sessions()] == ["run-7"]
-    assert session.version == 12
 
 
 def test_past_versions_stay_what_they_are_while_the_session_goes_on(

@@ -63,19 +63,6 @@ def without_values(change: Change) -> tuple[object, ...]:
     return (change.version, change.at, events, change.actor, change.call_id, change.changed)
 
 
-def test_two_stores_of_one_file_are_not_nested_either(tmp_path: Path) -> None:
-    stores = [SqliteStore(tmp_path / "a.db"), SqliteStore(tmp_path / "a.db")]
-    one, two = (Session(session_id=f"{store}", store=each) for store, each in zip("ab", stores, strict=True))
-    register_plan(two)
-    with one.transaction(), pytest.raises(TransactionError, match="end it first"):
-        two.dispatch(SETUP)
-    elsewhere = Session(session_id="c", store=SqliteStore(tmp_path / "b.db"))
-    register_plan(elsewhere)
-    with one.transaction():
-        elsewhere.dispatch(SETUP)
-    assert elsewhere.version == 1
-
-
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_claim_inside_a_transaction_is_refused(opener: Opener, is_stored: bool) -> None:
     session = Session(session_id="run-7", store=opener()) if is_stored else Session()
@@ -102,14 +89,6 @@ def test_a_rollback_frees_no_key_and_a_rewind_does(opener: Opener) -> None:
         assert session.find_call("1") is None
         again = toolbox.call("planning_mark_step", done, context=by)
         assert (again.message, session.version) == (first.message, 5)
-
-
-def test_a_closed_child_is_forgotten(opener: Opener) -> None:
-    parent, store = Session(), opener()
-    child = Session(parent=parent, store=store, session_id="child")
-    assert list(parent.children) == [child]
-    child.close()
-    assert list(parent.children) == []
 
 
 def test_an_unknown_outcome_stops_writing_until_it_is_settled(tmp_path: Path) -> None:

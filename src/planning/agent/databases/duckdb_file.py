@@ -69,7 +69,7 @@ class DuckdbFile:
     """One file, and the connection to it, which is made when it is needed.
 
     Attributes:
-        deadline: See ``DatabaseFile``.
+        deadline: See ``SqliteFile``.
     """
 
     def __init__(self, path: str) -> None:
@@ -79,7 +79,7 @@ class DuckdbFile:
         self._stamp: tuple[int, ...] = ()
 
     def run(self, sql: str, most_rows: int) -> tuple[list[str], list[list[Any]], bool]:
-        """Run one statement; see ``DatabaseFile``."""
+        """Run one statement; see ``SqliteFile``."""
         with self._session() as connection:
             kinds = [statement.type.name for statement in connection.extract_statements(sql)]
             if kinds != ["SELECT"]:
@@ -92,7 +92,7 @@ class DuckdbFile:
             return [name for name, _ in columns], *fetched(rows, most_rows, _size_of)
 
     def probe(self, sql: str) -> str:
-        """The error of a statement that is only prepared; see ``DatabaseFile``."""
+        """The error of a statement that is only prepared; see ``SqliteFile``."""
         try:
             self.run(select("1", f"(\n{sql}\n)", 0), 1)
         except Failure as failure:
@@ -100,7 +100,7 @@ class DuckdbFile:
         return ""
 
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
-        """Read the tables; see ``DatabaseFile``."""
+        """Read the tables; see ``SqliteFile``."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         with self._session() as connection:
             for schema, name, is_view, *columns in connection.execute(_TABLES).fetchall():

@@ -75,6 +75,7 @@ class SqlDatabase:
         self._file = str(Path(self._path).absolute())
         self._readers = Readers()
         self._schema: tuple[tuple[int, ...], str] | None = None
+        self._columns: tuple[tuple[int, ...], Tables] | None = None
 
     def __repr__(self) -> str:
         return f"SqlDatabase({self._path!r})"
@@ -238,9 +239,14 @@ class SqlDatabase:
     def _tables(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""
         try:
-            return self._ask(lambda file: file.tables(-1, until), until - monotonic())
+            before = stamp(self._file, self.dialect)
+            if self._columns is not None and self._columns[0] == before:
+                return self._columns[1]
+            tables = self._ask(lambda file: file.tables(-1, until), until - monotonic())
         except Failure:
             return None
+        self._columns = (before, tables) if is_settled(before, _TICK) else None
+        return tables
 
 
 def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most: float) -> Any:

@@ -11,14 +11,19 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock
 from time import monotonic
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from planning.agent.sql.failures import Failure
 from planning.tools.background import is_given_up
 
+if TYPE_CHECKING:
+    from planning.agent.databases.duckdb_file import DuckdbFile
+    from planning.agent.databases.sqlite_file import SqliteFile
+
 __all__ = ["DatabaseFile", "Readers"]
 
 T = TypeVar("T")
+DatabaseFile: TypeAlias = "SqliteFile | DuckdbFile"
 
 _MOST: Final = 8
 _IDLE: Final = 0.25  # seconds after which a thread releases what other programs may wait for
@@ -26,54 +31,10 @@ _TICK: Final = 0.05
 _GRACE: Final = 10  # ticks between the end of the time and leaving the thread behind
 
 
-class DatabaseFile(Protocol):
-    """A database file and the connection to it, used by one thread.
-
-    Attributes:
-        deadline: When the current statement has to end, on the monotonic clock.
-    """
-
-    deadline: float
-
-    def run(self, sql: str, most_rows: int) -> tuple[list[str], list[list[Any]], bool]:
-        """Run one statement: the names of its columns, its rows, and whether there are more.
-
-        Raises:
-            Failure: The database could not answer.
-        """
-
-    def probe(self, sql: str) -> str:
-        """The error of a statement that is only prepared; empty if there is none."""
-
-    def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
-        """Read the tables.
-
-        Args:
-            samples: How many values of a column to read; below 0, no values are read and no rows counted.
-            until: When to stop reading values and counting rows.
-
-        Returns:
-            For each table its ``name``, ``schema``, ``kind``, ``columns``, ``foreign_keys`` and ``rows``.
-
-        Raises:
-            Failure: They cannot be read.
-        """
-
-    def interrupt(self) -> None:
-        """Stop the current statement; called from another thread."""
-
-    def rest(self) -> None:
-        """Release what other programs may wait for."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
 class _Question:
-    """A piece of work for a thread, and its outcome."""
+    """The outcome of a piece of work for a thread."""
 
-    def __init__(self, work: Callable[[DatabaseFile], Any]) -> None:
-        self.work = work
+    def __init__(self) -> None:
         self.value: Any = None
         self.error: BaseException | None = None
         self.waiting = Lock()
@@ -147,7 +108,7 @@ class Readers:
             free.get(timeout=seconds)
         except Empty:
             raise Failure("busy") from None
-        question = _Question(work)
+        question = _Question()
         try:
             reader = idle.pop() if idle else _Reader(open_file())
         except BaseException as error:

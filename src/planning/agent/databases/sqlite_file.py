@@ -52,10 +52,10 @@ _UNFINISHED: Final = frozenset({sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE
 
 
 class SqliteFile:
-    """One file, and the connection to it, which is made when it is needed.
+    """One file, and the connection to it, which is made when it is needed; one thread uses it.
 
     Attributes:
-        deadline: See ``DatabaseFile``.
+        deadline: When the current statement has to end, on the monotonic clock.
     """
 
     def __init__(self, path: str, seconds: float) -> None:
@@ -75,12 +75,16 @@ class SqliteFile:
         self._boundary: Boundary | None = None
 
     def run(self, sql: str, most_rows: int) -> Answer:
-        """Run one statement; see ``DatabaseFile``."""
+        """Run one statement: the names of its columns, its rows, and whether there are more.
+
+        Raises:
+            Failure: The database could not answer.
+        """
         with self._session():
             return self._steadily(lambda boundary: self._query(boundary, sql, most_rows))
 
     def probe(self, sql: str) -> str:
-        """The error of a statement that is only prepared; see ``DatabaseFile``."""
+        """The error of a statement that is only prepared; empty if there is none."""
         try:
             self.run(f"EXPLAIN {sql}", 1)
         except Failure as failure:
@@ -88,7 +92,18 @@ class SqliteFile:
         return ""
 
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
-        """Read the tables; see ``DatabaseFile``."""
+        """Read the tables.
+
+        Args:
+            samples: How many values of a column to read; below 0, no values are read and no rows counted.
+            until: When to stop reading values and counting rows.
+
+        Returns:
+            For each table its ``name``, ``schema``, ``kind``, ``columns``, ``foreign_keys`` and ``rows``.
+
+        Raises:
+            Failure: They cannot be read.
+        """
         with self._session():
             return self._steadily(lambda boundary: self._tables(boundary, samples, until))
 

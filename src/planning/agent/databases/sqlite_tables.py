@@ -16,10 +16,15 @@ __all__ = ["add_values", "read_tables"]
 Late = Callable[[], bool]
 Table = dict[str, Any]
 
+# Without the tables that a virtual table, which has no root page, keeps its data in.
 _TABLES: Final = """
     SELECT m.name, m.type FROM sqlite_master AS m
-    JOIN pragma_table_list AS t ON t.schema = 'main' AND t.name = m.name AND t.type <> 'shadow'
-    WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.rowid
+    WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND NOT EXISTS (
+        SELECT 1 FROM sqlite_master AS v WHERE v.type = 'table' AND v.rootpage = 0
+        AND substr(m.name, 1, length(v.name) + 1) = v.name || '_'
+        AND substr(m.name, length(v.name) + 2) IN ('config', 'content', 'data', 'docsize', 'idx', 'node',
+            'parent', 'rowid', 'segdir', 'segments', 'stat'))
+    ORDER BY m.rowid
 """
 _COLUMNS: Final = """
     SELECT t.name, c.name, c.type, c."notnull", c.pk
@@ -35,7 +40,7 @@ _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_BUSY})
 
 
 def read_tables(connection: sqlite3.Connection, is_late: Late) -> list[Table]:
-    """Read the tables of the file; see ``DatabaseFile.tables``.
+    """Read the tables of the file; see ``SqliteFile.tables``.
 
     Args:
         connection: A connection that may read the description of the tables.

@@ -96,11 +96,22 @@ def _misread(root: Any, dialect: str) -> Iterator[str]:
 
 
 def _is_of_any_row(node: exp.Select) -> bool:
-    """Whether SQLite would take a column of a SELECT from any row, were it not grouped by."""
+    """Whether SQLite may take a column of a SELECT from any row, as far as its text shows."""
     calls = [call for place in (*node.expressions, *_terms(node)) for call in _calls(place)]
     peaks = [each for each in calls if isinstance(each, (exp.Min, exp.Max))]
     is_of_one_row = len({*map(_text, peaks)}) == 1 and not isinstance(peaks[0].this, exp.Distinct)
-    return bool(calls or node.args.get("group")) and not is_of_one_row
+    group = node.args.get("group")
+    if is_of_one_row or not (calls or group):
+        return False
+    inside, aliases = {*map(id, calls)}, _aliases(node)
+    grouped = {_text(each) for each in (group.expressions if group else ()) if isinstance(each, exp.Column)}
+    for place in (*node.expressions, *_terms(node)):
+        for each in place.walk(prune=lambda each: id(each) in inside):
+            is_ordered = isinstance(each.parent, exp.Ordered) and _text(each).lower() in aliases
+            is_read = isinstance(each, (exp.Column, exp.Star)) and not is_ordered
+            if is_read and _text(each) not in grouped:
+                return True
+    return False
 
 
 def _terms(node: exp.Select) -> list[Any]:
@@ -172,14 +183,11 @@ class _Checks:
                 if source not in whole:
                     checked = _CHECKED.format(_ONE_VALUE.format(spelled), checked, len(self.names))
                     self.names.append(name)
-            if checked not in {text, "1"}:
-                checked = f"{text}, {checked}" if place.is_star else checked
-                name = (
-                    ""
-                    if place.is_star or place.parent is not node
-                    else f" AS {_identifier(place.output_name)}"
-                )
-                place.replace(exp.Var(this=checked + name))
+            if place.is_star and checked != "1":
+                place.replace(exp.Var(this=f"{text}, {checked}"))
+            elif checked not in {text, "1"}:
+                alias = f" AS {_identifier(place.output_name)}" if place.parent is node else ""
+                place.replace(exp.Var(this=checked + alias))
 
     def _meant(self, item: Any, node: Any) -> Any:
         """What an item of GROUP BY means: a number or an alias is something that is selected."""

@@ -13,6 +13,7 @@ _NEAR: Final = 0.75
 _NEARER: Final = 0.8  # where the words are not the same number
 _MOST: Final = 3
 _LONGEST: Final = 100
+_OF_SOME, _UNLIKE = 3, 6  # ranks: from here on only some words are the same, or nothing is
 _WORD: Final = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 _VAGUE: Final = frozenset({"code", "date", "id", "key", "name", "no", "number", "type", "value"})
 
@@ -30,47 +31,38 @@ def closest(
             for the names of tables.
         by_spelling: Whether it may be misspelled, or have words that a name has not.
     """
-    if not 0 < len(name) <= _LONGEST:
-        return 0, []
     own = _words(name)
-    known = [
-        (_words(table) if table else [], {each: _words(each) for each in names}) for table, names in groups
+    ranks = [
+        (_rank(own, _words(each), _words(table) if table else []), place, each)
+        for place, (table, names) in enumerate(groups if 0 < len(name) <= _LONGEST else ())
+        for each in names
     ]
-    for fits in _SAME if by_spelling else _SAME[:3]:
-        for place, (table, names) in enumerate(known):
-            same = [each for each, words in names.items() if fits(own, words, table)]
-            if same:
-                return place, same[:_MOST]
-    near = [
-        (max(_likeness(own, words), _likeness(_behind(own, table), words)), -place, each)
-        for place, (table, names) in enumerate(known)
-        for each, words in names.items()
-    ]
-    likeness, place, each = max(near, default=(0.0, 0, ""))
-    return -place, [each] if by_spelling and likeness else []
+    best, place, _ = min(ranks, default=(_UNLIKE, 0, ""))
+    if best >= (_UNLIKE if by_spelling else _OF_SOME):
+        return 0, []
+    return place, [each for rank, at, each in ranks if (rank, at) == (best, place)][:_MOST]
 
 
-_SAME: Final = (
-    lambda own, words, _: "".join(own) == "".join(words),
-    lambda own, words, table: bool(table) and words in (_behind(own, table), table + own),
-    lambda own, words, table: (
-        words[-len(_behind(own, table)) or len(words) :] == (_behind(own, table) or None)
-    ),
-    lambda own, words, _: own != ["id"] and set(own) < set(words),
-    lambda own, words, table: bool(table) and set(words) - _VAGUE and set(words) < set(own),
-)
-"""How the words of a wrong name, of one that exists and of its table go together, the surest first."""
+def _rank(own: list[str], words: list[str], table: list[str]) -> float:
+    """How surely a wrong name means one that exists, by the words of both and of its table; 0 is surest."""
+    behind = own[len(table) :] if table and own[: len(table)] == table else []
+    is_part = set(words) < set(own) and set(words) - _VAGUE
+    whole = (
+        "".join(own) == "".join(words),
+        bool(table) and words in (behind, table + own),
+        bool(behind) and words[-len(behind) :] == behind,
+        own != ["id"] and set(own) < set(words),
+        bool(table) and bool(is_part),
+    )
+    return (
+        whole.index(True) if True in whole else _UNLIKE - max(_likeness(own, words), _likeness(behind, words))
+    )
 
 
 def _words(name: str) -> list[str]:
     """The words of ``FirstName`` or ``first_names``, in lower case and in the singular."""
     words = [word.lower() for word in _WORD.findall(name)] or [name.lower()]
     return [word[:-3] + "y" if word.endswith("ies") else word.removesuffix("s") for word in words]
-
-
-def _behind(words: list[str], table: list[str]) -> list[str]:
-    """The words behind those of the table; none if they do not begin with them."""
-    return words[len(table) :] if table and words[: len(table)] == table else []
 
 
 def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
@@ -81,5 +73,5 @@ def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
     if len(words) != len(others):
         words, others, least = ["".join(words)], ["".join(others)], _NEARER
     pairs = zip(words, others, strict=True)
-    likeness = min((SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs), default=0.0)
+    likeness = min(SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs)
     return likeness if likeness >= least else 0.0

@@ -22,55 +22,23 @@ def validate_results(results: object) -> dict[str, Any]:
     Returns:
         ``{"is_valid", "has_results", "row_count", "issues"}``. A result without rows is valid, with an issue.
     """
-    try:
-        return _validated(results)
-    except Exception:  # noqa: BLE001 - any object may be passed in, and its methods may raise anything
-        issue = f"Malformed results: a {type(results).__name__} that cannot be read"
-        return {"is_valid": False, "has_results": False, "row_count": 0, "issues": [issue]}
-
-
-def _validated(results: object) -> dict[str, Any]:
-    data = results.get("data") if isinstance(results, Mapping) else None
+    found: Mapping[str, Any] = results if isinstance(results, Mapping) else {}
+    data = found.get("data")
     rows: Sequence[Any] = data if isinstance(data, (list, tuple)) else ()
-    issues, is_valid = [], True
+    issues = [] if rows else ["No results returned"]
+    problem = ""
     if not isinstance(results, Mapping):
-        issues.append(f"No results to check: got {type(results).__name__}; run execute_sql first")
-        is_valid = False
-    elif not results.get("success", True):
-        issues.append(f"Execution error: {results.get('error')}"[:_LONGEST_ERROR])
-        is_valid = False
-    else:
-        wrong = list(_disagreements(results, data))
-        is_valid = not wrong
-        issues.extend(wrong)
-    if not rows:
-        issues.insert(0, "No results returned")
-    return {"is_valid": is_valid, "has_results": bool(rows), "row_count": len(rows), "issues": issues}
-
-
-def _disagreements(results: Mapping[Any, Any], data: object) -> list[str]:
-    """Contradictions between the parts of a result."""
-    if not isinstance(data, (list, tuple)):
-        return [f"Malformed results: data must be a list of rows, got {type(data).__name__}"]
-    issues = []
-    count = results.get("row_count", len(data))
-    if type(count) is not int or count != len(data):
-        issues.append(f"Malformed results: row_count is {_short(count)}, but data has {len(data)} rows")
-    columns = results.get("columns")
-    if columns is None:
-        return issues  # rows that are mappings need none
-    if not isinstance(columns, (list, tuple)):
-        issues.append(f"Malformed results: columns must be a list of names, got {type(columns).__name__}")
-        return issues
-    width = len(columns)
-    for number, row in enumerate(data):
-        if type(row) is not list and not isinstance(row, (list, tuple, Mapping)):
-            issues.append(f"Malformed results: row {number} must be a list, got {type(row).__name__}")
-            break
-        if len(row) != width and not isinstance(row, Mapping):  # its names are unique
-            issues.append(f"Malformed results: row {number} has {len(row)} values for {width} columns")
-            break
-    return issues
+        problem = f"No results to check: got {type(results).__name__}; run execute_sql first"
+    elif not found.get("success", True):
+        problem = f"Execution error: {found.get('error')}"[:_LONGEST_ERROR]
+    elif data is not rows:
+        problem = f"Malformed results: data must be a list of rows, got {type(data).__name__}"
+    elif found.get("row_count", len(rows)) != len(rows):
+        problem = f"Malformed results: row_count is not the number of rows, {len(rows)}"
+    elif not all(isinstance(row, (list, tuple, Mapping)) for row in rows):
+        problem = "Malformed results: each row must be a list"
+    issues += [problem] if problem else []
+    return {"is_valid": not problem, "has_results": bool(rows), "row_count": len(rows), "issues": issues}
 
 
 def table_text(answer: Mapping[str, Any]) -> str:
@@ -107,7 +75,3 @@ def _cell(value: object) -> str:
 
 def _cell_text(value: object) -> str:
     return printable(cut(value if isinstance(value, str) else str(value), _LONGEST)).replace("|", "\\|")
-
-
-def _short(value: object) -> str:
-    return str(value) if type(value) is int else f"a value of type {type(value).__name__}"

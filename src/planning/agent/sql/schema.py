@@ -36,7 +36,7 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str) -> str:
     Values are omitted first, then columns from the end of each table; the first line says so.
 
     Args:
-        tables: The tables; see ``DatabaseFile.tables``.
+        tables: The tables; see ``SqliteFile.tables``.
         dialect: The database, such as ``sqlite``.
     """
     kinds = [_number(sum(each["kind"] == kind for each in tables), kind) for kind in ("table", "view")]

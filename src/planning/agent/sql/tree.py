@@ -148,7 +148,7 @@ def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
     for scope in traverse_scope(root):  # the inner ones come first
         if isinstance(scope.expression, exp.Select):
             sources[id(scope.expression)] = {
-                alias.lower(): _source(alias, source, known, sources)
+                alias.lower(): _source(alias, source, known)
                 for alias, (_, source) in scope.selected_sources.items()
             }
     selects: dict[int, Select] = {}
@@ -159,35 +159,11 @@ def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
     return Tree(root, [selects[key] for key in sources if key in selects], inside)
 
 
-def _source(
-    alias: str,
-    source: Any,
-    known: Mapping[str, Mapping[str, Any]],
-    inner: Mapping[int, Mapping[str, Source]],
-) -> Source:
+def _source(alias: str, source: Any, known: Mapping[str, Mapping[str, Any]]) -> Source:
     if isinstance(source, exp.Table):
         table = known.get(source.name.lower(), {"name": source.name, "columns": ()})
         columns = tuple(column["name"] for column in table["columns"])
         key = tuple(column["name"] for column in table["columns"] if column["primary"])
         return Source(alias, table["name"], columns or None, key, is_table=bool(columns))
-    return Source(alias, alias, tuple(source.outer_columns) or _outputs(source.expression, inner))
-
-
-def _outputs(query: Node, inner: Mapping[int, Mapping[str, Source]]) -> tuple[str, ...] | None:
-    """The columns of a query; None where they are unknown."""
-    while isinstance(query, (exp.SetOperation, exp.Subquery)):
-        query = query.this
-    sources = inner.get(id(query))
-    if sources is None:
-        return None
-    names = dict[str, None]()
-    for each in query.expressions:
-        if not each.is_star:
-            names[each.output_name] = None
-            continue
-        named = each.args.get("table")
-        for source in sources.values() if named is None else [sources.get(named.name.lower())]:
-            if source is None or source.columns is None:
-                return None
-            names |= dict.fromkeys(source.columns)
-    return tuple(names)
+    names = tuple(source.outer_columns or source.expression.named_selects)
+    return Source(alias, alias, None if "*" in names else names)

@@ -13,6 +13,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from planning.tools.parameters import words
+
 __all__ = ["BOOLEANS", "coerced"]
 
 Options = Sequence[Mapping[str, Any]]
@@ -25,15 +27,14 @@ _OPENINGS: dict[str, tuple[type, str]] = {"{": (dict, "object"), "[": (list, "ar
 
 
 def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
-    """The data as a schema wants it, where it is plain what was meant; all else as it is.
+    """The arguments as a schema wants them, where it is plain what was meant; all else as it is."""
+    return _coerced(data, schema, schema)
 
-    Args:
-        data: The arguments, or a part of them.
-        schema: The schema of that part, without references.
-    """
+
+def _coerced(data: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     if not schema:
         return data
-    options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())] or [schema]
+    options = words.options(root, schema)
     if isinstance(data, str):
         if any(option.get("type") == "string" for option in options):
             return data
@@ -49,10 +50,10 @@ def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
             or _only(tagged, "object")
             or _only([option for option in tagged if _has_fields(data, option)], "object")
         )
-        return data if wanted is None else _coerced_object(data, wanted)
+        return data if wanted is None else _coerced_object(data, wanted, root)
     if isinstance(data, (list, tuple)):
         wanted = _only(options, "array")
-        return data if wanted is None else _coerced_array(data, wanted)
+        return data if wanted is None else _coerced_array(data, wanted, root)
     return data
 
 
@@ -86,29 +87,34 @@ def _wants_integer(options: Options, number: float) -> bool:
     )
 
 
-def _coerced_object(data: dict[Any, Any], schema: Mapping[str, Any]) -> dict[Any, Any]:
+def _coerced_object(
+    data: dict[Any, Any], schema: Mapping[str, Any], root: Mapping[str, Any]
+) -> dict[Any, Any]:
     properties, required = schema.get("properties", {}), schema.get("required", ())
     others = schema.get("additionalProperties")
     others = others if isinstance(others, Mapping) else {}
     return {
-        name: coerced(value, properties.get(name, others))
+        name: _coerced(value, properties.get(name, others), root)
         for name, value in data.items()
         if not (
-            value is None and name in properties and name not in required and _has_no_null(properties[name])
+            value is None
+            and name in properties
+            and name not in required
+            and _has_no_null(properties[name], root)
         )
     }
 
 
-def _has_no_null(schema: Mapping[str, Any]) -> bool:
-    options = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+def _has_no_null(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    options = words.options(root, schema)
     return not any(option.get("type") == "null" or None in option.get("enum", ()) for option in options)
 
 
-def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any]) -> list[Any]:
+def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
     places, rest = list(schema.get("prefixItems", ())), schema.get("items")
     rest = rest if isinstance(rest, Mapping) else {}
     places += [rest] * (len(data) - len(places))
-    return [coerced(item, place) for item, place in zip(data, places, strict=False)]
+    return [_coerced(item, place, root) for item, place in zip(data, places, strict=False)]
 
 
 def _from_string(text: str, options: Options) -> Any:
@@ -122,7 +128,7 @@ def _from_string(text: str, options: Options) -> Any:
         return parsed if isinstance(parsed, expected) else text
     wanted = _only(options, "array", "object") or {}
     required = wanted.get("required", ())
-    if len(required) == 1 and wanted["properties"][required[0]].get("type") == "string":
+    if len(required) == 1 and wanted.get("properties", {}).get(required[0], {}).get("type") == "string":
         return {required[0]: text}
     return text
 

@@ -36,11 +36,6 @@ class DeferredModel(ParameterModel):
         """See ``ParameterModel``."""
         return self._model.published
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """See ``ParameterModel``."""
-        return self._model.shape
-
     @cached_property
     def convert(self) -> Convert:  # type: ignore[override]  # a method all the same, once it is looked up
         """See ``ParameterModel``; from the first call on, the model's own."""

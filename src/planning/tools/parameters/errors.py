@@ -39,17 +39,11 @@ _WRONG_TYPE = frozenset(
 _MISSING = frozenset({"missing", "missing_argument"})
 _TAG = frozenset({"union_tag_invalid", "union_tag_not_found"})
 _KEY = "[key]"
-_MOST_ERRORS = 1_000  # of a long array that is wrong throughout
+_MOST_ERRORS = 200  # of a long array that is wrong throughout
 
 
 def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[str, Any]) -> list[Problem]:
-    """The problems that an error of pydantic lists, at most 1,000 of them; some may appear twice.
-
-    Args:
-        error: The error.
-        data: What was validated.
-        schema: The schema that the model has read.
-    """
+    """The problems that an error of pydantic lists, at most 200 of them; some may appear twice."""
     errors = error.errors(include_url=False)[:_MOST_ERRORS]
     if any(error["type"] == "invalid_key" for error in errors):
         return [Problem(NO_JSON)]

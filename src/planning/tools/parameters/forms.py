@@ -57,10 +57,6 @@ def strict_schema(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
 
     Limits that the strict modes do not take are in the field's description.
 
-    Args:
-        schema: The schema of an object.
-        name: The tool's name, for the message.
-
     Raises:
         ValueError: A strict schema cannot describe the arguments.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cached_property
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -14,7 +13,7 @@ from planning.errors import Problem
 from planning.tools.parameters import words
 from planning.tools.parameters.coercion import coerced
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import resolved_schema
+from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep
 from planning.tools.parameters.shape_errors import shape_problems
 
 __all__ = ["SchemaModel"]
@@ -47,15 +46,12 @@ class SchemaModel(ParameterModel):
             reason = str(error).splitlines()[0]
             raise ValueError(f"the parameters are not a valid JSON Schema: {reason}") from None
 
+        self._branches = branches(self._schema, "anyOf", "oneOf")
+
     @property
     def published(self) -> Mapping[str, Any]:
         """See ``ParameterModel``."""
         return self._schema
-
-    @cached_property
-    def shape(self) -> Mapping[str, Any]:
-        """See ``ParameterModel``."""
-        return resolved_schema(self._schema)
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:
         """See ``ParameterModel``."""
@@ -64,14 +60,17 @@ class SchemaModel(ParameterModel):
         try:
             if self._validator.is_valid(data):
                 return dict(data)
-            repaired = coerced(data, self.shape)
-            errors = self._validator.iter_errors(repaired)
-            problems = list(islice(shape_problems(errors, repaired, self.shape), words.MOST_PROBLEMS))
+            repaired = coerced(data, self._schema)
+            if self._branches and is_too_deep(repaired):
+                problems = [] if self._validator.is_valid(repaired) else [Problem(TOO_DEEP)]
+            else:
+                errors = self._validator.iter_errors(repaired)
+                problems = list(islice(shape_problems(errors, repaired, self._schema), words.MOST_PROBLEMS))
         except (TypeError, ValueError, RecursionError):
             problems = [Problem(NO_JSON)]
         if not problems:
             return repaired
-        raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))
+        raise words.refusal(problems, self._schema, () if diagnose is None else diagnose(repaired))
 
 
 def _no_retrieval(uri: str) -> NoReturn:

@@ -33,11 +33,6 @@ class ParameterModel(ABC):
     def published(self) -> Mapping[str, Any]:
         """The JSON Schema that a model reads. It is shared: do not change it."""
 
-    @property
-    def shape(self) -> Mapping[str, Any]:
-        """The same for looking things up: with the definition itself in place of each reference."""
-        return self.published
-
     def schema(self) -> dict[str, Any]:
         """A copy of the published schema."""
         return copy.deepcopy(dict(self.published))

@@ -1,12 +1,14 @@
-"""JSON Schemas as models read them, and as this package looks things up in them."""
+"""JSON Schemas as models read them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["published_schema", "resolved_schema"]
+__all__ = ["TOO_DEEP", "branches", "is_too_deep", "published_schema"]
 
+_MOST_LEVELS = 8
+TOO_DEEP = f"nested more than {_MOST_LEVELS} levels; send a flatter object"
 _DROPPED = frozenset({"title", "default", "discriminator", "$defs", "$ref"})
 _PLACES = "#/$defs/"
 _NULL = {"type": "null"}
@@ -21,10 +23,6 @@ def published_schema(schema: Mapping[str, Any], *, is_open: bool = False) -> dic
 
     Definitions are written out, but for those that refer to themselves. Every object that names its
     properties is closed. The docstrings of classes go: they speak to programmers.
-
-    Args:
-        schema: The schema of an object.
-        is_open: Whether it takes properties that it does not name.
     """
     definitions = schema.get("$defs", {})
     recursive: dict[str, None] = {}
@@ -77,55 +75,35 @@ def _rank(keyword: str) -> int:
     return _ORDER.index(keyword) if keyword in _ORDER else len(_ORDER)
 
 
-def resolved_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema with the definition itself in place of each reference: what refers to itself holds itself.
+def branches(schema: Mapping[str, Any], *unions: str) -> bool:
+    """Whether objects of a schema may hold one of several objects that hold one of several, and so on.
 
-    Several types of one node become a union. A reference that leads nowhere in the schema allows anything.
+    A validator tries every one of them at every level: what such a schema takes is bounded in its depth.
+
+    Args:
+        schema: The schema.
+        unions: The keywords of the unions whose options are all tried.
     """
-    known: dict[int, Any] = {}
-    kept: list[Mapping[str, Any]] = []  # what is made on the way: an id must not be given out again
-
-    def of_type(node: Mapping[str, Any], kind: object) -> Mapping[str, Any]:
-        kept.append(_NULL if kind == "null" else {**node, "type": kind})
-        return kept[-1]
-
-    def resolved(node: Any) -> Any:
-        if isinstance(node, (list, tuple)):
-            return [resolved(item) for item in node]
-        if not isinstance(node, Mapping):
-            return node
-        if id(node) in known:
-            return known[id(node)]
-        made: dict[str, Any] = {}
-        known[id(node)] = made
-        if "$ref" in node:
-            target = resolved(_at(schema, node["$ref"]))
-            beside = {key: value for key, value in node.items() if key != "$ref"}
-            if not beside:
-                known[id(node)] = target
-                return target
-            made |= {**beside, "anyOf": [target]}
-            return made
-        types = node.get("type")
-        if isinstance(types, (list, tuple)):
-            made["anyOf"] = [resolved(of_type(node, kind)) for kind in types]
-            return made
-        made |= {
-            key: value if key in {"enum", "const", "required"} else resolved(value)
-            for key, value in node.items()
-        }
-        return made
-
-    found: Mapping[str, Any] = resolved(schema)
-    return found
+    todo: list[Any] = [schema]
+    has_reference = has_choice = False
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            has_reference |= "$ref" in node
+            options = [each for key in unions for each in node.get(key, ()) if isinstance(each, Mapping)]
+            has_choice |= sum("$ref" in each or each.get("type") == "object" for each in options) > 1
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
+    return has_reference and has_choice
 
 
-def _at(schema: Mapping[str, Any], reference: object) -> Any:
-    """What a JSON Pointer in a schema refers to; RFC 6901."""
-    node: Any = schema
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return {}
-    for part in reference[1:].split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        node = node.get(name) if isinstance(node, Mapping) else None
-    return {} if node is None else node
+def is_too_deep(data: Any) -> bool:
+    """Whether data has more levels than a schema that branches is tried on."""
+    level = [data]
+    for _ in range(_MOST_LEVELS + 1):
+        values = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [inner for each in values for inner in each if isinstance(inner, (dict, list))]
+        if not level:
+            return False
+    return True

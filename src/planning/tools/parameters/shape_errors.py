@@ -20,13 +20,7 @@ def shape_problems(
     data: object,
     shape: Mapping[str, Any],
 ) -> Iterator[Problem]:
-    """The problems that the validator's errors are.
-
-    Args:
-        errors: What the validator found.
-        data: Where it found that.
-        shape: The schema, without references.
-    """
+    """The problems that the validator's errors are."""
     for error in errors:
         path, details = _named(error.instance_path, data), error.kind.as_dict()
         match error.kind.name:

@@ -19,7 +19,7 @@ from planning.tools.parameters.construct import REFUSING, CheckBroken, words_of
 from planning.tools.parameters.errors import problems_of
 from planning.tools.parameters.hints import Hints, fields_of, is_record
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import published_schema, resolved_schema
+from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep, published_schema
 from planning.tools.parameters.validators import Validate, strict_validator
 
 __all__ = ["TypedModel"]
@@ -64,12 +64,6 @@ class TypedModel(ParameterModel):
     ) -> TypedModel:
         """The model of a function's parameters; arguments stay a dict.
 
-        Args:
-            name: What messages call it.
-            fields: Of each parameter its name, its type hint, and whether it is required.
-            descriptions: What is said of parameters whose type hints say nothing.
-            is_open: Whether other names are let through.
-
         Raises:
             TypeError: Arguments in JSON cannot become what a type hint names.
         """
@@ -107,16 +101,12 @@ class TypedModel(ParameterModel):
             ) from None
         self._validate = strict_validator(core)
         self._published = published_schema(schema, is_open=self._is_open)
+        self._branches = branches(self._published, "anyOf")
 
     @property
     def published(self) -> Mapping[str, Any]:
         """See ``ParameterModel``."""
         return self._published
-
-    @cached_property
-    def shape(self) -> Mapping[str, Any]:
-        """See ``ParameterModel``."""
-        return resolved_schema(self.published)
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
         """See ``ParameterModel``."""
@@ -127,19 +117,31 @@ class TypedModel(ParameterModel):
         return self._converted(data, diagnose)
 
     def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
-        with suppress(Exception):  # a validator may stumble over what is not repaired yet
+        if self._branches and is_too_deep(data):
+            raise ToolValidationError(TOO_DEEP)
+        first: pydantic.ValidationError | None = None
+        try:
             return self._validate(data)
+        except pydantic.ValidationError as error:
+            first = error
+        except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
+            pass
         repaired = self._repaired(data)
-        value, problems = _validated(self._validate, repaired, self.shape)
+        if self._branches and is_too_deep(repaired):
+            raise ToolValidationError(TOO_DEEP)
+        if not self._rules:
+            with suppress(*REFUSING, CheckBroken):
+                return self._validate(repaired)
+        elif first is not None and all(repaired.get(name, self) is data[name] for name in data):
+            raise words.refusal(problems_of(first, data, self.published), self.published)
+        value, problems = _validated(self._explaining, repaired, self.published)
         if not problems:
             return value
-        if not self._rules:
-            _, problems = _validated(self._explaining, repaired, self.shape)
-        raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))
+        raise words.refusal(problems, self.published, () if diagnose is None else diagnose(repaired))
 
     @cached_property
     def _explaining(self) -> Validate:
-        return TypedModel(self.kind)._validate
+        return self._validate if self._rules else TypedModel(self.kind)._validate
 
     @cached_property
     def _repairs(self) -> Mapping[str, Any]:
@@ -152,7 +154,7 @@ class TypedModel(ParameterModel):
         """The arguments taken for what they mean."""
         given = data | {name: repair(data[name]) for name, repair in self._repairs.items() if name in data}
         try:
-            repaired: dict[str, Any] = coerced(given, self.shape)
+            repaired: dict[str, Any] = coerced(given, self.published)
         except RecursionError:
             pass
         else:

@@ -55,13 +55,7 @@ def _has(node: Any, key: str) -> bool:
 
 
 def _strict(node: Any, foreign: list[Any], *, is_prepared: bool = False) -> Any:
-    """A part of a core schema, made strict.
-
-    Args:
-        node: The part.
-        foreign: Collects the parts that are pydantic's own classes, which are unchanged.
-        is_prepared: Whether a validator of the user's converts the value before.
-    """
+    """A part of a core schema, made strict."""
     if isinstance(node, (list, tuple)):
         return [_strict(item, foreign) for item in node]
     if not isinstance(node, dict):

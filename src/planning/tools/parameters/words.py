@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -18,6 +18,7 @@ __all__ = [
     "limits",
     "missing",
     "node_at",
+    "options",
     "out_of_bounds",
     "refusal",
     "spell",
@@ -72,6 +73,8 @@ _BOUNDS = {
     "minProperties": "at least {} fields",
     "maxProperties": "at most {} fields",
 }
+_NULL: Mapping[str, Any] = {"type": "null"}
+_COMPOSED = frozenset({"$ref", "anyOf", "oneOf"})
 _LONG = 10**15
 _MAY_BE_JSON = re.compile(r"\s*[-0-9\"\[{tfnIN]")
 MOST_PROBLEMS = 50
@@ -85,14 +88,7 @@ def missing(schema: Mapping[str, Any], path: Path) -> Problem:
 
 
 def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: object) -> Problem:
-    """The object at a path has an unknown field; the message gives the nearest name, of those not sent first.
-
-    Args:
-        schema: The schema of the arguments as a whole.
-        path: The path of the object.
-        name: The field.
-        given: The object.
-    """
+    """The object at a path has an unknown field; the message names the nearest, of those not sent first."""
     known = _names(node_at(schema, path))
     names = given if isinstance(given, Mapping) else ()
     near = nearest(name, [each for each in known if each not in names]) or nearest(name, known)
@@ -110,10 +106,10 @@ def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
 
 def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is not one of the options."""
-    options = [name for option in _options(node_at(schema, path)) for name in option.get("enum", ())]
-    options += [option["const"] for option in _options(node_at(schema, path)) if "const" in option]
-    options = [option for option in options if option is not None] or options
-    return Problem(unknown_option(value, dict.fromkeys(map(_option, options))), spell(path))
+    nodes = _nodes_at(schema, path)
+    listed = [name for node in nodes for name in node.get("enum", [node["const"]] if "const" in node else ())]
+    listed = [option for option in listed if option is not None] or listed
+    return Problem(unknown_option(value, dict.fromkeys(map(_option, listed))), spell(path))
 
 
 def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:
@@ -133,19 +129,18 @@ def type_word(value: object) -> str:
 
 def is_of_type(node: Mapping[str, Any], value: object) -> bool:
     """Whether a value is of a type that a schema asks for, and of that alone: no format besides."""
-    types = (_TYPE_WORDS.get(str(option.get("type"))) for option in _options(node) if "format" not in option)
-    return type_word(value) in types
+    found = (option for option in node.get("anyOf", [node]) if "format" not in option)
+    return type_word(value) in {_TYPE_WORDS.get(str(option.get("type"))) for option in found}
 
 
 def expected(node: Mapping[str, Any]) -> str:
     """What a schema asks for, in a few words."""
-    for key in ("anyOf", "oneOf"):
-        if key in node:
-            options = [option for option in node[key] if option.get("type") != "null"] or node[key]
-            return " or ".join(dict.fromkeys(expected(option) for option in options))
+    if "anyOf" in node:
+        some = [option for option in node["anyOf"] if option.get("type") != "null"] or node["anyOf"]
+        return " or ".join(dict.fromkeys(map(expected, some)))
     if "enum" in node:
-        options = listed(map(_option, node["enum"]))
-        return f"one of {options}" if len(node["enum"]) > 1 else options
+        some = listed(map(_option, node["enum"]))
+        return f"one of {some}" if len(node["enum"]) > 1 else some
     if "const" in node:
         return _option(node["const"])
     word = _FORMATS.get(str(node.get("format"))) or _TYPE_WORDS.get(str(node.get("type")), "a value")
@@ -170,20 +165,55 @@ def limits(node: Mapping[str, Any], keywords: Container[str]) -> str:
     return ", ".join(phrases)
 
 
-def node_at(schema: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:
-    """The part of a schema that speaks of the place at a path; empty where none does."""
-    node = schema
-    for part in path:
-        node = _child(node, part) or {}
-    return node
+def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a part of a schema allows: each option of a union and each type by itself, references followed."""
+    if _COMPOSED.isdisjoint(node) and type(node.get("type")) is str:
+        return [node]  # nearly every part
+    found, todo, seen = list[Mapping[str, Any]](), [node], set[int]()
+    while todo:
+        each = todo.pop()
+        if "$ref" in each:
+            target = _at(root, each["$ref"])
+            if id(target) not in seen:
+                seen.add(id(target))
+                todo.append({**target, **{key: value for key, value in each.items() if key != "$ref"}})
+        elif "anyOf" in each or "oneOf" in each:
+            todo += [*each.get("oneOf", ())[::-1], *each.get("anyOf", ())[::-1]]
+        elif isinstance(each.get("type"), list):
+            todo += [_NULL if kind == "null" else {**each, "type": kind} for kind in each["type"][::-1]]
+        else:
+            found.append(each)
+    return found
 
 
-def has_place(schema: Mapping[str, Any], path: Iterable[str | int]) -> bool:
+def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:
+    """The part of a schema that speaks of the place at a path, or a union of such; empty where none does."""
+    nodes = _nodes_at(root, path)
+    return {"anyOf": nodes} if len(nodes) > 1 else next(iter(nodes), {})
+
+
+def has_place(root: Mapping[str, Any], path: Iterable[str | int]) -> bool:
     """Whether a schema speaks of the place at a path, if only to say that anything may be there."""
-    node: Mapping[str, Any] | None = schema
+    return bool(_nodes_at(root, path))
+
+
+def _nodes_at(root: Mapping[str, Any], path: Iterable[str | int]) -> list[Mapping[str, Any]]:
+    nodes = options(root, root)
     for part in path:
-        node = None if node is None else _child(node, part)
-    return node is not None
+        found = [child for node in nodes if isinstance(child := _child(node, part), dict)]
+        if len(found) > 1:  # a union whose options have the same part is one part further down
+            found = list({id(child): child for child in found}.values())
+        nodes = [option for child in found for option in options(root, child)]
+    return nodes
+
+
+def _at(root: Mapping[str, Any], reference: object) -> Mapping[str, Any]:
+    """What a JSON Pointer in a schema refers to (RFC 6901); one that leads nowhere allows anything."""
+    node: Any = root
+    for part in str(reference).removeprefix("#").split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        node = node.get(name) if isinstance(node, Mapping) else None
+    return node if isinstance(node, Mapping) and str(reference).startswith("#") else {}
 
 
 def spell(path: Iterable[str | int]) -> str:
@@ -200,9 +230,11 @@ def spell(path: Iterable[str | int]) -> str:
 
 def _in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:
     """The problems in the order of the fields: those of unknown ones after the known, the whole call last."""
-    numbers = {name: number for number, name in enumerate(_names(schema))}
+    numbers = {name: number for number, name in enumerate(_names(node_at(schema, ())))}
 
     def place(problem: Problem) -> int:
+        if problem.path in numbers:
+            return numbers[problem.path]
         name = _FIRST.match(problem.path)
         return len(numbers) + 1 if name is None else numbers.get(name[0], len(numbers))
 
@@ -231,16 +263,15 @@ def refusal(
 
 def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
     """The problem without a word of what was sent: the schema's own words and names alone."""
-    node, known = schema, list[str | int]()
+    known = list[str | int]()
     for index, name in _PART.findall(problem.path):
         part: str | int = int(index) if index else name
-        child = _child(node, part)
-        if child is None or (name and name not in _names(node)):
+        if not has_place(schema, [*known, part]) or (name and name not in _names(node_at(schema, known))):
             break
-        node = child
         known.append(part)
     is_missing = problem.message.startswith("missing; ") and spell(known) == problem.path
-    return Problem(f"{'missing' if is_missing else 'refused'}; send {expected(node)}", spell(known))
+    wanted = expected(node_at(schema, known))
+    return Problem(f"{'missing' if is_missing else 'refused'}; send {wanted}", spell(known))
 
 
 def _option(value: object) -> str:
@@ -255,35 +286,14 @@ def _option(value: object) -> str:
     return json.dumps(value)
 
 
-def _options(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A schema, and all that it is a union of."""
-    yield node
-    for key in ("anyOf", "oneOf"):
-        for option in node.get(key, ()):
-            yield from _options(option)
-
-
 def _names(node: Mapping[str, Any]) -> list[str]:
     """The fields of an object, or of all objects in a union."""
-    if "anyOf" not in node and "oneOf" not in node:
-        return list(node.get("properties", ()))
-    return list(dict.fromkeys(name for option in _options(node) for name in option.get("properties", ())))
+    found = node.get("anyOf", [node])
+    return list(dict.fromkeys(name for option in found for name in option.get("properties", ())))
 
 
-def _child(node: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:
-    """One step down, also through the options of a union; where these differ, what is there is one too."""
-    if "anyOf" not in node and "oneOf" not in node:
-        child = _own_child(node, part)
-        return child if isinstance(child, dict) else None
-    found = list[Mapping[str, Any]]()
-    for option in _options(node):
-        child = _own_child(option, part)
-        if isinstance(child, dict) and not any(child is node for node in found):
-            found.append(child)
-    return {"anyOf": found} if len(found) > 1 else next(iter(found), None)
-
-
-def _own_child(node: Mapping[str, Any], part: str | int) -> object:
+def _child(node: Mapping[str, Any], part: str | int) -> object:
+    """One step down."""
     if isinstance(part, int):
         places = node.get("prefixItems", ())
         return places[part] if part < len(places) else node.get("items")

@@ -70,12 +70,12 @@ class ToolInputs:
         if places:
             schema = self._schema(given)
             around = {place[:end] for place in places for end in range(len(place))}
-            unclear = places | {path for path in around if _is_union(node_at(schema.shape, path))}
+            unclear = places | {path for path in around if _is_union(node_at(schema.published, path))}
             refused = {problem.path for problem in _problems(schema, dict(given))}
             located = [
                 (problem, path)
                 for problem, path in located
-                if (_is_unknown(problem) and not has_place(schema.shape, path))
+                if (_is_unknown(problem) and not has_place(schema.published, path))
                 or (
                     problem.path in refused
                     and unclear.isdisjoint(path[:end] for end in range(len(path) + 1))
@@ -99,7 +99,7 @@ class ToolInputs:
     def _found(self, draft: Draft, problem: Problem, path: Path) -> Found:
         is_unknown = _is_unknown(problem)
         if self._tool.returns_private_data:
-            problem = withheld(problem, self._tool.model.shape)
+            problem = withheld(problem, self._tool.model.published)
         what, _, hint = problem.message.partition("; ")
         wanted = _EXPECTED.fullmatch(what)
         hint = hint or (f"send {wanted[1]}" if wanted else f"send what {self._name} takes")

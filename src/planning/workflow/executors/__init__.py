@@ -4,8 +4,6 @@
   own step with it, and another takes its place.
 - ``dask(client)``: the workers of a Dask cluster.
 - ``open_executor(name, max_parallel)``: the executor of a name, such as ``threads`` or ``dask://HOST:PORT``.
-
-``Executor`` is the protocol to implement for another one.
 """
 
 from typing import TYPE_CHECKING
@@ -13,33 +11,18 @@ from typing import TYPE_CHECKING
 from planning.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from planning.workflow.executors.base import Executor, ExecutorUnavailable
+    from planning.workflow.executors.base import ExecutorUnavailable
     from planning.workflow.executors.dask_cluster import dask
-    from planning.workflow.executors.jobs import Job, run_job
     from planning.workflow.executors.loky_workers import processes
     from planning.workflow.executors.named import open_executor
-    from planning.workflow.failures import WorkerLost
 
-__all__ = [
-    "Executor",
-    "ExecutorUnavailable",
-    "Job",
-    "WorkerLost",
-    "dask",
-    "open_executor",
-    "processes",
-    "run_job",
-]
+__all__ = ["ExecutorUnavailable", "dask", "open_executor", "processes"]
 
 _HOMES = {
-    "Executor": "base",
     "ExecutorUnavailable": "base",
-    "Job": "jobs",
-    "WorkerLost": "jobs",
     "dask": "dask_cluster",
     "open_executor": "named",
     "processes": "loky_workers",
-    "run_job": "jobs",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

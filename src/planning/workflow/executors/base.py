@@ -12,7 +12,7 @@ from planning.tools.errors import ToolTimeout
 from planning.workflow.executors.jobs import Job, reason, run_job, unpack
 from planning.workflow.failures import StepFailed, WorkerLost
 
-__all__ = ["AnyExecutor", "Executor", "ExecutorUnavailable", "check_executor", "outcome_of", "submit"]
+__all__ = ["AnyExecutor", "ExecutorUnavailable", "JobExecutor", "check_executor", "outcome_of", "submit"]
 
 
 class ExecutorUnavailable(Exception):
@@ -20,35 +20,20 @@ class ExecutorUnavailable(Exception):
 
 
 @runtime_checkable
-class Executor(Protocol):
-    """A place where the functions of steps run, besides the event loop.
+class JobExecutor(Protocol):
+    """An executor of this package: it ends a job at its time, and runs it again where its worker died.
 
-    To add one, write a class with this method, and give an instance to ``run_workflow(executor=...)``. Where
-    calls cannot have a deadline, nor be repeated, any ``concurrent.futures.Executor`` does as well: its
-    ``submit`` is used.
+    The result of the future is what ``job.run()`` or ``run_job(job.written())`` returns. It fails with
+    ``WorkerLost`` if the worker died, ``TimeoutError`` if the job took longer than ``job.seconds``, and
+    ``BrokenExecutor`` if the executor will run nothing any more.
     """
 
     def submit_job(self, job: Job) -> Future[Any]:
-        """Hand over a job, and return at once.
-
-        In this process, call ``job.run()``. In another one, call ``run_job(written)`` with the bytes that
-        ``job.written()`` returned here. What that gives is the result of the future, unchanged: neither
-        raises, and errors of the function are part of it.
-
-        The future may be cancelled as long as the job has not begun. It fails with
-
-        - ``WorkerLost(job.lost())`` if the worker that ran the job died. Where another worker is there, the
-          job may be run again first, but only if ``job.tool.idempotent``.
-        - ``TimeoutError`` if the job took longer than ``job.seconds`` and its worker was ended.
-        - ``BrokenExecutor`` if the executor will run nothing any more.
-
-        Raises:
-            Exception: The job was not taken, and never begins.
-        """
+        """Hand over a job, and return at once."""
         ...
 
 
-AnyExecutor = Executor | concurrent.futures.Executor
+AnyExecutor = JobExecutor | concurrent.futures.Executor
 """What ``run_workflow(executor=...)`` takes."""
 
 
@@ -69,10 +54,10 @@ def submit(executor: AnyExecutor, job: Job) -> Future[Any]:
         StepFailed: The call cannot be sent, or the executor does not take it.
     """
     try:
-        if isinstance(executor, Executor):
-            return executor.submit_job(job)
         if isinstance(executor, ThreadPoolExecutor):
             return executor.submit(copy_context().run, job.run)
+        if isinstance(executor, JobExecutor):
+            return executor.submit_job(job)
         return executor.submit(run_job, job.written())
     except StepFailed:
         raise

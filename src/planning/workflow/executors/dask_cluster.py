@@ -65,7 +65,7 @@ class DaskExecutor:
     _client: Client
 
     def submit_job(self, job: Job) -> Future[Any]:
-        """See ``Executor``; a job that must not run twice takes a claim where it runs."""
+        """See ``JobExecutor``; a job that must not run twice takes a claim where it runs."""
         if self._client.status != "running":
             raise BrokenExecutor(f"the Dask client is {self._client.status}")
         claim = None if job.tool.idempotent else partial(take_claim, f"session-planning-{uuid4().hex}")

@@ -72,7 +72,7 @@ class WorkerProcesses(Executor):
         return self._submit(partial(fn, *args, **kwargs), None, 1, "the worker was lost")
 
     def submit_job(self, job: Job) -> Future[Any]:
-        """See ``Executor``: the worker of a job that takes too long is ended."""
+        """See ``JobExecutor``: the worker of a job that takes too long is ended."""
         seconds = None if job.seconds is None else job.seconds + _GRACE
         tries = _MOST_LOSSES if job.tool.idempotent else 1
         return self._submit(partial(run_job, job.written()), seconds, tries, job.lost())
@@ -98,15 +98,15 @@ class WorkerProcesses(Executor):
 
     def _run(self, call: Callable[[], Any], seconds: float | None, tries: int, lost: str) -> Any:
         """What a worker returns; another one is asked where one died and the call may be made again."""
-        for times in range(1, tries + 1):
+        for _ in range(tries):
             try:
                 return self._ask(call, seconds)
             except Exception as error:
-                if self._is_killed or (isinstance(error, BrokenExecutor) and times == tries):
-                    raise WorkerLost(lost) from None
+                if self._is_killed:
+                    break
                 if not isinstance(error, BrokenExecutor):
                     raise
-        raise AssertionError("a call has at least one try")
+        raise WorkerLost(lost)
 
     def _ask(self, call: Callable[[], Any], seconds: float | None) -> Any:
         """What one worker returns."""

@@ -22,17 +22,12 @@ __all__ = ["Callables", "key_of", "task_of"]
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
+@attrs.frozen
 class Callables:
     """Finds what a step calls, and makes a Tool of it once."""
 
-    def __init__(self, capabilities: Capabilities) -> None:
-        """Take what exists."""
-        self._known: Mapping[str, Mapping[str, Any] | None] = {
-            "tool": capabilities.tools,
-            "handler": capabilities.handlers,
-            "agent": capabilities.agents,
-        }
-        self._found: dict[tuple[str, str, float | None], Tool] = {}
+    _capabilities: Capabilities
+    _found: dict[tuple[str, str, float | None], Tool] = attrs.field(factory=dict)
 
     def find(self, step: WorkflowStep) -> Tool | None:
         """What a step calls; None for a thinking step.
@@ -53,7 +48,7 @@ class Callables:
         return tool
 
     def _tool(self, kind: str, name: str) -> Tool:
-        known = self._known[kind] or {}
+        known: Mapping[str, Any] = getattr(self._capabilities, f"{kind}s") or {}
         what = known.get(name)
         if name not in known:
             near = nearest(name, known)

@@ -22,13 +22,7 @@ from planning.workflow.run.records import (
 )
 from session import Session
 
-__all__ = [
-    "MAYBE",
-    "change_of_done",
-    "check_statuses",
-    "done_and_lost",
-    "run_to_begin",
-]
+__all__ = ["MAYBE", "change_of_done", "done_and_lost", "run_to_begin"]
 
 MAYBE = StepError(
     "It was interrupted and may have taken effect. Check before you continue.", code="interrupted"
@@ -37,15 +31,14 @@ MAYBE = StepError(
 _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key", "output_path")
 
 
-def run_to_begin(
-    session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep], known: Known
-) -> WorkflowRun:
+def run_to_begin(session: Session, new: WorkflowRun, given: Workflow, known: Known) -> WorkflowRun:
     """The new run, or with its token the unfinished run that its workflow resumes.
 
     Call it in the transaction that begins the run.
 
     Raises:
-        WorkflowError: A completed step of the unfinished run was changed.
+        WorkflowError: A completed step of the unfinished run was changed; or the statuses of the workflow as
+            it was given say that a step ran which must not run twice, and that run is not in this session.
     """
     runs = session.select_all(WorkflowRun)
     for run in reversed(runs):
@@ -58,7 +51,11 @@ def run_to_begin(
             f"the unfinished run in this session cannot be resumed: {change}; restore that step, or use "
             "another session to start over"
         )
-    return _rewound(session, {run.run_id for run in runs}, new, _once_only(steps.values(), known)) or new
+    once = _once_only(given.steps, known)
+    rewound = _rewound(session, {run.run_id for run in runs}, new, once)
+    if rewound is None:
+        _check_statuses(given, once)
+    return rewound or new
 
 
 def _rewound(
@@ -151,13 +148,7 @@ def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow:
     return None
 
 
-def check_statuses(given: Workflow, known: Known) -> None:
-    """Refuse a new run of a workflow that says of a step that must not run twice that it ran.
-
-    Raises:
-        WorkflowError: It does, and its run is not in this session.
-    """
-    once = _once_only(given.steps, known)
+def _check_statuses(given: Workflow, once: Collection[str]) -> None:
     for step in given.steps:
         if step.status != "pending" and step.step_id in once:
             raise WorkflowError(

@@ -20,7 +20,7 @@ from planning.workflow.run.calls import Ended
 from planning.workflow.run.claim import run_to_begin
 from planning.workflow.run.known import Known
 from planning.workflow.run.private import without_arguments
-from planning.workflow.run.records import WorkflowRun, bare, now, register_workflow
+from planning.workflow.run.records import RunChanged, WorkflowRun, bare, now, register_workflow
 from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
@@ -140,7 +140,8 @@ async def arun_workflow(
         raise ValueError(f"max_parallel must be a whole number of at least 1, got {max_parallel!r}")
     if executor is not None:
         check_executor(executor)
-    check_timeout(timeout)
+    if timeout is not None:
+        check_timeout(timeout)
     session = Session() if session is None else session
     try:
         kept, size = await off_loop(partial(keep_inputs, inputs or {}))
@@ -171,9 +172,12 @@ async def arun_workflow(
             token=str(uuid4()),
         )
         with session.transaction():
-            run = run_to_begin(session, new, {step.step_id: step for step in steps.steps}, known)
+            run = new
+            has_run = any(session.select_all(kind) for kind in (WorkflowRun, RunChanged))
+            if has_run or steps is not workflow:
+                run = run_to_begin(session, new, workflow, known)
             found = Steps(run, steps, schedule, known, capabilities, session, executor, timeout)
-            found.begin(workflow if run is new else None)
+            found.begin(is_new=run is new)
         begun.append(found)
 
     try:

@@ -14,10 +14,9 @@ from planning.tools.result import plain
 from planning.tools.tool import Tool
 from planning.workflow.failures import StepFailed
 from planning.workflow.model import Workflow, WorkflowStep
-from session import ToolInvoked
-from session.events import SessionEvent, SessionId
+from session.events import SessionId
 
-__all__ = ["kept_private", "storable", "without_arguments"]
+__all__ = ["kept_private", "without_arguments"]
 
 
 def without_arguments(
@@ -43,11 +42,6 @@ def without_arguments(
         for step in workflow.steps
     ]
     return replace(workflow, steps=tuple(steps))
-
-
-def storable(event: SessionEvent) -> SessionEvent:
-    """The event of a call with arguments as JSON has them: a store refuses values without a form in JSON."""
-    return attrs.evolve(event, params=plain(event.params)) if isinstance(event, ToolInvoked) else event
 
 
 def kept_private(tool: Tool) -> Tool:

@@ -45,12 +45,11 @@ def written(workflow: Workflow) -> Workflow:
 
 def bare(workflow: Workflow) -> Workflow:
     """A workflow whose steps are all pending: the statuses in a document are only a view of some run."""
-    steps = [
-        step
-        if step.status == "pending" and not step.skipped and step.completed_at is None
-        else replace(step, status="pending", completed_at=None, skipped=False)
-        for step in workflow.steps
-    ]
+    if workflow.status == "pending" and not any(
+        step.status != "pending" or step.skipped or step.completed_at for step in workflow.steps
+    ):
+        return workflow
+    steps = (replace(step, status="pending", completed_at=None, skipped=False) for step in workflow.steps)
     return replace(workflow, status="pending", completed_at=None, steps=tuple(steps))
 
 

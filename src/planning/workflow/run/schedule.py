@@ -97,11 +97,13 @@ def _check_step(step: WorkflowStep) -> None:
         problem = unknown_option(step.on_failure, _ON_FAILURE)
     elif type(step.retries) is not int or step.retries < 0:
         problem = f"retries must be a whole number of at least 0, got {step.retries!r}"
-    else:
+    elif step.timeout is not None:
         try:
             check_timeout(step.timeout)
         except ValueError as error:
             problem = str(error)
         else:
             return
+    else:
+        return
     raise WorkflowError(f"step {show(step.step_id)}: {problem}")

@@ -24,7 +24,7 @@ from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import key_of, task_of
 from planning.workflow.run.calls import Call, Caller
-from planning.workflow.run.claim import MAYBE, check_statuses, done_and_lost
+from planning.workflow.run.claim import MAYBE, done_and_lost
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, extract_value
 from planning.workflow.run.mirror import RunMirror
@@ -104,18 +104,9 @@ class Steps:
 
     # The run
 
-    def begin(self, given: Workflow | None) -> None:
-        """Begin the run, or resume it.
-
-        Args:
-            given: The workflow of a new run, with its statuses; None for a run that is resumed.
-
-        Raises:
-            WorkflowError: A new run would call again what must not be called twice.
-        """
+    def begin(self, *, is_new: bool) -> None:
+        """Begin the run, or resume it."""
         session, run = self._session, self._run
-        if given is not None:
-            check_statuses(given, self._known)
         with session.transaction() as transaction:
             runs = session.select_all(WorkflowRun)
             transaction.publish(RunChanged(run, session_id=session.session_id))
@@ -124,7 +115,9 @@ class Steps:
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
             items = session.select_all(MemoryItem)
             self._known.recall(items)
-            done, lost = done_and_lost(run.run_id, self._steps, self._known, session, items)
+            done, lost = dict[str, StepRecord](), dict[str, StepRecord]()
+            if not is_new:
+                done, lost = done_and_lost(run.run_id, self._steps, self._known, session, items)
             self._states |= {**done, **lost}
             marks: dict[str, tuple[StepStatus, str | None]] = {
                 **dict.fromkeys(done, ("done", "Done before")),

@@ -7,12 +7,14 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
+import attrs
+
+from planning.tools.result import plain
 from planning.workflow.failures import WorkflowError
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.mirror import RunMirror, StepMark
-from planning.workflow.run.private import storable
 from planning.workflow.run.records import WorkflowRun
-from session import Session
+from session import Session, ToolInvoked
 from session.events import SessionEvent
 
 __all__ = ["Waiting", "Writer", "to_the_end"]
@@ -56,7 +58,9 @@ class Writer:
 
     def tell(self, event: SessionEvent) -> None:
         """Publish an event behind the changes that wait."""
-        self.add((storable(event) if self.is_stored else event, None, None))
+        if self.is_stored and isinstance(event, ToolInvoked):  # a store refuses values without a form in JSON
+            event = attrs.evolve(event, params=plain(event.params))
+        self.add((event, None, None))
 
     def discard(self) -> None:
         """Forget what waits: the session refused it."""

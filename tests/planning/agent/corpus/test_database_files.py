@@ -88,16 +88,6 @@ def test_a_file_of_any_name_is_read(tmp_path: Path, name: str) -> None:
     assert files(tmp_path) == before
 
 
-def test_a_file_in_a_linked_folder_and_a_linked_file_are_read(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    items(tmp_path / "real" / "items.db", logged=True)
-    (tmp_path / "folder").symlink_to("real")
-    (tmp_path / "file.db").symlink_to("folder/items.db")
-    for path in (tmp_path / "folder" / "items.db", tmp_path / "file.db"):
-        with SqlDatabase(path, timeout=LIMIT) as database:
-            assert database.execute(COUNT)["data"] == COUNTED
-
-
 def test_a_file_that_may_not_be_read_is_told_until_it_may(tmp_path: Path) -> None:
     path = items(tmp_path / "items.db")
 
@@ -122,15 +112,6 @@ def test_a_locked_file_is_told_until_it_is_free(tmp_path: Path, logged: bool) ->
                 other.execute("COMMIT")
             assert told(database, path) == ["storage", LOCKED, LOCKED]
         assert database.execute("SELECT sum(id) FROM items")["data"] == [[4498500]]
-
-
-def test_a_reader_keeps_no_writer_waiting(tmp_path: Path) -> None:
-    path = items(tmp_path / "items.db")
-    with SqlDatabase(path, timeout=LIMIT, max_rows=2) as database:
-        assert database.execute("SELECT id FROM items")["truncated"] is True
-        with closing(sqlite3.connect(path, timeout=0)) as writer, writer:
-            writer.execute("DELETE FROM items WHERE id >= 10")
-        assert database.execute(COUNT)["data"] == [[10, 45]]
 
 
 @pytest.mark.parametrize("ends", [("-wal",), ("-wal", "-shm")], ids=["log alone", "log and index"])

@@ -20,9 +20,8 @@ pytestmark = pytest.mark.slow
 
 LIMIT = 0.5
 MANY = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < {}) "
-BOMB = (
-    "length(trim(replace(hex(zeroblob(500000)), '0', 'a'), replace(hex(zeroblob(500000)), '0', 'b') || 'a'))"
-)
+BOMB = "length(trim(replace(hex(zeroblob(20000)), '0', 'a'), replace(hex(zeroblob(20000)), '0', 'b') || 'a'))"
+"""A call that takes some seconds, and cannot be interrupted."""
 ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) AS x FROM n"
 LATE = "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT"
 
@@ -89,15 +88,6 @@ def test_a_million_rows_are_counted_up_to_a_bound(tmp_path: Path) -> None:
         assert (answer["row_count"], answer["truncated"], answer["data"][-1]) == (1000, True, [1000])
 
 
-def test_two_thousand_columns_are_all_there(tmp_path: Path) -> None:
-    names = [f"c{number}" for number in range(2_000)]
-    path = written(f"CREATE TABLE w ({', '.join(names)}); INSERT INTO w (c0) VALUES (1)", tmp_path / "w.db")
-    with SqlDatabase(path) as database:
-        answer = database.execute("SELECT * FROM w")
-        assert (answer["columns"], answer["data"]) == (names, [[1] + [None] * 1_999])
-        assert database.get_schema().count("\n  c") == 2_000
-
-
 def test_text_that_is_no_utf_8_is_read_as_far_as_it_is(tmp_path: Path) -> None:
     path = written(
         "CREATE TABLE t (a TEXT); INSERT INTO t VALUES (CAST(x'41ff42' AS TEXT)), (CAST(x'eda080' AS TEXT))",
@@ -108,28 +98,6 @@ def test_text_that_is_no_utf_8_is_read_as_far_as_it_is(tmp_path: Path) -> None:
         assert database.get_schema() == (
             "SQLite, 1 table\n\nt, 2 rows\n  a TEXT: 'A\ufffdB', '\ufffd\ufffd\ufffd'\n"
         )
-
-
-def test_utf_16_is_read(tmp_path: Path) -> None:
-    script = "PRAGMA encoding = 'UTF-16le'; CREATE TABLE größe (a TEXT); INSERT INTO größe VALUES ('表🙂')"
-    with SqlDatabase(written(script, tmp_path / "u.db")) as database:
-        assert database.execute("SELECT a FROM größe")["data"] == [["表🙂"]]
-
-
-def test_values_that_are_too_large_are_refused_and_can_be_measured(tmp_path: Path) -> None:
-    path = written(
-        "CREATE TABLE t (a, b); INSERT INTO t VALUES (hex(zeroblob(9000000)), 'x')", tmp_path / "t.db"
-    )
-    with SqlDatabase(path) as database:
-        answer = database.execute("SELECT a FROM t")
-        assert (answer["code"], answer["error"]) == (
-            "parameter",
-            "a value in it is too large for an answer; ask for its length, or a part of it with substr",
-        )
-        assert database.execute("SELECT length(a), substr(a, 1, 3), b FROM t")["data"] == [
-            [18_000_000, "000", "x"]
-        ]
-        assert database.get_schema() == (f"SQLite, 1 table\n\nt, 1 row\n  a: '{'0' * 37}...'\n  b: 'x'\n")
 
 
 def test_views_that_never_end_do_not_hold_the_schema_up(tmp_path: Path) -> None:

@@ -170,24 +170,6 @@ def test_tasks_ask_through_a_toolbox(database: SqlDatabase) -> None:
     assert schema.success
 
 
-def test_the_event_loop_is_never_held(database: SqlDatabase) -> None:
-    toolbox, ticks = Toolbox(database.tools()), 0
-
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            await asyncio.sleep(0.01)
-            ticks += 1
-
-    async def ask() -> None:
-        ticking = asyncio.create_task(tick())
-        await toolbox.acall("execute_sql", {"sql": ENDLESS})
-        ticking.cancel()
-
-    asyncio.run(ask())
-    assert ticks >= 10
-
-
 def test_a_task_that_is_cancelled_interrupts_its_statement(shop: Shop) -> None:
     async def ask(toolbox: Toolbox) -> None:
         with pytest.raises(TimeoutError):

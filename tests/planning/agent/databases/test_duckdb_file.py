@@ -16,7 +16,6 @@ from readonly_files import descriptors, state, until
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
-from planning.agent.databases import duckdb_file
 from planning.agent.databases.duckdb_file import DuckdbFile
 from planning.agent.sql.failures import Failure
 from planning.tools import StorageUnavailable
@@ -153,8 +152,8 @@ def test_a_query_is_stopped_at_its_limit(file: DuckdbFile, folder: Path) -> None
 
 
 def test_too_much_memory_is_refused(file: DuckdbFile) -> None:
-    assert failure(file, "SELECT list_sum(range(10000000000))")[0] in {"memory", "sql"}
-    assert failure(file, "SELECT x FROM range(30000000) t(x) ORDER BY hash(x)")[0] == "memory"
+    assert failure(file, "SELECT list_sum(range(10000000000))", 60.0)[0] in {"memory", "sql"}
+    assert failure(file, "SELECT x FROM range(30000000) t(x) ORDER BY hash(x)", 60.0)[0] == "memory"
     assert rows(file, "SELECT 1") == [[1]]
 
 
@@ -168,26 +167,6 @@ def test_files_that_are_no_database_are_told(tmp_path: Path) -> None:
         pytest.raises(StorageUnavailable, match="is damaged, or not an SQLite"),
     ):
         database.get_schema()
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (MemoryError(), "memory"),
-        (duckdb.FatalException("broken"), "corrupt"),
-        (duckdb.InternalException("broken"), "broken"),
-    ],
-)
-def test_what_goes_wrong_at_work_is_told(
-    file: DuckdbFile, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: str
-) -> None:
-    def failing(*_: object) -> None:
-        raise error
-
-    with monkeypatch.context() as patched:
-        patched.setattr(duckdb_file, "fetched", failing)
-        assert failure(file, "SELECT 1")[0] == kind
-    assert rows(file, "SELECT 1") == [[1]]
 
 
 HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('ready', flush=True); sys.stdin.read()"

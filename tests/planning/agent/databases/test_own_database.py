@@ -8,13 +8,8 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from chat_server import ChatServer, says
 
-from planning.agent import (
-    Database,
-    OpenAIChat,
-    build_text_to_sql_graph,
-)
+from planning.agent import Database, build_text_to_sql_graph
 from planning.agent.databases.tools import database_tools
 
 SCHEMA = "CREATE TABLE stars (name TEXT, magnitude REAL);"
@@ -128,19 +123,3 @@ def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> Non
         "Run one SELECT on the PostgreSQL database and read its rows. Only queries that read are run: one"
         " statement. An error says what to change."
     )
-
-
-def test_a_model_is_asked_for_the_sql_of_the_database() -> None:
-    class Oracle(Stars):
-        dialect = "Oracle 23ai"
-
-    seen = []
-    for database, dialect in ((Stars(), None), (Oracle(), None), (Stars(), "mysql")):
-        with ChatServer(says(COUNT)) as server, OpenAIChat("local", server.url, dialect=dialect) as chat:
-            assert build_text_to_sql_graph(database, chat).invoke({"resolved_query": QUESTION})["success"]
-        seen.append(server.requests[0]["body"]["messages"][0]["content"].splitlines()[1])
-    assert seen == [
-        "- Send one PostgreSQL SELECT statement, bare or in one ```sql block. No other words.",
-        "- Send one Oracle 23ai SELECT statement, bare or in one ```sql block. No other words.",
-        "- Send one MySQL SELECT statement, bare or in one ```sql block. No other words.",
-    ]

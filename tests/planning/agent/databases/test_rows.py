@@ -6,7 +6,6 @@ import pytest
 
 from planning.agent.databases import rows
 from planning.agent.databases.rows import fetched
-from planning.agent.sql.failures import Failure
 
 SMALL = [(number, "x") for number in range(40)]
 LARGE = ("x" * 1_000_000,)
@@ -21,9 +20,3 @@ def test_rows_that_are_too_large_together_are_cut_and_said_to_be() -> None:
     kept, is_more = fetched([LARGE] * 40, 100)
     assert (len(kept), is_more) == (rows.MOST_BYTES // 1_000_005, True)
     assert fetched([LARGE] * 15, 100) == ([list(LARGE)] * 15, False)
-
-
-def test_a_first_row_that_is_too_large_alone_is_a_failure() -> None:
-    with pytest.raises(Failure) as caught:
-        fetched([("x" * (rows.MOST_BYTES + 1),)], 100)
-    assert caught.value.kind == "large"

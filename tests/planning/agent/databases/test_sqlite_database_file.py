@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from readonly_files import COUNTING, descriptors, make, state
+from readonly_files import descriptors, make, state
 
 from planning.agent import SqlDatabase
-from planning.agent.databases import sqlite_boundary, sqlite_file, sqlite_tables
+from planning.agent.databases import sqlite_boundary, sqlite_file
 from planning.agent.databases.rows import fetched
 from planning.agent.databases.sqlite_file import SqliteFile
 from planning.agent.sql.failures import Failure
@@ -160,35 +160,6 @@ def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
     asked.file.close()
 
 
-def test_a_connection_keeps_its_locks_while_the_file_is_watched(shop_path: Path) -> None:
-    asked = Asked(shop_path)
-    assert asked.rows("SELECT 1", seconds=0.2) == [[1]]
-    with closing(sqlite3.connect(shop_path, isolation_level=None)) as writer:
-        writer.execute("BEGIN EXCLUSIVE")
-        assert asked.failure("SELECT * FROM cities", seconds=0.2)[0] == "locked"
-        assert asked.failure("SELECT * FROM cities", seconds=0.2)[0] == "locked"
-        writer.execute("ROLLBACK")
-    assert len(asked.rows("SELECT * FROM cities")) == 3
-    asked.file.close()
-    asked.file.close()
-
-
-def test_a_disk_that_fails_closes_the_connection(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: object) -> None:
-        error = sqlite3.OperationalError("disk I/O error")
-        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
-        raise error
-
-    with monkeypatch.context() as patched:
-        patched.setattr(sqlite_file, "fetched", failing)
-        assert asked.failure("SELECT 1") == ("unreadable", "disk I/O error")
-    assert asked.rows("SELECT 1") == [[1]]
-
-
-def test_text_that_is_not_utf_8_is_read_as_far_as_it_is(asked: Asked) -> None:
-    assert asked.rows("SELECT 'a' UNION ALL SELECT CAST(x'61ff62' AS TEXT)") == [["a"], ["a\ufffdb"]]
-
-
 def test_no_descriptor_is_left_open(shop_path: Path) -> None:
     before = descriptors()
     for _ in range(5):
@@ -199,43 +170,12 @@ def test_no_descriptor_is_left_open(shop_path: Path) -> None:
     assert descriptors() == before
 
 
-@pytest.mark.parametrize(("samples", "budget"), [(-1, 1.0), (3, -1.0)])
-def test_values_and_counts_are_read_where_they_are_wanted_and_there_is_time(
-    asked: Asked, samples: int, budget: float
-) -> None:
-    tables = asked.tables(samples, budget)
-    assert [table["name"] for table in tables] == ["cities", "customers", "visits", "notes", "big_spenders"]
-    assert [table["rows"] for table in tables] == [None] * 5
-    assert asked.tables()[0]["rows"] == 3
-
-
 def test_counting_a_long_table_stops_in_time(tmp_path: Path) -> None:
     many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 400000) SELECT x FROM c"
     asked = Asked(make(tmp_path / "long.db", f"CREATE TABLE long (x); INSERT INTO long {many};"))
     assert asked.tables(0, 0.001)[0]["rows"] is None
     assert asked.tables(0, 5.0)[0]["rows"] == 400_000
     asked.file.close()
-
-
-def test_reading_the_tables_themselves_stops_in_time(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_tables, "_COLUMNS", COUNTING + " WHERE x")
-    with pytest.raises(Failure) as caught:
-        asked.tables(seconds=0.1)
-    assert caught.value.kind == "timeout"
-
-
-def test_a_table_that_is_locked_while_it_is_counted_is_told(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def locked(*_: object) -> None:
-        error = sqlite3.OperationalError("database is locked")
-        error.sqlite_errorcode = sqlite3.SQLITE_BUSY
-        raise error
-
-    monkeypatch.setattr(sqlite_tables, "_count", locked)
-    with pytest.raises(Failure) as caught:
-        asked.tables(0)
-    assert caught.value.kind == "locked"
 
 
 def test_the_locks_of_this_program_on_the_file_are_kept(shop_path: Path) -> None:

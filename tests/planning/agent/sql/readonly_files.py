@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -31,13 +29,6 @@ SHOP = """
 """
 COUNTING = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
-UNFINISHED = (
-    "import sqlite3\n"
-    "c = sqlite3.connect('a.db')\n"
-    "c.execute('create table t(a)')\n"
-    "c.executemany('insert into t values(?)', [('x' * 1000,)] * 2000); c.commit()\n"
-    "c.execute('pragma cache_size=5'); c.execute('begin'); c.execute(\"update t set a = 'y' || a\")"
-)
 """A program that leaves ``a.db`` in the middle of a change when it dies."""
 
 
@@ -63,11 +54,6 @@ def state(folder: Path) -> dict[str, tuple[str, int]]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def die_in(code: str, folder: Path) -> None:
-    """Run a program that ends without closing anything."""
-    subprocess.run([sys.executable, "-c", code + "\nimport os; os._exit(0)"], cwd=folder, check=True)
 
 
 def until(condition: Callable[[], object], seconds: float = 10.0) -> None:

@@ -67,13 +67,6 @@ def test_an_answer_that_cannot_be_checked_in_time_is_none(
     assert shop.execute("SELECT name, COUNT(*) FROM cities GROUP BY id")["error"] is None
 
 
-def test_names_with_strange_letters_are_told_apart(tmp_path: Path) -> None:
-    script = "CREATE TABLE t (a TEXT, b TEXT); INSERT INTO t VALUES ('x', 'y')"
-    with SqlDatabase(make(tmp_path / "t.db", script)) as database:
-        sql = "SELECT '\x010\x01\x02', upper(a) || '\x02', COUNT(*) FROM t GROUP BY upper(a) || '\x02'"
-        assert database.execute(sql)["data"] == [["\x010\x01\x02", "X\x02", 1]]
-
-
 @pytest.mark.parametrize(
     ("dialect", "text", "sql", "told"),
     [

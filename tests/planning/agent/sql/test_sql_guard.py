@@ -84,15 +84,6 @@ def test_duckdb_has_more_ways_to_read(sql: str) -> None:
     assert check(sql, "duckdb") == sql
 
 
-@pytest.mark.parametrize(
-    "sql", ["(DELETE FROM x)", "WITH RECURSIVE t(a) USING KEY (a) AS (SELECT 1) DELETE FROM x"]
-)
-def test_what_writes_is_refused_in_brackets_and_behind_a_key(sql: str) -> None:
-    with pytest.raises(Refused) as caught:
-        check(sql, "duckdb")
-    assert caught.value.message == "DELETE" + ONLY
-
-
 def test_tokens_that_cannot_be_told_are_left_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object, **__: object) -> None:
         raise RecursionError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import UserDict
 from typing import Any
 
 import pytest
@@ -21,11 +20,6 @@ def good(data: list[Any], columns: list[str], **more: Any) -> dict[str, Any]:
         "row_count": len(data),
         "truncated": False,
     } | more
-
-
-class Unreadable(UserDict[str, Any]):
-    def get(self, *_: Any) -> Any:
-        raise OSError("no")
 
 
 NONE = "No results returned"
@@ -52,28 +46,16 @@ NONE = "No results returned"
         ({"data": [[1]]}, (True, True, 1, [])),
         (good([{"a": 1}], ["a", "a"]), (True, True, 1, [])),
         (
-            {"data": [[1]], "columns": "a"},
-            (False, True, 1, ["Malformed results: columns must be a list of names, got str"]),
-        ),
-        (
             good([[1]], ["n"], row_count=2),
-            (False, True, 1, ["Malformed results: row_count is 2, but data has 1 rows"]),
+            (False, True, 1, ["Malformed results: row_count is not the number of rows, 1"]),
         ),
-        (
-            good([[1]], ["n"], row_count=True),
-            (False, True, 1, ["Malformed results: row_count is a value of type bool, but data has 1 rows"]),
-        ),
-        (
-            good([[1], [1, 2], 3], ["n"]),
-            (False, True, 3, ["Malformed results: row 1 has 2 values for 1 columns"]),
-        ),
-        (good([[1], 3], ["n"]), (False, True, 2, ["Malformed results: row 1 must be a list, got int"])),
-        (Unreadable(), (False, False, 0, ["Malformed results: a Unreadable that cannot be read"])),
+        (good([[1], 3], ["n"]), (False, True, 2, ["Malformed results: each row must be a list"])),
     ],
 )
-def test_results_are_looked_at_and_never_raise(results: Any, told: tuple[Any, ...]) -> None:
-    assert tuple(validate_results(results).values()) == told
-    assert list(validate_results(results)) == ["is_valid", "has_results", "row_count", "issues"]
+def test_results_are_checked_and_nothing_is_raised(results: Any, told: tuple[Any, ...]) -> None:
+    assert validate_results(results) == dict(
+        zip(("is_valid", "has_results", "row_count", "issues"), told, strict=True)
+    )
 
 
 def test_a_model_reads_a_compact_table() -> None:

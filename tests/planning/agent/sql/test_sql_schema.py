@@ -66,11 +66,6 @@ def test_rows_are_counted_up_to_a_million(rows: int | None, told: str) -> None:
     assert schema_text(tables(rows=rows), "sqlite") == f"SQLite, 1 table\n\n{told}\n  id\n"
 
 
-def test_a_table_whose_columns_cannot_be_read_says_so() -> None:
-    told = schema_text(tables(columns=[], kind="view", schema="other"), "duckdb")
-    assert told == "DuckDB, 1 view\n\nview other.t\n  (its columns cannot be read)\n"
-
-
 @pytest.mark.parametrize(
     ("name", "written"),
     [

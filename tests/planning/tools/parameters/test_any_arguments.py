@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
-import attrs
 import jsonschema
 import pydantic
 import pytest
@@ -37,22 +36,6 @@ class Tree:
     number: float | None = None
 
 
-@attrs.define
-class AttrsTree:
-    title: str
-    leaf: Leaf | None = None
-    leaves: list[Leaf] = attrs.field(factory=list)
-    mode: Literal["a", "b"] = "a"
-    number: float | None = None
-
-
-class TypedTree(TypedDict):
-    title: str
-    leaf: NotRequired[Leaf | None]
-    leaves: NotRequired[list[Leaf]]
-    mode: NotRequired[Literal["a", "b"]]
-
-
 class PydanticLeaf(pydantic.BaseModel):
     title: str
     size: int = 1
@@ -67,8 +50,6 @@ class PydanticTree(pydantic.BaseModel):
 
 MODELS: dict[str, ParameterModel] = {
     "tree": model_of(Tree),
-    "attrs tree": model_of(AttrsTree),
-    "TypedDict tree": model_of(TypedTree),
     "pydantic tree": model_of(PydanticTree),
     "anything": model_of(None),
 }
@@ -134,7 +115,7 @@ def test_what_is_refused_is_refused_with_problems_at_places_that_there_are(
             assert [problem for problem in error.problems if not is_there(arguments, problem.path)] == []
 
 
-@pytest.mark.parametrize("kind", [Leaf, Tree, AttrsTree, TypedTree, PydanticTree])
+@pytest.mark.parametrize("kind", [Leaf, Tree, PydanticTree])
 @settings(max_examples=40)
 @given(arguments=NEARLY)
 def test_what_the_published_schema_takes_is_taken(kind: type, arguments: dict[str, Any]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -40,23 +38,6 @@ def test_the_decorator_reads_name_description_and_parameters() -> None:
         "additionalProperties": False,
     }
     assert (made("you"), made.execute(name="you", times=2)["result"]) == ("hello you", "hello you hello you")
-
-
-@pytest.mark.parametrize(
-    ("given", "name", "description"),
-    [
-        (lambda: 1, "lambda", ""),
-        (Called(), "Called", ""),
-        (MagicMock(), "MagicMock", None),
-        (functools.partial(greet, "you"), "greet", None),
-    ],
-)
-def test_a_function_without_a_name_has_that_of_what_is_behind_it(
-    given: Any, name: str, description: str | None
-) -> None:
-    made = tool(given)
-    assert made.name == name
-    assert description in {made.description, None}
 
 
 @pytest.mark.parametrize("given", [Called, tool(greet)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 import attrs
 import jsonschema
@@ -14,52 +14,9 @@ import pytest
 
 from planning.tools import Tool, Toolbox, ToolSpec, tool
 
-AT_LEAST_1 = "size: expected at least 1, got 0"
-
-
-@dataclass
-class ByPydantic:
-    size: Annotated[int, pydantic.Field(ge=1)]
-
-
-class Model(pydantic.BaseModel):
-    size: int = pydantic.Field(ge=1)
-
-
-def plain(size: Annotated[int, pydantic.Field(ge=1)]) -> int:
-    return size
-
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"size": {"type": "integer", "minimum": 1}},
-    "required": ["size"],
-    "additionalProperties": False,
-}
-
 
 def echo(given: object) -> str:
     return str(given)
-
-
-DECLARED: dict[str, Tool] = {
-    kind.__name__: Tool("t", "T.", echo, parameters=kind) for kind in (ByPydantic, Model)
-} | {"a function": tool(name="t")(plain), "a schema": Tool("t", "T.", echo, parameters=SCHEMA)}
-
-
-@pytest.mark.parametrize("way", DECLARED)
-def test_a_bound_is_published_and_enforced_in_each_way_of_declaring_it(way: str) -> None:
-    declared = DECLARED[way]
-    assert declared.parameters_schema() == SCHEMA
-    box = Toolbox([declared])
-    assert box.call("t", '{"size": 1}').success
-    refused = [box.call("t", given).message for given in ('{"size": 0}', '{"sise": 1}', '{"size": "big"}')]
-    assert refused == [
-        f"Refused, nothing changed. {AT_LEAST_1}",
-        "Refused, nothing changed. 2 problems:\n- size: missing; send an integer of at least 1\n"
-        "- sise: unknown field; did you mean size?",
-        "Refused, nothing changed. size: expected an integer of at least 1, got a string",
-    ]
 
 
 @dataclass

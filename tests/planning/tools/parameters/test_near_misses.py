@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -84,3 +85,52 @@ SIZE = "shape.size: expected an integer, got a boolean"
 @pytest.mark.parametrize("kind", ["default", "config"])
 def test_every_option_of_a_tagged_union_is_strict_whatever_its_tag(kind: str) -> None:
     assert refusal(Drawing, {"shape": {"kind": kind, "size": True}}) == SIZE
+
+
+def test_a_text_for_an_object_that_requires_a_field_it_does_not_describe_is_refused() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "object", "required": ["x"]}}}
+    assert refusal(schema, {"a": "text"}) == "a: expected an object, got a string"
+
+
+def operation(name: str) -> dict[str, Any]:
+    """An operation with two operands, each an operation or a number."""
+    operand = {"$ref": "#/$defs/e"}
+    properties = {"k": {"const": name}, "l": operand, "r": operand}
+    return {"type": "object", "properties": properties, "required": ["k", "l", "r"]}
+
+
+OPERATIONS = [operation(name) for name in "abc"]
+RECURSIVE = {
+    "type": "object",
+    "properties": {"x": {"$ref": "#/$defs/e"}},
+    "$defs": {"e": {"anyOf": [*OPERATIONS, {"type": "integer"}]}},
+}
+
+
+@dataclass
+class Left:
+    k: str
+    l: Left | Right | int = 1  # noqa: E741 - as in the schema above
+
+
+@dataclass
+class Right:
+    k: str
+    l: Left | Right | int = 1  # noqa: E741 - as in the schema above
+    r: int = 1
+
+
+@dataclass
+class Holding:
+    x: Left | Right | int
+
+
+@pytest.mark.parametrize("kind", [RECURSIVE, Holding])
+def test_a_union_within_a_union_is_tried_no_deeper_than_takes_an_instant(kind: Any) -> None:
+    deep: Any = "no number"
+    for levels in range(40):
+        if levels == 3:
+            assert "number" in refusal(kind, {"x": deep}) or "integer" in refusal(kind, {"x": deep})
+        deep = {"k": "a", "l": deep, "r": 1}
+    for sent in (deep, json.dumps(deep)):
+        assert refusal(kind, {"x": sent}) == "nested more than 8 levels; send a flatter object"

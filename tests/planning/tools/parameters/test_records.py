@@ -118,14 +118,7 @@ class Puppy(pydantic.BaseModel):
     sound: str
 
 
-def _which(value: Any) -> str:
-    return "c" if value.get("type") == "cat" else "?"
-
-
 Tagged = Annotated[Kitten | Puppy, Field(discriminator="type")]
-Chosen = Annotated[
-    Annotated[Kitten, pydantic.Tag("c")] | Annotated[Puppy, pydantic.Tag("d")], pydantic.Discriminator(_which)
-]
 # What stands in a model of pydantic is read by pydantic alone, which knows less of these.
 READ_BY_PYDANTIC = [Fixed, list[Fixed], Cat | Dog]
 if sys.version_info < (3, 12):  # there, its own models take no typing.TypedDict
@@ -204,7 +197,6 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (Number, 3, "x: a value of type int is unknown; send one of 2, 1"),
         (Letter | None, "q", "x: 'q' is unknown; send one of z, a"),
         (Literal["b", "a"] | int, "c", "x: 'c' is unknown; send one of b, a"),
-        (Literal["b", "a"] | int, 1.5, "x: expected one of b, a or an integer, got a number"),
     ],
     "a format": [
         (datetime.datetime, "x", "x: expected a date and time such as 2026-01-31T12:00:00Z, got a string"),
@@ -223,26 +215,19 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (list[Annotated[int, Field(ge=0)]], [-1], "x[0]: expected at least 0, got -1"),
         (Annotated[int, Field(multiple_of=3)], 4, "x: expected a multiple of 3, got 4"),
         (Annotated[float, Field(gt=0, lt=2)], 0, "x: expected more than 0.0, got 0"),
-        (Annotated[int, Field(lt=10)], 12, "x: expected less than 10, got 12"),
         (Annotated[dict[str, int], Field(min_length=1)], {}, "x: expected at least 1 field, got an object"),
         (Annotated[int, Field(ge=5)] | None, 1, "x: expected at least 5, got 1"),
-        (Annotated[int, Field(ge=1)] | None, "x", "x: expected an integer of at least 1, got a string"),
     ],
     "a union": [
         (Cat | Dog, {}, "x.type: missing; send cat or dog"),
         (Cat | Dog, {"type": "cow"}, "x.type: 'cow' is unknown; send one of cat, dog"),
         (Cat | Dog, {"type": "cat"}, f"x.lives: {MISSING}"),
         (Kitten, {"type": "dog", "lives": 1}, "x.type: 'dog' is unknown; send one of cat"),
-        (Tagged, {"type": "cat", "lives": "x"}, f"x.lives: {AN_INTEGER}"),
         (Tagged, {"type": "cat", "lives": 9, "z": 1}, f"x.z: {UNKNOWN} type, lives, sound"),
         (Tagged, 3, "x: expected an object with type, lives or an object with type, sound, got a number"),
         (list[Tagged], [{"type": "dog"}, {}], "x[0].sound: missing; send a string",
          "x[1].type: missing; send cat or dog"),
-        (Chosen, {},
-         "x: Input tag '?' found using _which() does not match any of the expected tags: 'c', 'd'"),
-        (Kitten | int, "x", "x: expected an object with type, lives or an integer, got a string"),
         (list[int] | dict[str, int], ["x"], f"x[0]: {AN_INTEGER}"),
-        (list[int] | dict[str, int], {"a": "x"}, f"x.a: {AN_INTEGER}"),
         (list[int] | dict[str, int], 3, "x: expected an array or an object, got a number"),
     ],
 }  # fmt: skip

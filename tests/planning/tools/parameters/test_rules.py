@@ -99,35 +99,6 @@ class Ranged:
             raise ValueError("low is above high")
 
 
-class RangedModel(pydantic.BaseModel):
-    low: int = 0
-    high: int = 9
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def _before(cls, data: dict[str, Any]) -> dict[str, Any]:
-        if data.get("low") == 13:
-            raise ValueError("13 brings bad luck")
-        return data
-
-    @pydantic.field_validator("high")
-    @classmethod
-    def _high(cls, value: int) -> int:
-        if value == 7:
-            raise AssertionError("no seven")
-        return value
-
-    @pydantic.model_validator(mode="after")
-    def _after(self) -> RangedModel:
-        if self.low > self.high:
-            raise ValueError("Low is above high")
-        return self
-
-    @pydantic.computed_field
-    def width(self) -> int:
-        return self.high - self.low
-
-
 def checked(text: str) -> Iterator[str]:
     if "-" in text:
         yield "no dashes"
@@ -144,20 +115,11 @@ def lowered(text: str) -> str:
     return text.lower()
 
 
-def scaled(value: float, period: Any) -> float:
-    return value * 2 if period.unit else value
-
-
-scaling: Any = attrs.Converter(scaled, takes_self=True)
-
-
 @attrs.define
 class Period:
     start: datetime.date = datetime.date(2026, 1, 2)
     end: datetime.date = attrs.field(default=datetime.date(2026, 1, 3))
     unit: str = attrs.field(default="day", converter=lowered, validator=attrs.validators.in_(["day"]))
-    scale: float = attrs.field(default=1.0, converter=scaling)  # type: ignore[misc]  # mypy does not know such converters
-    half: float = attrs.Factory(lambda self: self.scale / 2, takes_self=True)
 
     @end.validator
     def _later(self, _attribute: object, value: datetime.date) -> None:
@@ -181,10 +143,6 @@ ASKED = "expected an integer, got a string"
         (Ranged, {"low": "x", "high": 10}, [f"low: {ASKED}", "high: must be < 10: 10"]),
         (Ranged, {"low": 5, "high": 4}, ["low is above high"]),
         (Ranged, {"low": 5, "high": 4, "word": "c"}, ["word: must be in ['a', 'b'] (got 'c')"]),
-        (RangedModel, {"low": 13}, ["13 brings bad luck"]),
-        (RangedModel, {"low": 10}, ["Low is above high"]),
-        (RangedModel, {"high": 7}, ["high: no seven"]),
-        (RangedModel, {"width": 8}, ["width: unknown field; the fields are low, high"]),
         (Limited, {"text": "abcd"}, ["text: expected at most 3 characters, got 4 characters"]),
         (Limited, {"items": []}, ["items: expected at least 1 item, got 0 items"]),
         (
@@ -214,11 +172,7 @@ def test_a_rule_refuses_at_its_place_at_any_depth(
         "pair": tuple[int, kind],
         "deep": dict[str, list[list[kind]]],
     }
-    if kind is RangedModel:
-        fields: Any = {name: (hint, ...) for name, hint in places.items()}
-        holder: Any = pydantic.create_model("Holder", **fields)
-    else:
-        holder = attrs.make_class("Holder", {name: attrs.field(type=hint) for name, hint in places.items()})
+    holder = attrs.make_class("Holder", {name: attrs.field(type=hint) for name, hint in places.items()})
     sent = {
         "one": arguments,
         "several": [{}, arguments],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from dataclasses import dataclass
-from typing import Annotated, Any, NewType
+from typing import Annotated, Any
 from unittest.mock import MagicMock
 
 import pydantic
@@ -117,7 +117,6 @@ class OwnContext(ToolContext):
 
 
 Alias = ToolContext
-Renamed = NewType("Renamed", ToolContext)
 Declared = TypeAliasType("Declared", ToolContext | None)
 
 
@@ -127,10 +126,6 @@ class Holder:
 
     def __call__(self, size: int, ctx: ToolContext) -> Any:
         return size, type(ctx).__name__
-
-
-def context_first(whatever: ToolContext, size: int) -> Any:
-    return size, type(whatever).__name__
 
 
 def context_by_keyword(size: int, *, ctx: ToolContext) -> Any:
@@ -166,20 +161,16 @@ def unimported() -> Any:
 @pytest.mark.parametrize(
     "function",
     [
-        context_first,
         context_by_keyword,
         context_as_text,
         context_async,
         Holder(),
         Holder().method,
         unimported(),
-        hinted(ToolContext),
         hinted(ToolContext | None, None),
         hinted(Annotated[ToolContext, "who calls"]),
-        hinted(Renamed),
         hinted(Declared, None),
         hinted(OwnContext),
-        functools.partial(hinted(Alias)),
     ],
 )
 def test_the_context_is_given_and_is_no_argument(function: Any) -> None:
@@ -233,11 +224,9 @@ async def awaited(params: Size, context: ToolContext) -> Any:
         (two, (Size(1), "ToolContext")),
         (lambda params, whatever: (params, type(whatever).__name__), (Size(1), "ToolContext")),
         (lambda params, context=None: (params, type(context).__name__), (Size(1), "ToolContext")),
-        (hinted(ToolContext, ToolContext()), (Size(1), "ToolContext")),
         (other_default, (Size(1), 2)),
         (any_number, 2),
         (awaited, (Size(1), "ToolContext")),
-        (Service(), ("called", Size(1))),
         (functools.partial(other_default, times=5), (Size(1), 5)),
         (MagicMock(side_effect=any_number), 2),
     ],

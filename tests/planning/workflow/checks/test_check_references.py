@@ -45,6 +45,7 @@ def test_the_hint_for_a_malformed_reference_is_its_right_form(text: str, right: 
         *((text, None) for text in ["${}", "${.}", "${anything else}", "${fetch..x}", "${ user_prompt }"]),
         ("${caf\u00e9}", r"${caf\xe9}"),
         ("${now.result}", None),
+        ("${fetch.a\tb}", r"${fetch.a\tb}"),
         ("${fetch." + "x" * 200 + "}", "${fetch." + "x" * 29 + "..."),
     ],
 )

@@ -7,11 +7,9 @@ import enum
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date
-from decimal import Decimal
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
 
-import attrs
 import pytest
 
 from planning.workflow.conditions import is_done
@@ -36,18 +34,8 @@ class Fact:
     __hash__ = object.__hash__
 
 
-@attrs.frozen
-class Part:
-    name: str
-    parts: tuple[str, ...] = ()
-
-
 class Colour(enum.StrEnum):
     RED = "red"
-
-
-class Number(enum.IntEnum):
-    ONE = 1
 
 
 class Reading(float):
@@ -83,26 +71,19 @@ MANY = list(range(1_000_000))
         ([Fact("a")], "x[0]['name'] == 'a' and x[0].get('value') == 1.5 and len(x[0]) == 2", True),
         ([Fact("a")], "'secret' in x[0] or 'unit' in x[0] or '__class__' in x[0] or 1 in x[0]", False),
         ([Fact("a")], "x[0]['secret'] is None", False),
-        (Part("a", ("b",)), "x['name'] == 'a' and x['parts'] == ['b'] and len(x) == 2", True),
         (Colour.RED, "x == 'red' and x.upper() == 'RED' and len(x) == 3", True),
-        (Number.ONE, "x == 1 and x + 1 == 2", True),
         (Reading(1.5), "x == 1.5 and x < 2", True),
         (MappingProxyType({"a": 1}), "x['a'] == 1 and len(x) == 1", True),
-        ([MappingProxyType({"a": 1}), Counting(), {"a": 1}], "x[0] == x[1] and x[1] == x[2]", True),
         ({1: "a", "b": 2}, "x[1] == 'a' and x['1'] == 'a' and x.get('b') == 2 and 'c' not in x", True),
         (date(2024, 1, 1), "x == '2024-01-01' and x < '2024-01-02' and len(x) == 10", True),
-        (Decimal("1.50"), "x == '1.50' and x != 1.5", True),
-        ({1, 2}, "1 in x and len(x) == 2 and sum(x) == 3 and [1, 2] == x", True),
         (SimpleNamespace(name="a"), "x['name'] == 'a'", False),
         (10**101, "x is not None and x != 1", True),
         (10**101, "x > 1", False),
-        (10**100, "x + 1 > 1", False),
         (float("nan"), "x == 'nan' and x in [x] and [x] == [x]", True),
         (float("inf"), "x > 1", False),
         ("a" * 100_000, "x.isalpha() and len(x) == 100000", True),
         ("a" * 100_001, "x.isalpha()", False),
         (LONG, "x.startswith('aa') and x.endswith('a') and len(x) == 10000000 and x[5] == 'a'", True),
-        (LONG, "x != 'b' and x[-3:] == 'aaa' and x > 'b' or x < 'b'", True),
         (list(range(10_001)), "9999 in x", False),
         (MANY, "len(x) == 1000000 and x[-1] == 999999 and x[:2] == [0, 1] and x != [1]", True),
         ([nested(60), nested(60)], "x[0] == x[1]", True),

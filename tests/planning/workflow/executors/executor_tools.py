@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import os
 import re
@@ -10,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,11 +70,6 @@ def capable(*tools: Any) -> Capabilities:
 def failure(message: str, code: str = "unknown", cause: str | None = None, user_message: str = SORRY) -> Any:
     """The error of a step."""
     return StepError(message, user_message, code, cause)
-
-
-def report(success: Any) -> dict[str, Any]:
-    """Say itself whether it succeeded."""
-    return {"success": success, "error": "the archive is closed"}
 
 
 def note(path: str) -> None:
@@ -228,16 +221,6 @@ def stop_iteration() -> None:
 
 
 @tool
-def broken_inside() -> None:
-    raise BrokenProcessPool("a pool of the tool's own")
-
-
-@tool
-def leave() -> None:
-    raise SystemExit("good bye")
-
-
-@tool
 def ask() -> None:
     raise UserInputNeeded("the account is missing", "Which account?")
 
@@ -288,10 +271,6 @@ def give_much() -> str:
 @tool
 def hang() -> None:
     time.sleep(3)
-
-
-async def hang_async() -> None:
-    await asyncio.sleep(3)
 
 
 @tool

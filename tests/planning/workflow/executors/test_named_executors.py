@@ -1,8 +1,8 @@
-"""Executors by their name, and an executor of one's own."""
+"""Executors by their name, and executors that fail."""
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import executor_tools as tools
@@ -10,7 +10,7 @@ import pytest
 from executor_tools import capable, failure, flow, step
 
 from planning.workflow import run_workflow
-from planning.workflow.executors import Executor, Job, WorkerLost, open_executor, run_job
+from planning.workflow.executors import open_executor
 
 STEPS = flow(step("1", "add", inputs={"a": 1, "b": 2}))
 
@@ -30,42 +30,21 @@ def test_an_unknown_name_is_refused_with_those_that_there_are(name: str) -> None
     assert str(caught.value) == f"Unknown executor '{name}'. Use threads, processes or dask://HOST:PORT."
 
 
-class Own:
-    """An executor as somebody else writes it: no base class, one method."""
+class Failing(Executor):
+    """An executor whose every job fails in one way."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: Exception) -> None:
         self.error = error
-        self.jobs: list[Job] = []
 
-    def submit_job(self, job: Job) -> Future[Any]:
-        self.jobs.append(job)
+    def submit(self, _function: Any, /, *_args: Any, **_kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        if self.error is not None:
-            future.set_exception(self.error)
-        else:
-            future.set_result(run_job(job.written()) if len(self.jobs) % 2 else job.run())
+        future.set_exception(self.error)
         return future
-
-
-def test_an_executor_of_ones_own_needs_one_method() -> None:
-    own = Own()
-    executor: Executor = own
-    steps = flow(
-        step("1", "add", inputs={"a": 1, "b": 2}),
-        step("2", "add", "1", inputs={"a": "${1.output}", "b": 2}),
-        step("3", "refuse", "2"),
-        step("4", "refuse", "2"),
-    )
-    result = run_workflow(steps, capable(tools.add, tools.refuse), executor=executor)
-    told = failure("the archive is closed", "storage", user_message="the archive is closed")
-    assert (result.outputs, result.errors) == ({"1": 3, "2": 5}, {"3": told, "4": told})
-    assert [job.tool.name for job in own.jobs] == ["add", "add", "refuse", "refuse"]
 
 
 @pytest.mark.parametrize(
     ("error", "message", "code"),
     [
-        (WorkerLost("it is gone"), "it is gone", "worker_lost"),
         (LookupError("no such module"), "the executor could not run add (no such module)", "not_sent"),
         (
             TimeoutError(),
@@ -78,6 +57,8 @@ def test_what_the_future_fails_with_is_the_error_of_the_step(
     error: Exception, message: str, code: str
 ) -> None:
     result = run_workflow(
-        flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=5)), capable(tools.add), executor=Own(error)
+        flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=5)),
+        capable(tools.add),
+        executor=Failing(error),
     )
     assert result.errors == {"1": failure(message, code)}

@@ -25,6 +25,11 @@ TOO_LARGE = (
     "give_much returned more than 32 MB, which is too much to keep; let it store its data and return where "
     "it is"
 )
+NO_FORM = (
+    "give_lock returned nothing that can be used. Go on without it. Reason: the function returned "
+    "executor_tools.Unwritable, which has no JSON form; return text, numbers, booleans, None, lists, "
+    "dicts or records of these."
+)
 FAILED = "{} failed. Call it again, or go on without it."
 
 
@@ -88,7 +93,7 @@ def test_tools_of_every_form_run_and_are_told_the_same_context(executor: Executo
 
 
 def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(executor: Executor | None) -> None:
-    names = ("refuse", "reach", "ask", "stop_iteration", "broken_inside", "give_much")
+    names = ("refuse", "reach", "ask", "stop_iteration", "give_much", "give_lock", "refuse_sealed")
     steps = [step(name, name) for name in names]
     steps += [step("hang", "hang", timeout=0.05), step("add", "add", inputs={"a": 1, "b": 2})]
     called = [getattr(tools, each.name) for each in steps]
@@ -101,7 +106,8 @@ def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(execu
         "reach": (no_data, tools.SORRY, "storage"),
         "ask": ("the account is missing", "Which account?", "needs_user_input"),
         "stop_iteration": (FAILED.format("stop_iteration"), tools.SORRY, "unknown"),
-        "broken_inside": (FAILED.format("broken_inside"), tools.SORRY, "unknown"),
+        "give_lock": (NO_FORM, tools.SORRY, "bad_result"),
+        "refuse_sealed": (FAILED.format("refuse_sealed"), tools.SORRY, "unknown"),
         "give_much": (TOO_LARGE, tools.SORRY, "too_large"),
         "hang": (hung, tools.SORRY, "timeout"),
     }
@@ -118,24 +124,6 @@ def test_a_worker_that_hangs_whole_is_ended_and_the_run_goes_on(tmp_path: Path) 
 
 
 @ELSEWHERE
-def test_what_cannot_be_pickled_is_an_error_of_its_step(executor: Executor) -> None:
-    steps = flow(
-        step("1", "give_lock"), step("2", "refuse_sealed"), step("3", "add", inputs={"a": 1, "b": 2})
-    )
-    result = run_workflow(steps, capable(tools.give_lock, tools.refuse_sealed, tools.add), executor=executor)
-    reason = (
-        "the function returned executor_tools.Unwritable, which has no JSON form; return text, numbers, "
-        "booleans, None, lists, dicts or records of these"
-    )
-    told = f"give_lock returned nothing that can be used. Go on without it. Reason: {reason}."
-    assert result.outputs == {"3": 3}
-    assert result.errors == {
-        "1": failure(told, "bad_result", reason),
-        "2": failure(FAILED.format("refuse_sealed"), cause="Sealed: nobody can carry this"),
-    }
-
-
-@ELSEWHERE
 def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
     steps = flow(step("1", "refuse_private"), step("2", "give_private_lock"))
     session = Session()
@@ -149,26 +137,7 @@ def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
     assert "secret" not in session.snapshot().to_json()
 
 
-def test_a_step_is_tried_again_whatever_its_error_looks_like_elsewhere(executor: Executor | None) -> None:
-    import stamina
-
-    with stamina.set_testing(True, attempts=3):
-        steps = flow(step("1", "reach", retries=2))
-        result = run_workflow(steps, capable(tools.reach), executor=executor)
-    assert result.errors["1"].code == "storage"
-    record = result.session.snapshot().to_json()
-    assert '"attempt":3' in record.replace(" ", "")
-
-
 # Workers that die
-
-
-def test_a_worker_that_dies_once_costs_nothing_but_a_second_call(tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
-    with processes(1) as workers:
-        steps = flow(step("1", "die_first", inputs={"path": str(calls)}))
-        result = run_workflow(steps, capable(tools.die_first), executor=workers)
-    assert (result.status, result.outputs) == ("completed", {"1": 2})
 
 
 def test_a_worker_that_dies_each_time_fails_its_own_step_alone(tmp_path: Path) -> None:

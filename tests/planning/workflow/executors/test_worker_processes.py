@@ -9,15 +9,15 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from planning.workflow.executors import WorkerLost, processes
+from planning.workflow.executors import processes
 from planning.workflow.executors.loky_workers import WorkerProcesses
+from planning.workflow.failures import WorkerLost
 
 pytestmark = pytest.mark.slow
 
@@ -44,29 +44,6 @@ def workers() -> Iterator[WorkerProcesses]:
     with processes(1) as executor:
         executor.submit(int).result()
         yield executor
-
-
-def test_results_and_errors_come_back() -> None:
-    with processes(2) as executor:
-        assert executor.submit(int, "11", base=2).result() == 3
-        error = executor.submit(int, "x").exception()
-        assert (type(error), str(error)) == (ValueError, "invalid literal for int() with base 10: 'x'")
-        assert type(executor.submit(sys.exit, 3).exception()) is SystemExit
-        assert list(executor.map(pow, range(100), [2] * 100)) == [number**2 for number in range(100)]
-        last = executor.submit(time.sleep, 0.1)
-    assert last.done()
-    with pytest.raises(RuntimeError):
-        executor.submit(int)
-
-
-def test_a_waiting_job_can_be_cancelled_and_one_that_runs_cannot() -> None:
-    with processes(1) as executor:
-        first = executor.submit(time.sleep, 0.3)
-        second, third = executor.submit(int), executor.submit(int)
-        assert soon(first.running)
-        assert (first.cancel(), second.cancel()) == (False, True)
-        executor.shutdown(cancel_futures=True)
-    assert (first.result(), third.cancelled()) == (None, True)
 
 
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
@@ -106,15 +83,6 @@ def test_killing_ends_what_runs_and_cancels_what_waits(workers: WorkerProcesses)
     assert (type(first.exception(timeout=0)), second.cancelled()) == (WorkerLost, True)
     assert not is_running(pid)
     workers.kill()
-
-
-@pytest.mark.parametrize("moment", [0, 0.001, 0.02, 0.1])
-def test_killing_at_any_moment_ends_everything(moment: float) -> None:
-    executor = processes(2)
-    futures: list[Future[None]] = [executor.submit(time.sleep, 30) for _ in range(3)]
-    time.sleep(moment)
-    executor.kill()
-    assert [future.done() for future in futures] == [True, True, True]
 
 
 def test_a_forked_process_is_refused_the_workers_of_its_parent(workers: WorkerProcesses) -> None:

@@ -31,6 +31,10 @@ def test_colour_adds_escape_sequences_and_nothing_else(snapshot: SnapshotAsserti
     assert coloured.replace("\x1b", "<ESC>") == snapshot
 
 
+def test_no_terminal_is_narrower_than_forty_columns() -> None:
+    assert report(TOOL).render(width=1) == report(TOOL).render(width=40)
+
+
 def test_a_plan_that_came_parsed_has_no_source_lines() -> None:
     bare = attrs.evolve(TOOL, line=None, column=None)
     assert report(bare, text=None).render() == (
@@ -44,20 +48,6 @@ def test_a_plan_that_came_parsed_has_no_source_lines() -> None:
     ).replace("  -->", " -->")
 
 
-def test_what_is_not_known_has_no_line() -> None:
-    made = report(Finding("no_json", "the text is empty", "", line=1, column=1), text="")
-    assert made.render() == (
-        "error[no_json]: the text is empty\n"
-        " --> plan:1:1\n"
-        "  |\n"
-        "1 |\n"
-        "  | ^\n"
-        "\n"
-        "plan: 1 error\n"
-        "most critical: 1:1: the text is empty"
-    )
-
-
 STEPS = tuple(WorkflowStep(step_id=name, description="") for name in "ab")
 
 
@@ -68,17 +58,12 @@ STEPS = tuple(WorkflowStep(step_id=name, description="") for name in "ab")
         (Report(workflow=Workflow(steps=STEPS[:1])), "plan: valid, 1 step"),
         (Report(workflow=Workflow()), "plan: valid, 0 steps"),
         (Report(), "plan: valid"),
+        (attrs.evolve(report(COMMENT), workflow=Workflow(steps=STEPS)), "plan: valid, 2 steps, 1 warning"),
     ],
 )
-def test_a_valid_plan_is_one_line(made: Report, shown: str) -> None:
-    assert made.render() == shown
-    assert made.render(color=True) == shown.replace("valid", "\x1b[1;32mvalid\x1b[0m")
-
-
-def test_a_valid_plan_with_warnings_ends_with_both(snapshot: SnapshotAssertion) -> None:
-    made = attrs.evolve(report(COMMENT), workflow=Workflow(steps=STEPS))
-    assert made.render() == snapshot
-    assert made.render().split("\n")[-1] == "plan: valid, 2 steps, 1 warning"
+def test_a_valid_plan_ends_with_one_line(made: Report, shown: str) -> None:
+    assert made.render().split("\n")[-1] == shown
+    assert made.render(color=True).split("\n")[-1] == shown.replace("valid", "\x1b[1;32mvalid\x1b[0m")
 
 
 def test_line_numbers_of_different_widths_share_a_gutter(snapshot: SnapshotAssertion) -> None:
@@ -157,6 +142,7 @@ EXCERPTS = {
     "the end of a long line": (LONG, 100, 2, 20, ("...67890123456789", 16, 1)),
     "a long place in a long line": (LONG, 50, 10**9, 20, ("...23456789012345...", 10, 7)),
     "signs that act on a terminal": ("a\x1b\tb", 2, 2, 40, ("a\\x1b\\tb", 1, 6)),
+    "a long line of wide characters": ("\u65e5" * 50, 20, 1, 20, ("..." + "\u65e5" * 4 + "...", 7, 2)),
     "wide characters and marks": ("\u65e5e\u0301!", 4, 1, 40, ("\u65e5e\u0301!", 3, 1)),
 }
 

@@ -37,18 +37,15 @@ def doubled(levels: int) -> dict[str, Any]:
     ("output", "inputs"),
     [
         ("x" * 50_000, {"value": "${a.output}" * 18_000}),
-        ("x" * 30_000_000, {"value": "${a.output}" * 50_000}),
         ("\u00fc" * 30_000, {"value": "${a.output}-" * 5_000}),
         ("x" * 1_000_000, {"value": ["${a.output}"] * 100_000}),
-        ("x" * 1_000_000, {str(n): "${a.output}" for n in range(1_000)}),
         ("x" * 1_000_000, {"value": "\U0001f600" + "${a.output}" * 9}),
         (list(range(100_000)), {"value": "${a.output}" * 100_000}),
-        (list(range(100_000)), {"value": ["${a.output}"] * 100_000}),
         ({"deep": ["x" * 1_000] * 1_000}, doubled(8)),
         ("x" * 100_000, doubled(12)),
         ("x", {"value": "y" * 33_000_000}),
     ],
-    ids=range(11),
+    ids=range(8),
 )  # fmt: skip
 def test_inputs_that_come_to_too_much_are_an_error_before_they_are_built(
     output: Any, inputs: dict[str, Any]
@@ -76,22 +73,16 @@ def test_a_run_keeps_so_much_and_no_more() -> None:
     steps = [called(f"s{n}", tool="produce", expected_key=f"k{n}") for n in range(60)]
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", "x" * 30_000_000))
     session = Session()
-    result = run_workflow(flow(*steps), capable(produce), session=session, max_parallel=1)
+    inputs = {"given": ["x" * 30_000_000]}
+    result = run_workflow(flow(*steps), capable(produce), session=session, inputs=inputs, max_parallel=1)
     message = (
         "with the output of produce the run would keep more than 256 MB; let produce store its data and "
         "return where it is"
     )
-    assert dict(result.errors) == {f"s{n}": told(message, "too_large") for n in range(8, 60)}
-    assert (list(result.outputs), len(result.memory)) == ([f"s{n}" for n in range(8)], 8)
-    again = run_workflow(flow(*steps), capable(produce), session=session, max_parallel=1)
-    assert list(again.outputs) == [f"s{n}" for n in range(8)]
-
-
-def test_what_a_run_was_given_counts_as_kept() -> None:
-    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", "x" * 30_000_000))
-    inputs = {f"k{n}": ["x" * 30_000_000] for n in range(8)}
-    result = run_workflow(flow(called("a", tool="produce")), capable(produce), inputs=inputs)
-    assert result.errors["a"].code == "too_large"
+    assert dict(result.errors) == {f"s{n}": told(message, "too_large") for n in range(7, 60)}
+    assert (list(result.outputs), len(result.memory)) == ([f"s{n}" for n in range(7)], 8)
+    again = run_workflow(flow(*steps), capable(produce), session=session, inputs=inputs, max_parallel=1)
+    assert list(again.outputs) == [f"s{n}" for n in range(7)]
 
 
 def test_a_large_value_is_copied_beside_the_event_loop() -> None:
@@ -119,10 +110,3 @@ def test_a_large_value_is_copied_beside_the_event_loop() -> None:
     )
     assert result.status == "completed"
     assert Counter(thread is threading.main_thread() for thread in threads) == {True: 4, False: 2}
-
-
-@pytest.mark.parametrize("text", ["${a.output" + ".x" * 500_000 + "}", "${" + "b" * 500_000 + ".output}"])
-def test_no_reference_makes_a_message_long(text: str) -> None:
-    workflow = flow(thought("a"), called("b", "a", inputs={"value": text}))
-    result = run_workflow(workflow, capable(work=lambda value: value))
-    assert len(result.errors["b"].message) < 1_000

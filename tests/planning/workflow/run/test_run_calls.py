@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -115,37 +114,21 @@ def test_handlers_and_agents_are_called_by_name_or_with_all_inputs(
     assert outcome(step, capabilities, inputs={"known": 1}) == output
 
 
-def task_and_context(task: str, context: ToolContext, *, tone: str = "calm") -> str:
-    return f"{task} {tone} {context.values['step_id']}"
+def task_and_context(task: str, context: ToolContext) -> str:
+    return f"{task} {context.values['step_id']}"
 
 
 @pytest.mark.parametrize(
     ("agent", "inputs", "given"),
     [
         (lambda task: task, {}, "Find it ${out}"),
-        (task_and_context, {}, "Find it ${out} calm a"),
-        (lambda **more: more, {}, {}),
+        (task_and_context, {}, "Find it ${out} a"),
         (lambda task="nothing": task, {}, "nothing"),
-        (lambda inputs: inputs, {}, {}),
         (lambda task: task, {"task": "Another"}, "Another"),
     ],
 )
 def test_an_agent_without_inputs_is_given_its_task(agent: Any, inputs: dict[str, Any], given: Any) -> None:
     assert outcome(*calling("agent", agent, description="Find it ${out}", inputs=inputs)) == given
-
-
-def test_a_method_and_an_object_that_can_be_called_are_handlers() -> None:
-    class Clerk:
-        def file(self, inputs: Mapping[str, Any]) -> int:
-            return len(inputs)
-
-        async def __call__(self, name: str) -> str:
-            return f"Hello {name}"
-
-    clerk = Clerk()
-    step = thought("a", type="handler", name="it", inputs={"name": "Ann"})
-    assert outcome(step, Capabilities(handlers={"it": clerk.file})) == 1
-    assert outcome(step, Capabilities(handlers={"it": clerk})) == "Hello Ann"
 
 
 def test_a_tool_is_given_the_session_and_what_the_run_knows() -> None:
@@ -178,18 +161,11 @@ class Refused(ToolError):
         return "That is closed on Sundays."
 
 
-class Mute(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError
-
-
 UNKNOWN = [
     (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
-    (called("a", tool="zzz"), "no tool is named 'zzz'; the tools are add, bare"),
     (called("a", tool="bare"),
      "only the name of tool 'bare' is known; give Capabilities the tool itself"),
     (thought("a", type="handler", name="add"), "no handler is named 'add'; the handlers are toolset"),
-    (thought("a", type="handler", name="toolse"), "no handler is named 'toolse'; did you mean toolset?"),
     (thought("a", agent="toolsmit"), "no agent is named 'toolsmit'; did you mean toolsmith?"),
 ]  # fmt: skip
 
@@ -224,12 +200,8 @@ NO_DATA = "work cannot reach its data now. Try again later, or go on without it.
 FAILURES: list[tuple[Any, Any]] = [
     (Refused("closed"), told("closed", "tool", "That is closed on Sundays.")),
     (ValueError("at 0x7f"), told(FAILED, "unknown", cause="at 0x7f")),
-    (KeyError("x"), told(FAILED, "unknown", cause="'x'")),
     (ConnectionError("gone"), told(NO_DATA, "storage", cause="gone")),
-    (OSError("disk"), told(FAILED, "unknown", cause="disk")),
-    (Mute(), told(FAILED, "unknown", cause="<Mute>")),
     (ToolResult(False, "I will not"), told("I will not", "tool")),
-    ({"success": False, "error": "No such company"}, told("No such company", "tool")),
     ({"success": False, "error": "No", "user_message": "Not today.", "code": "data_not_found"},
      told("No", "data_not_found", "Not today.")),
     ({"success": False}, told("work reported a failure", "tool")),
@@ -246,16 +218,6 @@ def test_a_tool_that_fails_or_reports_a_failure_fails_its_step(failure: Any, err
     assert outcome(called("a"), capable(work=work)) == error
 
 
-def test_a_tool_that_cancels_itself_fails_its_step_and_nothing_else() -> None:
-    import asyncio
-
-    async def work() -> None:
-        raise asyncio.CancelledError("out of mind")
-
-    result = run_workflow(flow(called("a"), thought("b")), capable(work=work))
-    assert (result.errors["a"].code, dict(result.outputs)) == ("cancelled", {"b": "Do b"})
-
-
 NO_FORM = "which has no JSON form; return text, numbers, booleans, None, lists, dicts or records of these"
 
 
@@ -266,14 +228,7 @@ class Thing:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ((each for each in "ab"), "the function returned a generator; return a list of what it yields"),
-        (int, f"the function returned the class int, {NO_FORM}"),
-        (Thing, f"the function returned the class test_run_calls.Thing, {NO_FORM}"),
-        (ValueError("x"), f"the function returned ValueError, {NO_FORM}"),
         (Thing(), f"the function returned test_run_calls.Thing, {NO_FORM}"),
-        (asyncio, f"the function returned module, {NO_FORM}"),
-        (lambda: 1, f"the function returned function, {NO_FORM}"),
-        ({Thing()}, f"the function returned set with test_run_calls.Thing in it, {NO_FORM}"),
         (
             {"hits": [1, {"first": Thing()}]},
             f"the function returned dict with test_run_calls.Thing in it, {NO_FORM}",
@@ -288,37 +243,7 @@ def test_an_output_without_a_json_form_is_an_error_of_its_step_that_names_the_ty
     assert error == told(message, "bad_result", cause=reason)
 
 
-def test_the_error_of_a_private_tool_names_no_type() -> None:
-    work = plain_tool("work", Thing, returns_private_data=True)
-    error = outcome(called("a"), capable(work))
-    assert (error.message, error.cause) == ("work returned nothing that can be used. Go on without it.", None)
-
-
-@pytest.mark.parametrize("kind", ["handler", "agent"])
-@pytest.mark.parametrize("success", [False, None, 0, "false"])
-def test_a_handler_or_agent_that_says_that_it_did_not_succeed_fails_its_step(kind: str, success: Any) -> None:
-    said = {"success": success, "error": "No answer", "user_message": "Ask later"}
-    assert outcome(*calling(kind, lambda: said)) == told("No answer", "tool", "Ask later")
-
-
-TOO_LARGE = (
-    "work returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
-)
-
-
-def test_a_part_that_an_output_holds_many_times_counts_each_time_as_json_would_write_it() -> None:
-    part = ["x" * 1000] * 10
-    small = plain_tool("work", lambda: ToolResult(True, "Done.", {"parts": [part] * 1_000, "set": {1}}))
-    assert len(outcome(called("a"), capable(small))["parts"]) == 1_000
-    doubled: list[Any] = []
-    for _ in range(40):
-        doubled = [doubled, doubled]
-    for large in ({"parts": [part] * 100_000}, doubled):
-        tool = plain_tool("work", lambda large=large: ToolResult(True, "Done.", large))
-        assert outcome(called("a"), capable(tool)) == told(TOO_LARGE, "too_large")
-
-
-@pytest.mark.parametrize("name", ["notify.user", "send it", "x" * 300])
+@pytest.mark.parametrize("name", ["notify.user", "send it"])
 def test_a_handler_may_have_a_name_that_no_tool_has(name: str) -> None:
     capabilities = Capabilities(handlers={name: lambda: "sent"})
     assert outcome(thought("a", type="handler", name=name), capabilities) == "sent"

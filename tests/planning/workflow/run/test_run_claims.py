@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from run_cases import called, capable, flow, plain_tool, thought
 
-from planning.tools import ToolError
-from planning.workflow import Workflow, WorkflowError, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow import arun_workflow, run_workflow
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
 
@@ -20,46 +19,6 @@ TAKEN = (
     "another caller has resumed this run, or the session was rewound to before it began; it stopped here, "
     "and the session has what it did until then"
 )
-STEPS = flow(called("a", tool="broken"), called("m", "a", tool="mail"))
-
-
-class Office:
-    """A broken tool, and one that must not be called twice for a step."""
-
-    def __init__(self) -> None:
-        self.mails: list[str] = []
-        self.is_broken = True
-
-    def broken(self) -> str:
-        if self.is_broken:
-            raise ToolError("not yet")
-        return "mended"
-
-    def mail(self) -> str:
-        self.mails.append("sent")
-        return "sent"
-
-    def run(self, session: Session, workflow: Workflow = STEPS) -> WorkflowResult | WorkflowError:
-        tools = plain_tool("mail", self.mail, idempotent=False), plain_tool("broken", self.broken)
-        try:
-            return run_workflow(workflow, capable(*tools), session=session)
-        except WorkflowError as error:
-            return error
-
-    def run_in_threads(self, session: Session, *workflows: Workflow) -> list[WorkflowResult | WorkflowError]:
-        outcomes: list[WorkflowResult | WorkflowError] = []
-        start = threading.Barrier(len(workflows))
-
-        def run(workflow: Workflow) -> None:
-            start.wait(10)
-            outcomes.append(self.run(session, workflow))
-
-        threads = [threading.Thread(target=run, args=(each,)) for each in workflows]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-        return outcomes
 
 
 @pytest.fixture
@@ -74,19 +33,20 @@ def hasty_threads() -> Iterator[None]:
 @pytest.mark.usefixtures("hasty_threads")
 def test_however_threads_take_turns_the_last_one_has_the_run_and_nothing_is_called_twice() -> None:
     for _ in range(60):
-        office, session = Office(), Session()
-        office.run(session)
-        office.is_broken = False
-        outcomes = office.run_in_threads(session, STEPS, STEPS, STEPS)
-        assert {str(each) for each in outcomes if isinstance(each, WorkflowError)} <= {TAKEN}
-        assert any(isinstance(each, WorkflowResult) for each in outcomes)
-        runs = session.select_all(WorkflowRun)
-        begun = [
-            record.run_id
-            for record in session.select_all(StepRecord)
-            if (record.step_id, record.status, record.called) == ("m", "in_progress", True)
-        ]
-        assert len(office.mails) == len(begun) == len(set(begun)) <= len(runs)
+        mails, session = list[str](), Session()
+        mail = plain_tool("mail", lambda mails=mails: mails.append("sent"), idempotent=False)
+        steps, tools = flow(called("a"), called("m", "a", tool="mail")), capable(mail, work=dict)
+        with ThreadPoolExecutor(3) as threads:
+            outcomes = [threads.submit(run_workflow, steps, tools, session=session) for _ in range(3)]
+        errors = [str(each.exception()) for each in outcomes if each.exception() is not None]
+        assert set(errors) <= {TAKEN}
+        assert len(errors) < 3
+        begun = {
+            each.run_id
+            for each in session.select_all(StepRecord)
+            if (each.step_id, each.status, each.called) == ("m", "in_progress", True)
+        }
+        assert len(mails) == len(begun) <= len(session.select_all(WorkflowRun))
 
 
 @pytest.mark.parametrize("idempotent", [True, False])

@@ -35,8 +35,7 @@ def ended_by(run: Callable[[], object]) -> type[BaseException] | None:
     return kind
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(("error", "is_async"), [(KeyboardInterrupt, True), (SystemExit, False)])
 def test_a_tool_that_ends_the_process_ends_the_run_and_what_else_runs_is_cancelled(
     error: type[BaseException], is_async: bool
 ) -> None:

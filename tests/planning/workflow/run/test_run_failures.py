@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plan_of, plan_states, states, thought, told
+from run_cases import called, capable, flow, plan_of, states, told
 from syrupy.assertion import SnapshotAssertion
 
 from planning import plan_text
 from planning.tools import ToolError
 from planning.workflow import WorkflowResult, run_workflow
-from planning.workflow.run.records import StepRecord
 
 BROKEN = told("It is broken", "tool", "It is broken")
 
@@ -84,25 +83,3 @@ def test_what_needs_the_output_of_a_failure_that_is_passed_over_fails_for_itself
     )
     assert dict(result.errors) == {"a": BROKEN, "b": told(message)}
     assert (result.status, dict(result.outputs)) == ("failed", {"c": "worked"})
-
-
-def test_a_failure_and_what_it_keeps_from_running_are_seen_as_one() -> None:
-    from planning.workflow.run.records import StepChanged
-    from session import Session
-
-    session = Session()
-    seen: list[Any] = []
-
-    def look(event: StepChanged) -> None:
-        records = session.select_all(StepRecord)
-        newest = {record.step_id: record.status for record in records}
-        seen.append((event.record.step_id, event.record.status, newest, plan_states(session)))
-
-    session.bus.subscribe(StepChanged, look)
-    run(called("a", tool="broken"), thought("b", "a"), session=session)
-    after = ({"a": "failed", "b": "pending"}, ["blocked", "blocked"])
-    assert seen == [
-        ("a", "in_progress", {"a": "in_progress"}, ["in_progress", "pending"]),
-        ("a", "failed", *after),
-        ("b", "pending", *after),
-    ]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from datetime import UTC, date, datetime, time
+from datetime import date
 from decimal import Decimal
-from enum import Enum, IntEnum, StrEnum
-from pathlib import Path, PurePosixPath
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import pytest
-from record_values import Page, Pair, Part, Row
+from record_values import Page, Row
 from run_cases import called, capable, flow, plain_tool, thought
 
 from planning.tools import ToolResult
@@ -26,45 +26,19 @@ class Colour(Enum):
     RED = "red"
 
 
-class Word(StrEnum):
-    YES = "yes"
-
-
-class Level(IntEnum):
-    ONE = 1
-
-
-class Markup(str):
-    __slots__ = ()
-
-
-MOMENT = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 VALUES: dict[str, Any] = {
     "set": {1, 2, 3},
-    "frozenset": frozenset({"a"}),
-    "empty set": set(),
     "Decimal": Decimal("1.50"),
     "date": date(2024, 1, 2),
-    "datetime": MOMENT,
-    "time": time(1, 2),
     "UUID": uuid.UUID(int=5),
-    "path": PurePosixPath("/a/b"),
     "Enum": Colour.RED,
-    "StrEnum": Word.YES,
-    "IntEnum": Level.ONE,
     "bytes": b"raw \xff",
     "tuple": (1, (2, 3)),
-    "named tuple": Pair([1], 2),
     "dataclass": Row("a", [1]),
-    "attrs": Part("a", [1]),
     "pydantic": Page(title="a", lines=[1]),
     "nan": float("nan"),
-    "infinity": float("inf"),
-    "number": 2.5,
     "None": None,
-    "text": "a",
-    "class of text": Markup("a" * 200_000),
-    "keys": {1: "one", 2.5: "two", None: "three", "four": 4, Word.YES: "six"},
+    "keys": {1: "one", 2.5: "two", None: "three", "four": 4},
     "inside": {
         "day": [date(2024, 1, 2)],
         "ids": {uuid.UUID(int=5)},

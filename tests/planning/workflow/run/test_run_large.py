@@ -20,14 +20,6 @@ def chain() -> list[WorkflowStep]:
     return [thought(f"s{n}", *([f"s{n - 1}"] if n else [])) for n in range(NUMBER)]
 
 
-def fan() -> list[WorkflowStep]:
-    return [
-        thought("root"),
-        *(thought(f"s{n}", "root") for n in range(NUMBER - 2)),
-        thought("end", "s0", "s1"),
-    ]
-
-
 def diamonds() -> list[WorkflowStep]:
     steps = [thought("top0")]
     for n in range(NUMBER // 4):
@@ -36,11 +28,7 @@ def diamonds() -> list[WorkflowStep]:
     return steps
 
 
-def reversed_chain() -> list[WorkflowStep]:
-    return chain()[::-1]
-
-
-@pytest.mark.parametrize("shape", [chain, fan, diamonds, reversed_chain])
+@pytest.mark.parametrize("shape", [chain, diamonds])
 def test_ten_thousand_steps_complete_in_every_shape(shape: Any) -> None:
     steps = shape()
     result = run_workflow(flow(*steps), capable())

@@ -39,7 +39,6 @@ def items(result: WorkflowResult) -> list[tuple[Any, ...]]:
     ("path", "value"),
     [
         (None, DATA),
-        (("Revenue",), DATA["Revenue"]),
         (("Revenue", "2023"), 5),
         (("Revenue", "2024"), None),
         (("rows", "1", "id"), 8),
@@ -64,16 +63,7 @@ def test_a_path_that_leads_nowhere_is_an_error_and_nothing_is_stored(key: str | 
 
 # Skipping
 
-TRUE = [
-    "True",
-    "memory['key'] == 5",
-    "memory.get('key') is not None",
-    "key > 4 and abs(key) < 6",
-    "len(memory) == 1 and 'key' in memory",
-    "all_of([key == 5, min(key, 9) == 5])",
-    "any_of([False, sum([key]) == max(5, 1)])",
-    "not (key < 5)",
-]
+TRUE = ["True", "memory['key'] == 5", "key > 4 and len(memory) == 1"]
 
 
 @pytest.mark.parametrize("check", TRUE)
@@ -91,17 +81,7 @@ def test_a_true_condition_skips_the_step_and_keeps_the_stored_value(check: str) 
     assert plan_notes(session) == [("done", ("Skipped: its done_check is true",))]
 
 
-FALSE = [
-    "False",
-    "memory['key'] == 6",
-    "memory['other'] == 5",
-    "memory.get('other')['x'] == 5",
-    "other == 5",
-    "key > 'text'",
-    "1 / 0 == 1",
-    "key['x'] == 1",
-    "memory['key']['x']['y'] is None",
-]
+FALSE = ["False", "memory['other'] == 5", "key > 'text'"]
 
 
 @pytest.mark.parametrize("check", FALSE)
@@ -111,8 +91,7 @@ def test_a_condition_that_is_false_or_fails_runs_the_step_without_a_warning(chec
     assert [item[0] for item in items(result)] == ["input", "step_result"]
 
 
-INVALID = ["", "(", "memory['key'] = 6", "__import__('os')", "lambda: 1", "[x for x in memory]", "2 ** 9",
-           "key", "'text'", "memory", "f'{key}'", "x" * 501]  # fmt: skip
+INVALID = ["(", "__import__('os')", "key"]
 
 
 @pytest.mark.parametrize("check", INVALID)
@@ -128,11 +107,9 @@ def test_an_invalid_condition_runs_the_step_and_is_a_warning(check: str) -> None
     ("path", "reference"),
     [
         (None, "${a.output}"),
-        (("Revenue",), "${a.output.Revenue}"),
         (("Revenue", "2023"), "${a.output.Revenue.2023}"),
         (("rows", "0", "id"), "${a.output.rows[0].id}"),
-        (("rows", "0", "id"), "${a.output.rows.0.id}"),
-        (("rows", "1"), "${a.output.rows[1]}"),
+        (("rows", "1"), "${a.output.rows.1}"),
     ],
 )
 def test_references_find_the_stored_value_of_a_skipped_step_where_its_output_would_have_it(
@@ -150,10 +127,9 @@ def test_references_find_the_stored_value_of_a_skipped_step_where_its_output_wou
 HITS = called("find", tool="fetch", expected_key="hit", output_path=("hits", "2"), done_check="True")
 
 
-@pytest.mark.parametrize("reference", ["${find.output.hits[0]}", "${find.output.hits}", "${find.output}"])
-@pytest.mark.parametrize("text", ["{}", "It is {}."])
-def test_what_a_skipped_step_did_not_keep_is_missing_and_never_made_up(reference: str, text: str) -> None:
-    inputs = {"value": text.format(reference)}
+@pytest.mark.parametrize("reference", ["${find.output.hits[0]}", "${find.output}"])
+def test_what_a_skipped_step_did_not_keep_is_missing_and_never_made_up(reference: str) -> None:
+    inputs = {"value": f"It is {reference}."}
     result, calls = run(HITS, called("b", "find", tool="note", inputs=inputs), inputs={"hit": "third"})
     message = f"'{reference}' has no value: only find.output.hits.2 was kept; refer to that"
     assert (calls, result.status, dict(result.errors)) == ([], "failed", {"b": told(message)})

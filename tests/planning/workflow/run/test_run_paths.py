@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, namedtuple
-from collections.abc import Iterator, Mapping
+from collections import defaultdict, namedtuple
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 from typing import Any
 
-import attrs
 import pydantic
 import pytest
 from run_cases import called, capable, flow, plain_tool, thought
@@ -24,16 +22,6 @@ class Data:
     hidden: int = field(default=0, repr=False)
 
 
-@attrs.frozen
-class Frozen:
-    total: int
-
-
-@attrs.define
-class Slotted:
-    total: int
-
-
 class Listing(Enum):
     ROWS = {"rows": [7]}  # noqa: RUF012 - an enum makes it a member
 
@@ -45,9 +33,7 @@ class Model(pydantic.BaseModel):
 Pair = namedtuple("Pair", ["total", "rest"])
 
 
-@pytest.mark.parametrize(
-    "value", [Data(3), Frozen(3), Slotted(3), Model(total=3), {"total": 3}, OrderedDict(total=3)]
-)
+@pytest.mark.parametrize("value", [Data(3), Model(total=3), {"total": 3}])
 def test_a_name_leads_into_mappings_and_the_fields_of_records(value: Any) -> None:
     assert extract_value(value, ["total"]) == 3
     assert extract_value([{"in": value}], ["0", "in", "total"]) == 3
@@ -83,22 +69,16 @@ REFUSED = [
     ({"a": {}}, ["a", "b", "c"], "the output.a.b is missing: the output.a is empty"),
     ({"a": []}, ["a", "0"], "the output.a.0 is missing: the output.a has 0 items"),
     ([1], [-1], "the output[-1] is missing: the output has 1 item"),
-    ([1], ["-1"], "the output.-1 is missing: the output has 1 item"),
     ([1], [True], "the output[True] is missing: the output has 1 item"),
     ([1, 2, 3, 4], ["\u0663"], "the output.\\u0663 is missing: the output has 4 items"),
-    ([1], [""], "the output. is missing: the output has 1 item"),
     (Data(1), ["__class__"], "the output.__class__ is missing: the output has total, hidden"),
-    (Data, ["total"], "the output.total is missing: the output is type"),
-    (Frozen(1), [0], "the output[0] is missing: the output has total"),
     (Model(total=1), ["model_fields"], "the output.model_fields is missing: the output has total"),
     (Odd(), ["total"], "the output.total is missing: the output is Odd"),
     (Pair(1, 2), ["total"], "the output.total is missing: the output has 2 items"),
     ("text", [0], "the output[0] is missing: the output is 'text'"),
     (1.5, ["real"], "the output.real is missing: the output is float"),
-    (b"", ["x"], "the output.x is missing: the output is bytes"),
     (dict.fromkeys("abcdefghij"), ["x"],
      "the output.x is missing: the output has a, b, c, d, e, f, g, h and 2 more"),
-    ({}, ["data", 0, "a b"], "the output.data is missing: the output is empty"),
     ({"in": [{}]}, ["in", 0, "a b", "c"], "the output.in[0].a b is missing: the output.in[0] is empty"),
     ([1], ["9" * 5000], f"the output.{'9' * 37}... is missing: the output has 1 item"),
     (Unfinished(), ["total"], "the output.total is missing: the output has total"),
@@ -121,23 +101,9 @@ def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not
     assert value == {"a": [1]}
 
 
-class Broken(Mapping[str, Any]):
-    """A mapping that fails in a way of its own."""
-
-    def __getitem__(self, key: str) -> Any:
-        raise RuntimeError(key)
-
-    def __iter__(self) -> Iterator[str]:
-        raise RuntimeError
-
-    def __len__(self) -> int:
-        return 1
-
-
 @pytest.mark.parametrize(
     ("output", "path"),
     [
-        pytest.param(Broken(), ("x",), id="a mapping that raises"),
         pytest.param([1], ("9" * 5000,), id="a number too long"),
         pytest.param(Unfinished(), ("total",), id="a field without a value"),
     ],

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from run_cases import called, cancelled, capable, flow, plan_notes, plan_of, thought
+from run_cases import called, capable, flow, plan_notes, plan_of, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, Toolbox, plan_text
 from planning.tools import ToolError
-from planning.workflow import Capabilities, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow import Capabilities, WorkflowResult, run_workflow
 from planning.workflow.run.records import StepChanged
 from session import Session
 
@@ -62,33 +61,6 @@ def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
     result = run_workflow(everything(), CAPABILITIES, session=session, inputs={"key": 1}, max_parallel=1)
     assert (result.status, result.warnings) == ("failed", ())
     assert "\n".join(texts) == snapshot
-
-
-def test_the_plan_of_a_run_that_was_stopped_and_of_one_that_went_on(snapshot: SnapshotAssertion) -> None:
-    workflow = flow(
-        thought("a"), called("b", "a", tool="slow"), thought("c", "b"), called("d", "a", tool="mail")
-    )
-    begun = [asyncio.Event()]
-
-    async def slow() -> str:
-        if begun:
-            begun.pop().set()
-            await asyncio.sleep(5)
-        return "at last"
-
-    capabilities = capable(slow=slow, mail=lambda: "sent")
-
-    async def scene(event: asyncio.Event) -> None:
-        run = asyncio.create_task(arun_workflow(workflow, capabilities, session=session, max_parallel=1))
-        await event.wait()
-        run.cancel()
-        await cancelled(run)
-
-    session = Session()
-    asyncio.run(scene(begun[0]))
-    stopped = text(session)
-    assert run_workflow(workflow, capabilities, session=session, max_parallel=1).status == "completed"
-    assert f"{stopped}\n{text(session)}" == snapshot
 
 
 def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
@@ -173,16 +145,11 @@ def test_steps_and_marks_of_others_stay_and_the_plan_still_shows_the_run() -> No
 FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
 
 
-def with_plan_of_an_agent() -> tuple[Session, Toolbox]:
+@pytest.mark.parametrize("steps", [(), (thought("a"),)])
+def test_an_active_plan_that_was_there_before_is_left_alone_and_said(steps: Any) -> None:
     session = Session()
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     toolbox.call("planning_setup_plan", SETUP)
-    return session, toolbox
-
-
-@pytest.mark.parametrize("steps", [(), (thought("a"),)])
-def test_an_active_plan_that_was_there_before_is_left_alone_and_said(steps: Any) -> None:
-    session, _ = with_plan_of_an_agent()
     result = run_workflow(flow(*steps), capable(), session=session)
     assert (result.status, result.warnings, text(session)) == ("completed", (FOREIGN,), MINE)
 
@@ -191,26 +158,3 @@ def test_a_workflow_without_steps_is_completed_and_so_is_its_plan() -> None:
     result = run_workflow(flow(), capable())
     assert (result.status, result.workflow.status, dict(result.outputs)) == ("completed", "completed", {})
     assert text(result.session) == "Find it out (completed, 0 of 0 done)\n"
-
-
-def test_a_run_that_goes_on_without_a_failed_step_ends_its_plan_and_says_what_failed() -> None:
-    workflow = flow(thought("a"), called("b", tool="broken", on_failure="skip_dependents"), thought("c", "b"))
-    result = run_workflow(workflow, capable(broken=broken))
-    assert (result.status, text(result.session)) == (
-        "completed",
-        "Find it out (completed, 1 of 3 done)\n"
-        "S001 done: Do a\n  step a\n  - Thought through\n"
-        "S002 blocked: Do b\n  step b, tool broken\n  - Failed: The archive is closed\n"
-        "S003 blocked: Do c\n  step c\n  - Skipped: step b failed\n",
-    )
-
-
-def test_a_step_that_somebody_adds_keeps_a_plan_open_whose_other_steps_are_over() -> None:
-    session = Session()
-
-    def act(toolbox: Toolbox) -> None:
-        toolbox.call("planning_add_step", {"steps": [{"title": "Tell them"}]})
-
-    result = run_with(session, act, called("d", tool="nobody", on_failure="continue"))
-    plan = plan_of(session)
-    assert (result.status, plan.status) == ("completed", "active")

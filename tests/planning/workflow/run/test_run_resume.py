@@ -165,10 +165,7 @@ def test_a_step_that_ran_elsewhere_and_must_not_be_called_twice_is_refused(statu
 
 # Snapshots
 
-ODD = [
-    float("nan"), float("inf"), {"x": [float("-inf")]}, b"\x00", {1: {2}}, (1, (2,)), "\ud800",
-    10**400, {"deep": [[[[[[]]]]]]},
-]  # fmt: skip
+ODD = [{"x": [float("-inf")]}, b"\x00", {1: {2}}, "\ud800", 10**400]
 
 
 @pytest.mark.parametrize("output", ODD, ids=repr)
@@ -184,13 +181,3 @@ def test_a_session_can_be_written_down_whatever_a_tool_gave(output: Any) -> None
     run_ids = {run.run_id for run in session.select_all(WorkflowRun)}
     assert {record.run_id for record in other.select_all(StepRecord)} == run_ids
     assert states(again.workflow) == {"a": "completed", "b": "completed", "z": "failed"}
-
-
-@pytest.mark.parametrize("value", [(1, 2), {"x": (1,)}, {"x": {1}}], ids=repr)
-def test_a_workflow_made_by_hand_with_odd_inputs_can_be_written_down_and_gone_on_with(value: Any) -> None:
-    session = Session()
-    workflow = flow(thought("a"), called("b", "a", tool="nobody", inputs={"value": value}))
-    run_workflow(workflow, capable(), session=session)
-    other = restored(session)
-    run_workflow(workflow, capable(), session=other)
-    assert len(other.select_all(WorkflowRun)) == 1

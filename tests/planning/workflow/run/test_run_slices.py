@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,41 +11,10 @@ from run_cases import called, capable, changes, flow, plan_notes, plan_of, thoug
 
 from planning import Plan
 from planning.workflow import Workflow, arun_workflow, run_workflow
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
-from session import Session, select_all, select_latest
+from planning.workflow.run.records import StepRecord, WorkflowRun
+from session import Session
 
 MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
-
-
-def test_records_and_runs_are_slices_that_say_when_everything_happened() -> None:
-    before = datetime.now(UTC)
-    session = Session()
-    result = run_workflow(flow(thought("a"), called("b", "a")), capable(work=lambda: [1]), session=session)
-    after = datetime.now(UTC)
-    records = select_all(session, StepRecord)
-    assert [(each.step_id, each.status, each.output, each.attempt, each.called) for each in records] == [
-        ("a", "completed", "Do a", 0, False),
-        ("b", "in_progress", None, 1, True),
-        ("b", "completed", [1], 1, True),
-    ]
-    (run,) = select_all(session, WorkflowRun)
-    assert run.completed_at is not None
-    times = [run.started_at, *(each.at for each in records), run.completed_at]
-    read = [datetime.fromisoformat(each) for each in times]
-    assert all(each.utcoffset() is not None and each.tzname() == "UTC" for each in read)
-    assert [before, *read, after] == sorted([before, *read, after])
-    assert {each.run_id for each in records} == {run.run_id}
-    workflow = result.workflow
-    assert (workflow.created_at, workflow.completed_at) == (run.started_at, run.completed_at)
-    assert [step.completed_at for step in workflow.steps] == [records[0].at, records[2].at]
-
-
-def test_the_workflow_is_a_slice_that_is_in_no_snapshot_and_follows_from_the_others() -> None:
-    session = Session()
-    assert select_latest(session, Workflow) is None
-    result = run_workflow(flow(thought("a")), capable(), session=session)
-    assert select_all(session, Workflow) == (result.workflow,)
-    assert set(session.snapshot().slices) == {WorkflowRun, StepRecord, Plan}
 
 
 def test_from_another_thread_the_workflow_agrees_with_the_plan_at_any_moment() -> None:
@@ -99,25 +67,6 @@ def states_of_steps(records: tuple[StepRecord, ...], count: int) -> list[str]:
     """The status of each step by its records."""
     known = {f"s{number}": "pending" for number in range(count)}
     return list((known | {record.step_id: record.status for record in records}).values())
-
-
-def test_what_several_steps_change_in_one_turn_of_the_loop_is_one_change_of_the_session() -> None:
-    session, sizes = Session(), list[int]()
-
-    async def work() -> None:
-        return None
-
-    def hear(event: RunChanged | StepChanged) -> None:
-        sizes.append(len(session.select_all(StepRecord)))
-
-    session.bus.subscribe(StepChanged, hear)
-    run_workflow(
-        flow(*(called(f"s{number}") for number in range(6))),
-        capable(work=work),
-        session=session,
-        max_parallel=3,
-    )
-    assert sorted(set(sizes)) == [3, 9, 12]
 
 
 @pytest.mark.parametrize("goals", [("one", "two"), ("one", "one")], ids=["unlike", "alike"])

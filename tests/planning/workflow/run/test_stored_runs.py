@@ -55,18 +55,7 @@ def test_a_stored_run_is_the_same_as_one_in_memory(drawn: Drawn, limit: int) -> 
         run_workflow(drawn.workflow, working(drawn.failing), session=each, max_parallel=limit)
         for each in sessions
     ]
-    first, second = (
-        (
-            each.status,
-            states(each.workflow),
-            dict(each.outputs),
-            dict(each.memory),
-            dict(each.errors),
-            each.warnings,
-        )
-        for each in results
-    )
-    assert first == second
+    assert outcome(results[0]) == outcome(results[1])
     ours, theirs = map(told, sessions)
     if limit > 1:  # which of two steps ends first is left to chance
         ours, theirs = (
@@ -124,15 +113,8 @@ def test_a_stored_run_that_is_cancelled_says_so_in_the_store_and_is_resumed_else
     other = nightly(opened())
     result = run_workflow(workflow, capable(work=lambda: 1 / 0, slow=lambda: "done"), session=other)
     assert (result.status, dict(result.outputs)) == ("completed", {"a": {}, "b": "done"})
-    newest = [(each.step_id, each.status) for each in other.select_all(StepRecord)]
-    assert newest == [
-        ("a", "in_progress"),
-        ("a", "completed"),
-        ("b", "in_progress"),
-        ("b", "pending"),
-        ("b", "in_progress"),
-        ("b", "completed"),
-    ]
+    statuses = [each.status for each in other.select_all(StepRecord) if each.step_id == "b"]
+    assert statuses == ["in_progress", "pending", "in_progress", "completed"]
     assert plan_of(other).status == "completed"
 
 

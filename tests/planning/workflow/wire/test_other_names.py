@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planning.workflow import Capabilities, validate_workflow
 
-KNOWN = Capabilities(tools={"search": lambda q="": q}, handlers=["say"], agents=["writer"])
+KNOWN = Capabilities(tools={"search": lambda q: q}, handlers=["say"], agents=["writer"])
 FORM = 'write {"schema_version": 2, "goal": "...", "steps": [...]}'
 OTHERS = {
     "step_id": ["id", "ID", "stepId", "step-id", "step", "key", "uid", "identifier", "task_id"],

@@ -13,26 +13,14 @@ import httpx2
 import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp_served import in_both_eras, over_http, said, setup, within
+from mcp_served import HELLO, JSON, in_both_eras, over_http, said, setup, within
 
-from planning import Plan
 from planning.integrations.mcp import build_server, http_app
 from planning.serving import Limits, is_loopback
 from session import Session
 from session.stores import SqliteStore
 
 READ = "planning_read_plan"
-JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "raw", "version": "1"},
-    },
-}
 TOKEN = "a token of the tests"  # noqa: S105 - it guards nothing
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - with a token
 
@@ -50,68 +38,32 @@ def answers(*requests: dict[str, Any], **options: Any) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:80",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        "127.0.0.2",
-        EVERYWHERE,
-        "",
-        "[::1",
-        "localhost,evil.example",
-        "evil.example@127.0.0.1",
-        "localhost:80@evil.example",
-        "localhost@127.0.0.1",
-        "127.0.0.1:",
-        "127.0.0.1:port",
-        "127.0.0.1:999999",
-        "[::1]evil",
-        "localhost/evil.example",
-        "localhost?",
-        "localhost#",
-        "localhost\\evil.example",
-        "local host",
-        "0x7f.1",
-        "127.1",
-        "\xe9",
-    ],
+HOSTS = (
+    "evil.example evil.example:80 localhost.evil.example 127.0.0.1.evil.example 127.0.0.2 0.0.0.0 [::1 "
+    "localhost,evil.example evil.example@127.0.0.1 localhost:80@evil.example localhost@127.0.0.1 127.0.0.1: "
+    "127.0.0.1:port 127.0.0.1:999999 [::1]evil localhost/evil.example localhost? localhost# "
+    "localhost\\evil.example 0x7f.1 127.1 \xe9"
 )
-def test_a_request_for_another_host_is_refused(host: str) -> None:
-    assert answers({"headers": {"Host": host.encode("latin-1")}}) == [(421, "Unknown host")]
-
-
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8000", "[::1]:8000"])
-def test_the_names_of_this_machine_are_its_own(host: str) -> None:
-    assert answers({"headers": {"Host": host}}) == [(200, "")]
+ORIGINS = (
+    "http://evil.example https://localhost.evil.example http://localhost@evil.example null file:// "
+    "chrome-extension://localhost localhost http://[::1 http://evil.example@127.0.0.1 http://127.0.0.1/path"
+)
 
 
 @pytest.mark.parametrize(
-    "origin",
+    ("header", "values", "expected"),
     [
-        "http://evil.example",
-        "https://localhost.evil.example",
-        "http://localhost@evil.example",
-        "null",
-        "file://",
-        "chrome-extension://localhost",
-        "localhost",
-        "http://[::1",
-        "http://evil.example@127.0.0.1",
-        "http://127.0.0.1/path",
-        "http://127.0.0.1 http://evil.example",
-        "",
+        ("Host", [*HOSTS.split(), "", "local host"], (421, "Unknown host")),
+        ("Origin", [*ORIGINS.split(), "", "http://127.0.0.1 http://evil.example"], (403, "Unknown origin")),
+        ("Host", ["localhost", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000"], (200, "")),
+        ("Origin", ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:1"], (200, "")),
     ],
 )
-def test_a_page_from_elsewhere_is_refused(origin: str) -> None:
-    assert answers({"headers": {"Origin": origin}}) == [(403, "Unknown origin")]
-
-
-@pytest.mark.parametrize("origin", ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:1"])
-def test_a_page_from_this_machine_may_pass(origin: str) -> None:
-    assert answers({"headers": {"Origin": origin}}) == [(200, "")]
+def test_only_this_machine_and_its_pages_may_ask(
+    header: str, values: list[str], expected: tuple[int, str]
+) -> None:
+    found = answers(*({"headers": {header: value.encode("latin-1")}} for value in values))
+    assert dict(zip(values, found, strict=True)) == dict.fromkeys(values, expected)
 
 
 def test_a_name_may_be_allowed() -> None:
@@ -121,17 +73,11 @@ def test_a_name_may_be_allowed() -> None:
     assert given == [(200, ""), (421, "Unknown host")]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [None, "Bearer", "Bearer another", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer \xe9"],
-)
-def test_without_the_token_nothing_is_answered(given: str | None) -> None:
-    headers = {} if given is None else {"Authorization": given.encode("latin-1")}
-    assert answers({"headers": headers}, token=TOKEN) == [(401, "A token is required")]
-
-
-def test_the_token_opens_the_server() -> None:
-    assert answers({"headers": {"Authorization": f"Bearer {TOKEN}"}}, token=TOKEN) == [(200, "")]
+def test_without_the_token_nothing_is_answered() -> None:
+    wrong = ["Bearer", "Bearer another", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer \xe9"]
+    headers = [{}, *({"Authorization": given.encode("latin-1")} for given in wrong)]
+    found = answers(*({"headers": each} for each in headers), token=TOKEN)
+    assert found == [(401, "A token is required")] * len(headers)
 
 
 def test_beyond_this_machine_a_token_is_required() -> None:
@@ -239,29 +185,6 @@ def test_one_that_insists_has_no_plan_and_not_that_of_another() -> None:
         " or start the server with one session for all",
         [],
     ]
-
-
-def test_the_plan_of_a_connection_ends_with_it() -> None:
-    opened: list[Session] = []
-
-    def new_session() -> Session:
-        opened.append(Session(session_id=f"s{len(opened)}"))
-        return opened[-1]
-
-    async def main() -> list[str]:
-        async with over_http(build_server(new_session=new_session)) as url:
-            plans = []
-            for name in "AB":
-                async with Client(url, mode="legacy") as client:
-                    refused = await client.call_tool(READ)
-                    await client.call_tool("planning_setup_plan", setup(name))
-                    plans.append(said(refused).split(";")[0])
-            return plans
-
-    first, second = within(main())
-    assert first == second
-    plans = [session.select_latest(Plan) for session in opened]
-    assert [None if plan is None else plan.objective for plan in plans] == ["A", "B"]
 
 
 def test_a_client_takes_its_plan_up_again_after_a_reconnect(tmp_path: Path) -> None:
@@ -410,11 +333,16 @@ def test_a_port_that_is_taken_is_an_error() -> None:
     within(main())
 
 
-def test_a_refusal_over_http_is_no_protocol_error() -> None:
-    async def main() -> str:
-        async with over_http(build_server()) as url, Client(url, mode="legacy") as client:
-            with pytest.raises(MCPError):
-                await client.read_resource("plan://another")
-            return said(await client.call_tool("nothing", {}))
+def test_one_session_too_many_is_refused_until_another_has_ended_by_time() -> None:
+    async def main() -> list[int]:
+        limits = Limits(sessions=2, idle=0.5)
+        async with over_http(build_server(), limits=limits) as url, httpx2.AsyncClient() as http:
 
-    assert within(main()).startswith("error: Refused, nothing changed. no tool is named 'nothing'; ")
+            async def opened() -> int:
+                return (await http.post(url, json=HELLO, headers=JSON)).status_code
+
+            first = [await opened() for _ in range(3)]
+            await asyncio.sleep(1)
+            return [*first, await opened()]
+
+    assert within(main()) == [200, 200, 503, 200]

@@ -12,20 +12,13 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from mcp_served import HELLO
 
 from planning import Plan, register_plan
 from session import Session
 from session.stores import SqliteStore
 
 COMMAND = [sys.executable, "-m", "planning", "mcp"]
-INITIALIZE = {
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "raw", "version": "1"},
-    },
-}
 TOOLS = '''\
 """Tools that print."""
 
@@ -49,9 +42,7 @@ tools = [loud]
 
 def lines(*requests: dict[str, Any]) -> bytes:
     """Requests with ids from 1, one a line, behind the handshake."""
-    numbered = [
-        {"jsonrpc": "2.0", "id": number, **each} for number, each in enumerate([INITIALIZE, *requests])
-    ]
+    numbered = [{**each, "jsonrpc": "2.0", "id": number} for number, each in enumerate([HELLO, *requests])]
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     return b"".join(json.dumps(each).encode() + b"\n" for each in [numbered[0], initialized, *numbered[1:]])
 

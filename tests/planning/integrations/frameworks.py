@@ -10,13 +10,52 @@ from typing import Any
 import attrs
 import pytest
 
-from planning import PlanningToolsSection, Toolbox
+from planning import Plan, PlanningToolsSection, Toolbox, plan_text
 from planning.integrations import anthropic, openai
 from planning.tools import Tool
-from session import Session
+from session import Rewound, RolledBack, Session, select_latest
 
 Call = tuple[str, dict[str, Any]]
 Turns = Sequence[Sequence[Call]]
+READ: Call = ("planning_read_plan", {})
+
+
+def setup(objective: str, *titles: str) -> Call:
+    """A call that sets a plan up."""
+    steps = [{"title": each} for each in titles]
+    return "planning_setup_plan", {"objective": objective, "initial_steps": steps}
+
+
+def mark(step_id: str, status: str = "done") -> Call:
+    """A call that marks a step."""
+    return "planning_mark_step", {"step_id": step_id, "status": status}
+
+
+SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
+OPEN = "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
+HALF = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+
+
+def text_of(session: Any) -> str:
+    """The plan of a session, or of what a framework gives in its place."""
+    plan = select_latest(session, Plan)
+    return "" if plan is None else plan_text(plan)
+
+
+def plan_after(calls: Iterable[tuple[str, Any]]) -> str:
+    """The plan that calls make, in a session of its own."""
+    session = Session()
+    box = toolbox(session, ())
+    for name, arguments in calls:
+        box.call(name, arguments)
+    return text_of(session)
+
+
+def rewinds(session: Session) -> int:
+    """How often a session has gone back."""
+    return sum(
+        isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events
+    )
 
 
 @attrs.frozen
@@ -207,7 +246,5 @@ through_each = pytest.mark.parametrize("converse", ALL, ids=lambda each: each.__
 
 def plans_of(*sessions: Session) -> list[tuple[int, int] | None]:
     """How far the plan of each is."""
-    from planning import Plan
-
     plans = [session.select_latest(Plan) for session in sessions]
     return [None if plan is None else plan.progress for plan in plans]

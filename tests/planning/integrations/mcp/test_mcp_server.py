@@ -243,7 +243,7 @@ def test_a_toolbox_or_a_section_is_served_as_it_is_with_its_session(kind: str) -
     session = Session(session_id="boxed")
     section = PlanningToolsSection(session=session)
     box = Toolbox(section.tools(), session=session)
-    given = {"toolbox": box, "section": section, "other tools": Toolbox([add])}[kind]
+    given: Any = {"toolbox": box, "section": section, "other tools": Toolbox([add])}[kind]
 
     async def main() -> list[Any]:
         async with Client(build_server(given)) as client:

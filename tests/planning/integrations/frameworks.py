@@ -244,7 +244,7 @@ ALL: list[Converse] = [
 through_each = pytest.mark.parametrize("converse", ALL, ids=lambda each: each.__name__)
 
 
-def plans_of(*sessions: Session) -> list[tuple[int, int] | None]:
+def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
     """How far the plan of each is."""
     plans = [session.select_latest(Plan) for session in sessions]
     return [None if plan is None else plan.progress for plan in plans]

@@ -8,17 +8,8 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
-from test_pydantic_ai import (
-    SHOP,
-    TestMessageHistory,
-    Way,
-    agent_of,
-    mark,
-    run_async,
-    run_iter,
-    run_sync,
-    text_of,
-)
+from frameworks import SHOP, mark, text_of
+from test_pydantic_ai import TestMessageHistory, Way, agent_of, run_async, run_iter, run_sync
 
 from planning import register_plan
 from planning.integrations.pydantic_ai import Planning

@@ -62,12 +62,14 @@ def agent_of(planning: Planning, *turns: Turn, **options: Any) -> tuple[Agent[An
 def run_sync(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
     with asyncio.Runner() as runner:  # run_sync leaves the loop open that it makes
         asyncio.set_event_loop(runner.get_loop())
-        return agent.run_sync(prompt, **options).all_messages()
+        messages: list[ModelMessage] = agent.run_sync(prompt, **options).all_messages()
+        return messages
 
 
 def run_async(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
     async def main() -> list[ModelMessage]:
-        return (await agent.run(prompt, **options)).all_messages()
+        messages: list[ModelMessage] = (await agent.run(prompt, **options)).all_messages()
+        return messages
 
     return asyncio.run(main())
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from frameworks import plans_of
 from mcp import Client
 from mcp_served import connecting, in_both_eras, said, within
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan
 from planning.integrations.mcp import build_server
 from planning.workflow import Capabilities
 from planning.workflow.run.records import WorkflowRun
@@ -55,6 +55,17 @@ GOOD = document(
 )
 
 
+def run(given: dict[str, Any], session: Session | None = None, mode: str = "auto") -> str:
+    """What the model reads of a call."""
+
+    async def main() -> str:
+        async with Client(build_server(session=session, workflows=CAPABILITIES), mode=mode) as client:
+            return said(await client.call_tool(RUN, given))
+
+    text: str = within(main())
+    return text
+
+
 @pytest.mark.parametrize("way", ["memory", "http"])
 @in_both_eras
 @pytest.mark.parametrize("form", [GOOD, json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```"], ids=range(3))
@@ -79,33 +90,19 @@ def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, for
     assert text == '{"outputs":{"twice":6}}'
     assert structured == {"message": text, "value": {"outputs": {"twice": 6}}}
     assert reported in ([(1.0, 2.0), (2.0, 2.0)], [(2.0, 2.0)])  # what is late is left out
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    assert [(each.title, each.status) for each in plan.steps] == [
-        ("Call find", "done"),
-        ("Call double", "done"),
-    ]
+    assert plans_of(session) == [(2, 2)]
 
 
 def test_a_run_that_is_over_reports_nothing_of_the_next(caplog: pytest.LogCaptureFixture) -> None:
-    session = Session()
-
-    async def main() -> str:
-        async with Client(build_server(session=session, workflows=CAPABILITIES)) as client:
-            return said(await client.call_tool(RUN, {"document": GOOD, "prompt": "logins"}))
-
-    assert [within(main()) for _ in range(2)] == ['{"outputs":{"twice":6}}'] * 2
+    session, given = Session(), {"document": GOOD, "prompt": "logins"}
+    assert [run(given, session) for _ in range(2)] == ['{"outputs":{"twice":6}}'] * 2
     assert caplog.records == []
 
 
 @in_both_eras
 def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: str) -> None:
-    async def main() -> str:
-        async with Client(build_server(workflows=CAPABILITIES), mode=mode) as client:
-            bad = document(step("a", "finds"), step("b", "double", "c"))
-            return said(await client.call_tool(RUN, {"document": bad}))
-
-    assert within(main()) == (
+    bad = document(step("a", "finds"), step("b", "double", "c"))
+    assert run({"document": bad}, mode=mode) == (
         "error: The plan was not accepted: 3 errors. Send the whole corrected plan as JSON, without any other"
         " text.\n"
         "- step 1 'a', /steps/0/name: no tool is named 'finds'; did you mean find?\n"
@@ -114,21 +111,12 @@ def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: 
     )
 
 
-@in_both_eras
-def test_a_document_that_refers_to_the_prompt_asks_for_it(mode: str) -> None:
+def test_a_document_that_refers_to_the_prompt_asks_for_it() -> None:
     session = Session()
-
-    async def main() -> list[str]:
-        async with Client(build_server(session=session, workflows=CAPABILITIES), mode=mode) as client:
-            asked = said(await client.call_tool(RUN, {"document": GOOD}))
-            empty = said(await client.call_tool(RUN, {"document": GOOD, "prompt": ""}))
-            return [asked, empty]
-
-    assert within(main()) == [
-        "error: step 'find' refers to ${user_prompt}; send prompt, its value",
-        '{"outputs":{"twice":6}}',
-    ]
-    assert [run.user_prompt for run in session.select_all(WorkflowRun)] == [""]
+    asked = "error: step 'find' refers to ${user_prompt}; send prompt, its value"
+    assert run({"document": GOOD}, session) == asked
+    assert run({"document": GOOD, "prompt": ""}, session) == '{"outputs":{"twice":6}}'
+    assert [each.user_prompt for each in session.select_all(WorkflowRun)] == [""]
 
 
 def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
@@ -220,14 +208,6 @@ def test_a_client_that_cancels_stops_the_run_and_a_later_one_resumes_it() -> Non
     assert within(main()) == '{"outputs":{"b":"waited"}}'
 
 
-def test_without_leave_there_is_no_such_tool() -> None:
-    async def main() -> list[str]:
-        async with Client(build_server()) as client:
-            return [tool.name for tool in (await client.list_tools()).tools if tool.name == RUN]
-
-    assert within(main()) == []
-
-
 def types_in(schema: Any) -> list[Any]:
     """Each ``type`` of a schema, at any depth."""
     if isinstance(schema, list):
@@ -238,7 +218,7 @@ def types_in(schema: Any) -> list[Any]:
     return [schema["type"], *inner] if isinstance(schema.get("type"), (str, list)) else inner
 
 
-def listed(capabilities: Capabilities) -> dict[str, Any]:
+def listed(capabilities: Capabilities | None) -> dict[str, Any]:
     async def main() -> dict[str, Any]:
         async with Client(build_server(workflows=capabilities)) as client:
             return {each.name: each for each in (await client.list_tools()).tools}
@@ -248,6 +228,7 @@ def listed(capabilities: Capabilities) -> dict[str, Any]:
 
 
 def test_no_schema_has_a_list_of_types() -> None:
+    assert RUN not in listed(None)
     for tool in listed(CAPABILITIES).values():
         kinds = types_in([tool.input_schema, tool.output_schema])
         assert [kind for kind in kinds if not isinstance(kind, str)] == []

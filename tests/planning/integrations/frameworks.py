@@ -110,33 +110,32 @@ def blocks(turn_id: Any, *calls: tuple[Any, Call]) -> dict[str, Any]:
 
 
 def completions(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box, said = toolbox(session, tools), []
-    for number, calls in enumerate(numbered(turns), 1):
-        said += openai.run_calls(chat(f"chatcmpl-{number}", *calls), box, actor="clerk")
+    box = toolbox(session, tools)
+    sent = [chat(f"chatcmpl-{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
+    said = [each for response in sent for each in openai.run_calls(response, box, actor="clerk")]
     return [Answer(each["tool_call_id"], not _failed(each["content"]), each["content"]) for each in said]
 
 
 def bare_messages(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box, said = toolbox(session, tools), []
-    for calls in numbered(turns):
-        message = chat(None, *calls)["choices"][0]["message"]
-        said += asyncio.run(openai.arun_calls(message, box, actor="clerk"))
+    box = toolbox(session, tools)
+    sent = [chat(None, *calls)["choices"][0]["message"] for calls in numbered(turns)]
+    said = [each for one in sent for each in asyncio.run(openai.arun_calls(one, box, actor="clerk"))]
     return [Answer(each["tool_call_id"], not _failed(each["content"]), each["content"]) for each in said]
 
 
 def responses(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box, said = toolbox(session, tools), []
-    for number, calls in enumerate(numbered(turns), 1):
-        said += openai.run_calls(items(f"resp_{number}", *calls), box, actor="clerk")
+    box = toolbox(session, tools)
+    sent = [items(f"resp_{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
+    said = [each for response in sent for each in openai.run_calls(response, box, actor="clerk")]
     return [Answer(each["call_id"], not _failed(each["output"]), each["output"]) for each in said]
 
 
 def of_messages(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box, said = toolbox(session, tools), []
-    for number, calls in enumerate(numbered(turns), 1):
-        for message in anthropic.run_calls(blocks(f"msg_{number}", *calls), box, actor="clerk"):
-            said += message["content"]
-    return [Answer(each["tool_use_id"], "is_error" not in each, each["content"]) for each in said]
+    box = toolbox(session, tools)
+    sent = [blocks(f"msg_{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
+    said = [each for message in sent for each in anthropic.run_calls(message, box, actor="clerk")]
+    made = [each for message in said for each in message["content"]]
+    return [Answer(each["tool_use_id"], "is_error" not in each, each["content"]) for each in made]
 
 
 def _failed(text: str) -> bool:

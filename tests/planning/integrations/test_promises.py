@@ -123,7 +123,7 @@ def test_a_toolbox_of_the_host_keeps_its_own_tools(converse: Converse) -> None:
     session = Session()
     answers = converse(session, [[("count", {"word": "shop"}), SHOP]], Toolbox([count], session=session))
     assert answers == [Answer("call_1", True, "4"), Answer("call_2", True, SET)]
-    assert [each.name for each in session.select_all(ToolInvoked)] == ["count", "planning_setup_plan"]
+    assert {each.name for each in session.select_all(ToolInvoked)} == {"count", "planning_setup_plan"}
 
 
 current: ContextVar[Session | None] = ContextVar("current", default=None)

@@ -80,7 +80,8 @@ def run_iter(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list
             async for _ in nodes:
                 pass
         assert nodes.result is not None
-        return nodes.result.all_messages()
+        messages: list[ModelMessage] = nodes.result.all_messages()
+        return messages
 
     return asyncio.run(main())
 

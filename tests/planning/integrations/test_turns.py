@@ -256,9 +256,7 @@ def test_a_turn_is_what_the_server_sent_whole_or_in_parts(
         (openai, [{"type": "response.completed", "response": NAMED}], NAMED_OUTPUTS),
         (
             openai,
-            SimpleNamespace(
-                choices=[SimpleNamespace(message=completion(function("{}"))["choices"][0]["message"])]
-            ),
+            SimpleNamespace(choices=[SimpleNamespace(message={"tool_calls": [function("{}")]})]),
             replies("cleared"),
         ),
     ],

@@ -53,37 +53,29 @@ def echoed(how: str, *, timeout: float = 20.0, **arguments: Any) -> list[ToolRes
 
 
 @in_both_eras
-def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
+async def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
     theirs, ours = Session(session_id="theirs"), Session(session_id="ours")
-
-    async def main() -> list[Any]:
-        async with Client(build_server(session=theirs), mode=mode) as client:
-            tools = await tools_from(client)
-            toolbox = Toolbox(tools, session=ours)
-            done = await toolbox.acall("planning_setup_plan", setup("Far away"), context={"call_id": "c1"})
-            refused = await toolbox.acall("planning_mark_step", {"step_id": "S004", "status": "done"})
-            return [[tool.name for tool in tools], done.message, done.value, refused.message]
-
-    names, done, value, refused = within(main())
-    assert names[0] == "planning_setup_plan"
-    assert value["message"] == "Plan set, no steps yet. Add them with planning_add_step."
-    assert done.startswith('{"message":"Plan set, no steps yet.')
-    assert (
-        refused
-        == "Refused, nothing changed. step_id: the plan has no steps yet; add some with planning_add_step"
+    async with Client(build_server(session=theirs), mode=mode) as client:
+        tools = await tools_from(client)
+        toolbox = Toolbox(tools, session=ours)
+        done = await toolbox.acall("planning_setup_plan", setup("Far away"), context={"call_id": "c1"})
+        refused = await toolbox.acall("planning_mark_step", {"step_id": "S004", "status": "done"})
+    assert tools[0].name == "planning_setup_plan"
+    assert done.value["message"] == "Plan set, no steps yet. Add them with planning_add_step."
+    assert done.message.startswith('{"message":"Plan set, no steps yet.')
+    assert refused.message == (
+        "Refused, nothing changed. step_id: the plan has no steps yet; add some with planning_add_step"
     )
     assert [change.call_id for change in ours.history()] == ["c1", None]
     assert theirs.select_latest(Plan) is not None
     assert ours.select_latest(Plan) is None
 
 
-def test_a_bare_client_session_will_do() -> None:
-    async def main() -> list[str]:
-        async with open_server(bad("")) as client:
-            toolbox = Toolbox(await tools_from(client.session))
-            return [(await toolbox.acall("echo", {"text": "hi"})).message]
-
-    assert within(main()) == ["hi"]
+async def test_a_bare_client_session_will_do() -> None:
+    async with open_server(bad("")) as client:
+        toolbox = Toolbox(await tools_from(client.session))
+        result = [(await toolbox.acall("echo", {"text": "hi"})).message]
+    assert result == ["hi"]
 
 
 def test_arguments_are_checked_against_the_schema_of_the_server_before_they_are_sent() -> None:
@@ -176,19 +168,17 @@ def test_tools_that_cannot_be_used_are_refused(how: str, why: str) -> None:
     assert refused.value.message == why
 
 
-def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
-    async def main() -> list[str]:
-        async with open_server(bad("")) as client:
-            toolbox = Toolbox(await tools_from(client))
-            replies = [
-                await asyncio.to_thread(toolbox.call, "echo", {"text": "plain"}),
-                await asyncio.to_thread(lambda: asyncio.run(toolbox.acall("echo", {"text": "another loop"}))),
-                await toolbox.acall("echo", {"text": "here"}),
-            ]
-        late = await toolbox.acall("echo", {"text": "late"})
-        return [each.message for each in (*replies, late)]
-
-    assert within(main()) == [
+async def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
+    async with open_server(bad("")) as client:
+        toolbox = Toolbox(await tools_from(client))
+        replies = [
+            await asyncio.to_thread(toolbox.call, "echo", {"text": "plain"}),
+            await asyncio.to_thread(lambda: asyncio.run(toolbox.acall("echo", {"text": "another loop"}))),
+            await toolbox.acall("echo", {"text": "here"}),
+        ]
+    late = await toolbox.acall("echo", {"text": "late"})
+    result = [each.message for each in (*replies, late)]
+    assert result == [
         "plain",
         "another loop",
         "here",
@@ -196,7 +186,7 @@ def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
     ]
 
 
-def test_a_workflow_runs_with_the_tools_of_servers() -> None:
+async def test_a_workflow_runs_with_the_tools_of_servers() -> None:
     steps = [
         {
             "step_id": step_id,
@@ -211,18 +201,14 @@ def test_a_workflow_runs_with_the_tools_of_servers() -> None:
             ("b", "planning_setup_plan", {"objective": "${a.output}"}, ["a"]),
         ]
     ]
-
-    async def main() -> Any:
-        async with open_server(bad("")) as one, open_server(PLANS) as other:
-            tools = [*await tools_from(one), *await tools_from(other)]
-            capabilities = Capabilities(tools=tools)
-            wrong = validate_workflow([{**steps[0], "inputs": {"count": 1}}], capabilities)
-            report = validate_workflow(steps, capabilities)
-            assert report.workflow is not None
-            result = await arun_workflow(report.workflow, capabilities)
-            return [[each.message for each in wrong.errors], dict(result.outputs)]
-
-    errors, outputs = within(main())
+    async with open_server(bad("")) as one, open_server(PLANS) as other:
+        tools = [*await tools_from(one), *await tools_from(other)]
+        capabilities = Capabilities(tools=tools)
+        wrong = validate_workflow([{**steps[0], "inputs": {"count": 1}}], capabilities)
+        report = validate_workflow(steps, capabilities)
+        assert report.workflow is not None
+        result = await arun_workflow(report.workflow, capabilities)
+        errors, outputs = [[each.message for each in wrong.errors], dict(result.outputs)]
     assert errors == ["input text of echo is missing"]
     assert outputs["a"] == "abab"
     assert outputs["b"]["plan"]["objective"] == "abab"

@@ -69,24 +69,20 @@ def run(given: dict[str, Any], session: Session | None = None, mode: str = "auto
 @pytest.mark.parametrize("way", ["memory", "http"])
 @in_both_eras
 @pytest.mark.parametrize("form", [GOOD, json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```"], ids=range(3))
-def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, form: object) -> None:
+async def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, form: object) -> None:
     session = Session()
+    reported: list[tuple[float, float | None]] = []
 
-    async def main() -> list[Any]:
-        reported: list[tuple[float, float | None]] = []
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        reported.append((progress, total))
 
-        async def report(progress: float, total: float | None, message: str | None) -> None:
-            reported.append((progress, total))
-
-        built = {"session": session, "workflows": CAPABILITIES}
-        async with connecting(way, mode, **built) as connect, connect() as client:
-            arguments = {"document": form, "prompt": "logins"}
-            result = await client.call_tool(RUN, arguments, progress_callback=report)
-            while not reported or reported[-1] != (2.0, 2.0):  # it is called in a task of its own
-                await asyncio.sleep(0.01)
-            return [said(result), result.structured_content, reported]
-
-    text, structured, reported = within(main())
+    built = {"session": session, "workflows": CAPABILITIES}
+    async with connecting(way, mode, **built) as connect, connect() as client:
+        arguments = {"document": form, "prompt": "logins"}
+        result = await client.call_tool(RUN, arguments, progress_callback=report)
+        while not reported or reported[-1] != (2.0, 2.0):  # it is called in a task of its own
+            await asyncio.sleep(0.01)
+        text, structured, reported = [said(result), result.structured_content, reported]
     assert text == '{"outputs":{"twice":6}}'
     assert structured == {"message": text, "value": {"outputs": {"twice": 6}}}
     assert reported in ([(1.0, 2.0), (2.0, 2.0)], [(2.0, 2.0)])  # what is late is left out
@@ -150,62 +146,57 @@ def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
     assert found == ["x"]
 
 
-def test_of_two_runs_of_the_same_document_at_the_same_time_the_last_one_goes_on() -> None:
-    async def main() -> list[str]:
-        started, go = asyncio.Event(), asyncio.Event()
+async def test_of_two_runs_of_the_same_document_at_the_same_time_the_last_one_goes_on() -> None:
+    started, go = asyncio.Event(), asyncio.Event()
 
-        async def wait() -> str:
-            started.set()
-            await go.wait()
-            return "waited"
+    async def wait() -> str:
+        started.set()
+        await go.wait()
+        return "waited"
 
-        server = build_server(session=Session(), workflows=Capabilities(tools=[wait]))
-        async with Client(server) as client:
-            given = {"document": document(step("a", "wait"))}
-            first = asyncio.create_task(client.call_tool(RUN, given))
-            await started.wait()
-            started.clear()
-            second = asyncio.create_task(client.call_tool(RUN, given))
-            await started.wait()
-            go.set()
-            return [said(await first), said(await second)]
-
-    assert within(main()) == [
+    server = build_server(session=Session(), workflows=Capabilities(tools=[wait]))
+    async with Client(server) as client:
+        given = {"document": document(step("a", "wait"))}
+        first = asyncio.create_task(client.call_tool(RUN, given))
+        await started.wait()
+        started.clear()
+        second = asyncio.create_task(client.call_tool(RUN, given))
+        await started.wait()
+        go.set()
+        result = [said(await first), said(await second)]
+    assert result == [
         "error: another caller has resumed this run, or the session was rewound to before it began; it"
         " stopped here, and the session has what it did until then",
         '{"outputs":{"a":"waited"}}',
     ]
 
 
-def test_a_client_that_cancels_stops_the_run_and_a_later_one_resumes_it() -> None:
+async def test_a_client_that_cancels_stops_the_run_and_a_later_one_resumes_it() -> None:
     session = Session()
     cancelled: list[str] = []
+    started, go = asyncio.Event(), asyncio.Event()
 
-    async def main() -> str:
-        started, go = asyncio.Event(), asyncio.Event()
+    async def wait() -> str:
+        started.set()
+        try:
+            await go.wait()
+        except asyncio.CancelledError:
+            cancelled.append("wait")
+            raise
+        return "waited"
 
-        async def wait() -> str:
-            started.set()
-            try:
-                await go.wait()
-            except asyncio.CancelledError:
-                cancelled.append("wait")
-                raise
-            return "waited"
-
-        server = build_server(session=session, workflows=Capabilities(tools=[find, wait]))
-        given = {"document": document(step("a", "find", topic="x"), step("b", "wait", "a"))}
-        async with Client(server, mode="legacy") as client:
-            calling = asyncio.create_task(client.call_tool(RUN, given))
-            await started.wait()
-            calling.cancel()
-            await asyncio.wait([calling])
-            while not cancelled:
-                await asyncio.sleep(0)
-            go.set()
-            return said(await client.call_tool(RUN, given))
-
-    assert within(main()) == '{"outputs":{"b":"waited"}}'
+    server = build_server(session=session, workflows=Capabilities(tools=[find, wait]))
+    given = {"document": document(step("a", "find", topic="x"), step("b", "wait", "a"))}
+    async with Client(server, mode="legacy") as client:
+        calling = asyncio.create_task(client.call_tool(RUN, given))
+        await started.wait()
+        calling.cancel()
+        await asyncio.wait([calling])
+        while not cancelled:
+            await asyncio.sleep(0)
+        go.set()
+        result = said(await client.call_tool(RUN, given))
+    assert result == '{"outputs":{"b":"waited"}}'
 
 
 def types_in(schema: Any) -> list[Any]:

@@ -149,30 +149,6 @@ def test_a_member_of_a_string_enum_becomes_plain_text() -> None:
     assert (cleaned, type(cleaned)) == ("ship it", str)
 
 
-@pytest.mark.parametrize(
-    ("character", "spelling"),
-    [
-        ("\u2014", "-"),
-        ("\u2003", " "),
-        ("\ufeff", ""),
-        ("\u00ad", ""),
-        ("\u20ac", "EUR"),
-        ("\u2167", "VIII"),
-        ("\u00fc", "u"),
-        ("\r", None),
-        ("\u4e2d", None),
-        ("\u0301", ""),
-        ("\ufe0f", ""),
-        ("\u2028", " "),
-        ("\u2029", " "),
-        ("\x85", None),
-        ("a", None),
-    ],
-)
-def test_a_character_is_spelled_in_ascii_where_there_is_a_way(character: str, spelling: str | None) -> None:
-    assert ascii_spelling(character) == spelling
-
-
 @given(st.data(), rules)
 def test_text_around_which_there_are_spaces_is_trimmed_once_and_for_all(
     data: st.DataObject, rule: TextRule

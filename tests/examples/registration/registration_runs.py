@@ -135,11 +135,7 @@ def results(desk: RegistrationDesk | None, *calls: Call, **options: Any) -> list
 
 
 def mailed(
-    database: Path,
-    server: MailServer | RawServer,
-    *calls: Call,
-    timeout_s: float = 5.0,
-    **options: Any,
+    database: Path, server: MailServer | RawServer, *calls: Call, timeout_s: float = 5.0, **options: Any
 ) -> list[dict[str, Any]]:
     """What the calls come to, beside a mail server."""
 

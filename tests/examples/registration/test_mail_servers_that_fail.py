@@ -6,12 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from registration_runs import (
-    RawServer,
-    account,
-    mailed,
-    sending,
-)
+from registration_runs import RawServer, account, mailed, sending
 
 from examples.registration import create_database
 

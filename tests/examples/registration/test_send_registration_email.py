@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from registration_runs import (
-    MailServer,
-    account,
-    change,
-    mailed,
-    read,
-    sending,
-    text_of,
-)
+from registration_runs import MailServer, account, change, mailed, read, sending, text_of
 
 from examples.registration import create_database
 

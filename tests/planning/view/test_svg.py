@@ -66,12 +66,7 @@ def test_more_lines_than_can_be_read_are_omitted_the_longest_first() -> None:
 
 @pytest.mark.parametrize(
     "steps",
-    [
-        {"a": ["b"], "b": ["a"], "c": ["b"], "d": []},
-        {"a": ["a"]},
-        {"a": ["gone"]},
-        {},
-    ],
+    [{"a": ["b"], "b": ["a"], "c": ["b"], "d": []}, {"a": ["a"]}, {"a": ["gone"]}, {}],
     ids=["a cycle", "itself", "an unknown step", "no step"],
 )
 def test_an_invalid_workflow_is_drawn_as_far_as_it_goes(steps: dict[str, list[str]]) -> None:

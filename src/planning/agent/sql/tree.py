@@ -160,10 +160,7 @@ def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
 
 
 def _source(
-    alias: str,
-    source: Any,
-    known: Mapping[str, Mapping[str, Any]],
-    inner: Mapping[int, Mapping[str, Source]],
+    alias: str, source: Any, known: Mapping[str, Mapping[str, Any]], inner: Mapping[int, Mapping[str, Source]]
 ) -> Source:
     if isinstance(source, exp.Table):
         table = known.get(source.name.lower(), {"name": source.name, "columns": ()})

@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import (
-    AddStep,
-    MarkStep,
-    NewPlanStep,
-    Plan,
-    PlanStep,
-    SetupPlan,
-    Toolbox,
-)
+from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, Toolbox
 from planning.reducers import REDUCERS
 from planning.suite import register_plan
 from session import InProcessEventBus, Session, ToolInvoked

@@ -215,10 +215,3 @@ def test_a_plan_of_many_steps_is_read_and_recalled_within_one_message(session: S
     result = toolbox.call("planning_read_plan")
     assert result.value is session.select_latest(Plan)
     assert result.message == section.reminder()
-    lines = result.message.split("\n")
-    assert lines[:2] == ["Many (active, 0 of 20000 done)", f"S001 pending: {'x' * 160}"]
-    shown = len(lines) - 2
-    assert lines[-1] == (
-        f"({20_000 - shown} not shown: S{shown + 1} to S20000; mark steps done to see the next ones)"
-    )
-    assert 40_000 < len(result.message) <= 50_000

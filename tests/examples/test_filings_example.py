@@ -96,13 +96,6 @@ def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(database: Path
             "- parameters.start_date: '2022-1-1' is not a date; write YYYY-MM-DD, such as 2022-12-31",
         ),
         (
-            "financial_facts",
-            {"ticker": "AAPL", "metrics": ["Revenue"], "start_date": "2022-12-31", "end_date": "2022-01-01"},
-            "parameter",
-            "Refused, nothing changed. parameters: "
-            "end_date 2022-01-01 is before start_date 2022-12-31; exchange them",
-        ),
-        (
             "stock_price",
             {"ticker": "AAPL"},
             "query_type",

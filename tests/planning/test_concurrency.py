@@ -104,29 +104,6 @@ def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -
     assert replayed(session) == plan
 
 
-def test_readers_that_race_with_writers_see_the_plan_grow_and_change_nothing(
-    toolbox: Toolbox, session: Session
-) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
-
-    def write() -> None:
-        for _ in range(ROUNDS * 2):
-            toolbox.invoke("planning_add_step", AddStep((NewPlanStep("x"),)))
-
-    def read() -> None:
-        seen = 0
-        for _ in range(ROUNDS * 4):
-            plan = toolbox.invoke("planning_read_plan").value
-            assert [step.step_id for step in plan.steps] == counted(len(plan.steps))
-            assert seen <= len(plan.steps) <= len(latest(session).steps)
-            seen = len(plan.steps)
-
-    at_once(write, read, write, read)
-
-    assert len(latest(session).steps) == ROUNDS * 4
-    assert replayed(session) == latest(session)
-
-
 def test_subscribers_hear_the_events_in_the_order_of_the_commits(
     toolbox: Toolbox, session: Session, bus: InProcessEventBus
 ) -> None:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import (
-    AddStep,
-    ClearPlan,
-    MarkStep,
-    NewPlanStep,
-    Plan,
-    PlanStep,
-    ReadPlan,
-    SetupPlan,
-    Toolbox,
-    UpdateStep,
-)
+from planning import AddStep, MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, Toolbox
 from planning.reducers import REDUCERS
 from planning.suite import register_plan
 from session import InProcessEventBus, Session, ToolInvoked
@@ -43,43 +31,12 @@ def event(session: Session, value: Any) -> ToolInvoked:
 
 
 @pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        (SetupPlan("Ship", (NewPlanStep("Look"),)), Plan("Ship", "active", (STEP,))),
-        (AddStep((NewPlanStep("Look"),)), Plan("Fix", "active", (STEP, replace(STEP, step_id="S002")))),
-        (UpdateStep("S001", "Search"), Plan("Fix", "active", (replace(STEP, title="Search"),))),
-        (
-            MarkStep("S001", "done", "Ok"),
-            Plan("Fix", "completed", (replace(STEP, status="done", notes=("Ok",)),)),
-        ),
-        (ClearPlan(), Plan("Fix", "abandoned", ())),
-        (ReadPlan(), PLAN),
-        (None, PLAN),
-    ],
-)
-def test_the_value_of_a_published_event_is_reduced(command: Any, expected: Plan, planned: Session) -> None:
-    published = event(planned, command)
-    assert planned.bus.publish(published).ok
-    assert planned.select_all(Plan) == (expected,)
-    assert planned.select_all(ToolInvoked) == (published,)
-
-
-@pytest.mark.parametrize(
     ("plan", "command"),
     [
-        (PLAN, UpdateStep("S009", "x")),
-        (PLAN, MarkStep("S009", "done")),
-        (PLAN, MarkStep("S001", "bogus")),  # type: ignore[arg-type]
         (PLAN, MarkStep("S001", None)),  # type: ignore[arg-type]
         (PLAN, MarkStep("S001", ["done"])),  # type: ignore[arg-type]
-        (PLAN, MarkStep("", "done")),
-        (PLAN, AddStep(())),
         (PLAN, AddStep(None)),  # type: ignore[arg-type]
-        (Plan("Fix", "completed", (STEP,)), AddStep((NewPlanStep("x"),))),
-        (Plan("Fix", "completed", (STEP,)), UpdateStep("S001", "x")),
         (Plan("Fix", "abandoned", (STEP,)), MarkStep("S001", "done")),
-        (Plan("Fix", "abandoned"), AddStep((NewPlanStep("x"),))),
-        (Plan("Fix", "abandoned"), ClearPlan()),
         (PLAN, "no command at all"),
         (PLAN, object()),
     ],
@@ -119,6 +76,8 @@ def test_any_sequence_of_commands_is_reduced_as_the_reducers_say(data: st.DataOb
     slice_: tuple[Plan, ...] = ()
     for _ in range(data.draw(st.integers(1, 6))):
         command = data.draw(commands(slice_[-1] if slice_ else None))
-        assert session.bus.publish(event(session, command)).ok
+        published = event(session, command)
+        assert session.bus.publish(published).ok
+        assert session.select_latest(ToolInvoked) is published
         slice_ = REDUCERS[type(command)](slice_, command) if type(command) in REDUCERS else slice_
         assert session.select_all(Plan) == slice_

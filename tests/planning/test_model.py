@@ -20,11 +20,6 @@ def test_an_id_that_no_step_has_is_nowhere(step_id: str) -> None:
     assert index_of(steps, step_id) is None
 
 
-def test_a_step_is_found_by_its_id_and_not_by_its_place() -> None:
-    steps = [PlanStep(step_id, "x", None, "pending") for step_id in ("S002", "S001", "S007", "intro", "S1_0")]
-    assert [index_of(steps, step.step_id) for step in steps] == [0, 1, 2, 3, 4]
-
-
 @given(plans(), st.text())
 def test_an_index_is_the_place_of_its_step(plan: Plan, other: str) -> None:
     for place, step in enumerate(plan.steps):

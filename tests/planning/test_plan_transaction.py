@@ -71,17 +71,6 @@ def test_when_a_reducer_of_the_command_raises_nothing_has_happened(
     assert [type(event) for event in heard] == [ToolFailed, ToolFailed]
 
 
-def test_a_failing_subscriber_does_not_undo_a_call(
-    toolbox: Toolbox, session: Session, bus: InProcessEventBus
-) -> None:
-    def subscriber(_event: SessionEvent) -> NoReturn:
-        raise RuntimeError
-
-    bus.subscribe(ToolInvoked, subscriber)
-    assert toolbox.call("planning_setup_plan", {"objective": "Fix"}).success
-    assert session.select_latest(Plan) == Plan("Fix", "active")
-
-
 def test_a_subscriber_may_call_a_tool(toolbox: Toolbox, session: Session, bus: InProcessEventBus) -> None:
     def follow(event: ToolInvoked) -> None:
         if event.name == "planning_setup_plan":

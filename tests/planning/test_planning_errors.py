@@ -30,14 +30,6 @@ def test_one_problem_is_the_message_and_several_are_a_list() -> None:
     assert several.problems == (first, second)
 
 
-def test_sixty_problems_are_listed_and_more_are_counted() -> None:
-    problems = [Problem("blank", f"steps[{place}].title") for place in range(62)]
-    lines = [f"- steps[{place}].title: blank" for place in range(60)]
-    assert str(ToolValidationError(problems[:60])) == "\n".join(["60 problems:", *lines])
-    assert str(ToolValidationError(problems[:61])) == "\n".join(["61 problems:", *lines, "- and 1 more"])
-    assert str(ToolValidationError(problems)) == "\n".join(["62 problems:", *lines, "- and 2 more"])
-
-
 @pytest.mark.parametrize("count", [1, 2, 60, 100_000])
 def test_the_text_of_a_refusal_is_bounded_and_its_problems_are_whole(count: int) -> None:
     problem = Problem("x" * 100_000, "title")

@@ -116,10 +116,7 @@ def test_slow_headers_and_clients_that_come_again_at_once_shut_nobody_out(
 @SERVERS
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
 def test_a_client_whose_first_request_does_not_come_is_dropped(
-    serve: Callable[[], Iterator[str]],
-    expected: int,
-    said: bytes,
-    monkeypatch: pytest.MonkeyPatch,
+    serve: Callable[[], Iterator[str]], expected: int, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.3))
     with serve() as url:  # type: ignore[attr-defined]  # a context manager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, closing, suppress
 from email import message_from_bytes
 from email.message import EmailMessage, MIMEPart
@@ -22,7 +22,6 @@ from planning.tools import ToolRegistry, execute_tools
 from planning.tools.rate_limit import RateLimiter
 from session import Session
 
-Dialogue = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Call = dict[str, Any]
 
 
@@ -74,10 +73,14 @@ class MailServer:
 
 
 class RawServer:
-    """A server that does what a mail server must not do."""
+    """A server that does what a mail server must not do.
 
-    def __init__(self, dialogue: Dialogue) -> None:
-        self._dialogue = dialogue
+    It greets with the first answer, and has one for each command; a mail counts as one. At None it hangs,
+    and after the last answer it breaks off, for good.
+    """
+
+    def __init__(self, *answers: str | None) -> None:
+        self._left = list(answers)
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:
@@ -86,11 +89,15 @@ class RawServer:
             yield port_of(server)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            with suppress(ConnectionError):
-                await self._dialogue(reader, writer)
-        finally:
-            writer.close()
+        with closing(writer), suppress(ConnectionError):
+            while self._left:
+                answer = self._left.pop(0)
+                if answer is None:
+                    await reader.read()
+                    return
+                writer.write(f"{answer}\r\n".encode())
+                await writer.drain()
+                await (reader.readuntil(b"\r\n.\r\n") if answer.startswith("354") else reader.readline())
 
 
 def port_of(server: asyncio.Server) -> int:
@@ -135,11 +142,7 @@ def results(desk: RegistrationDesk | None, *calls: Call, **options: Any) -> list
 
 
 def mailed(
-    database: Path,
-    server: MailServer | RawServer,
-    *calls: Call,
-    timeout_s: float = 5.0,
-    **options: Any,
+    database: Path, server: MailServer | RawServer, *calls: Call, timeout_s: float = 5.0, **options: Any
 ) -> list[dict[str, Any]]:
     """What the calls come to, beside a mail server."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +12,15 @@ from registration_runs import lookup, results
 from examples.registration import LookupRegistration, RegistrationDesk, create_database
 from planning.tools import StorageUnavailable
 
-ADA = {
-    "id": "REG-1001",
-    "name": "Ada Example",
-    "email": "ada@example.org",
-    "conference": "PyGrove 2026",
-    "status": "confirmed",
-    "items": ["badge", "invoice", "confirmation"],
-}
-BEN = {
-    "id": "REG-1002",
-    "name": "Ben Sample",
-    "email": "ben@example.org",
-    "conference": "PyGrove 2026",
-    "status": "confirmed",
-    "items": ["badge", "invoice", "confirmation"],
-}
-CLEO = {
-    "id": "REG-2018",
-    "name": "Cleo Mock",
-    "email": "cleo@example.org",
-    "conference": "Data Harbour 2026",
-    "status": "unpaid",
-    "items": ["invoice"],  # the documents on file alone
-}
+
+def registration(*values: Any) -> dict[str, Any]:
+    return dict(zip(("id", "name", "email", "conference", "status", "items"), values, strict=True))
+
+
+ITEMS = ["badge", "invoice", "confirmation"]
+ADA = registration("REG-1001", "Ada Example", "ada@example.org", "PyGrove 2026", "confirmed", ITEMS)
+BEN = registration("REG-1002", "Ben Sample", "ben@example.org", "PyGrove 2026", "confirmed", ITEMS)
+CLEO = registration("REG-2018", "Cleo Mock", "cleo@example.org", "Data Harbour 2026", "unpaid", ["invoice"])
 IDS = ["REG-1001", "reg-1001", " REG-1001 "]
 EMAILS = ["ada@example.org", "ADA@Example.ORG", " \tada@example.org\n"]
 CONFERENCES = ["PyGrove 2026", "pygrove", " PYGROVE "]
@@ -137,21 +121,17 @@ def test_without_an_identifier_the_user_is_asked_and_nothing_is_read(args: dict[
     ]
 
 
-def missing(database: Path) -> None:
-    database.unlink()
-
-
-def no_database(database: Path) -> None:
-    database.write_bytes(b"This is the list of all who are registered: ada@example.org" * 100)
-
-
-@pytest.mark.parametrize("damage", [missing, no_database])
+@pytest.mark.parametrize(
+    "content", [None, b"This is the list of all who are registered: ada@example.org" * 100]
+)
 def test_a_database_that_cannot_be_read_is_storage_and_tells_nothing(
-    desk: RegistrationDesk, damage: Callable[[Path], None]
+    desk: RegistrationDesk, content: bytes | None
 ) -> None:
-    damage(desk.database)
+    desk.database.unlink()
+    if content is not None:
+        desk.database.write_bytes(content)
     tool = LookupRegistration(desk)
     with pytest.raises(StorageUnavailable) as caught:
         asyncio.run(tool.execute(tool.parameters(identifier="REG-1001"), {}))
     assert (str(caught.value), caught.value.__context__) == (UNAVAILABLE, None)
-    assert desk.database.exists() is (damage is not missing)
+    assert desk.database.exists() is (content is not None)

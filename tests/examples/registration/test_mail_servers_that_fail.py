@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
-from registration_runs import (
-    RawServer,
-    account,
-    mailed,
-    sending,
-)
+from registration_runs import RawServer, account, mailed, sending
 
 from examples.registration import create_database
 
@@ -32,26 +26,6 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "desk.db"
 
 
-def scripted(*answers: str | None) -> RawServer:
-    """Greets with the first answer, and has one for each command; a mail counts as one.
-
-    At None it hangs, and after the last answer it breaks off, for good.
-    """
-    left = list(answers)
-
-    async def dialogue(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while left:
-            answer = left.pop(0)
-            if answer is None:
-                await reader.read()
-                return
-            writer.write(f"{answer}\r\n".encode())
-            await writer.drain()
-            await (reader.readuntil(b"\r\n.\r\n") if answer.startswith("354") else reader.readline())
-
-    return RawServer(dialogue)
-
-
 @pytest.mark.parametrize(
     ("answers", "timeout_s"),
     [
@@ -67,7 +41,7 @@ def test_a_server_that_does_not_greet_or_hangs_in_its_greeting_is_storage(
     database: Path, answers: tuple[str | None, ...], timeout_s: float
 ) -> None:
     call = sending(identifier="REG-1001")
-    assert mailed(database, scripted(*answers), call, timeout_s=timeout_s) == [OUT_OF_REACH]
+    assert mailed(database, RawServer(*answers), call, timeout_s=timeout_s) == [OUT_OF_REACH]
 
 
 BEFORE = ("220 Hello", "250 Hello", "250 Sender", "250 Recipient")
@@ -77,7 +51,7 @@ BEFORE = ("220 Hello", "250 Hello", "250 Sender", "250 Recipient")
 def test_a_server_that_breaks_off_leaves_the_mail_unconfirmed(
     database: Path, answers: tuple[str, ...]
 ) -> None:
-    (result,) = mailed(database, scripted(*answers), sending(identifier="REG-1001", documents=["badge"]))
+    (result,) = mailed(database, RawServer(*answers), sending(identifier="REG-1001", documents=["badge"]))
     assert result == {
         "success": False,
         "data": account(unconfirmed=["badge"], reasons={"badge": NOT_CONFIRMED}),
@@ -88,7 +62,7 @@ def test_a_server_that_breaks_off_leaves_the_mail_unconfirmed(
 
 
 def test_a_server_that_hangs_over_a_mail_leaves_it_unconfirmed_and_the_rest_unsent(database: Path) -> None:
-    server = scripted(*BEFORE, "354 Go", None)
+    server = RawServer(*BEFORE, "354 Go", None)
     (result,) = mailed(database, server, sending(identifier="REG-1001"), timeout_s=0.2)
     assert result["data"] == account(
         failed=["invoice", "confirmation"],

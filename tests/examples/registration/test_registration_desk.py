@@ -21,13 +21,6 @@ UNREADABLE = (
 )
 
 
-@pytest.mark.parametrize("environment", [{}, {"REGISTRATION_DATABASE": ""}])
-def test_a_database_that_is_not_set_is_named(environment: dict[str, str]) -> None:
-    with pytest.raises(StorageUnavailable) as caught:
-        RegistrationDesk.from_environment(environment)
-    assert str(caught.value) == UNSET
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from registration_runs import (
-    MailServer,
-    account,
-    change,
-    mailed,
-    read,
-    sending,
-    text_of,
-)
+from registration_runs import MailServer, account, change, mailed, read, sending, text_of
 
 from examples.registration import create_database
 
@@ -155,12 +147,9 @@ def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path) 
     [
         "",
         "ada",
-        "ada@",
-        "@example.org",
         "<ada@example.org>",
         "ada@example.org, mallory@example.org",
         "ada@example.org\r\nRCPT TO:<mallory@example.org>",
-        "ad\u00e4@example.org",
         "ada@ex\u00e4mple.org",
     ],
 )
@@ -171,6 +160,3 @@ def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(database: P
     reason = "no mail can be sent to the email address on file"
     assert result["data"] == account(failed=ALL, reasons=dict.fromkeys(ALL, reason))
     assert server.connections == 0
-
-
-# Which registration

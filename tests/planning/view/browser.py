@@ -201,11 +201,7 @@ class Page:
     def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression; of a promise, what it becomes."""
         got = self.send(
-            "Runtime.evaluate",
-            expression=expression,
-            returnByValue=True,
-            awaitPromise=True,
-            userGesture=True,
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
         )
         if "exceptionDetails" in got:
             raise BrowserError(f"{expression}: {json.dumps(got['exceptionDetails'])}")

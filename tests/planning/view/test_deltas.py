@@ -68,7 +68,8 @@ def test_what_is_folded_away_leaves_the_plans_after_it_as_they_are(moves: list[A
     carried_out(session, moves)
     data, plans = of_memory(session, most=most), versions(session)
     first = max(0, session.version - most)
-    assert data["from"] == first
+    told = f"The oldest {first} changes are not shown; the page begins at version {first}." if first else None
+    assert (data["from"], data["omitted"]) == (first, told)
     assert plans_of(data) == {version: plan for version, plan in plans.items() if version >= first}
 
 

@@ -139,17 +139,6 @@ def test_texts_of_calls_are_bounded() -> None:
     assert (len(told["message"]), told["characters"]) == (2_000, 80_011)
 
 
-def test_a_session_of_more_changes_begins_where_its_newest_begin() -> None:
-    session, toolbox = in_memory()
-    call(toolbox, "setup_plan", objective="Mark", initial_steps=["One", "Two"])
-    for number in range(20):
-        call(toolbox, "mark_step", step_id="S001", status=("done", "pending")[number % 2])
-    data = of_memory(session, most=5)
-    assert (data["from"], [change["v"] for change in data["changes"]]) == (16, [17, 18, 19, 20, 21])
-    assert data["plan"] == plan_at(session, 16)
-    assert data["omitted"] == "The oldest 16 changes are not shown; the page begins at version 16."
-
-
 def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
     _, toolbox = kept(tmp_path / "plans.db")
     call(toolbox, "setup_plan", objective="Measure", initial_steps=[f"Look at file {n}" for n in range(50)])

@@ -57,19 +57,7 @@ def test_a_file_has_its_run_and_a_live_page_where_to_ask() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "</script>",
-        "</SCRIPT >",
-        "<!--",
-        "<!--<script>",
-        "]]>",
-        "\u2028\u2029",
-        "\\",
-        "\x00\x1b",
-        "\\1 \\g<0>",
-        "é",
-    ],
+    "text", ["</SCRIPT >", "<!--<script>", "]]>", "\u2028\u2029", "\\", "\x00\x1b", "\\1 \\g<0>", "é"]
 )
 def test_no_text_of_the_data_acts_in_the_page(text: str) -> None:
     page = export_page(json.dumps({"title": text}, ensure_ascii=False))

@@ -220,10 +220,3 @@ def test_a_session_that_cannot_be_read_at_all_says_so(path: Path) -> None:
         problem = "the record of session 'nightly' is damaged"
         assert client.json("/run/nightly.json")["problem"] == problem
         assert client.json("/sessions.json")["problem"] == problem
-
-
-def test_a_page_that_does_not_change_is_served_alone() -> None:
-    with serving(b"<p>the page</p>") as link:
-        client = Client(link)
-        assert client.get("/") == (200, "<p>the page</p>")
-        assert client.get("/sessions.json")[0] == 404

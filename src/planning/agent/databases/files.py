@@ -49,12 +49,7 @@ class SqlDatabase:
     """
 
     def __init__(
-        self,
-        source: str | os.PathLike[str],
-        *,
-        timeout: float = 5.0,
-        max_rows: int = 1_000,
-        samples: int = 3,
+        self, source: str | os.PathLike[str], *, timeout: float = 5.0, max_rows: int = 1_000, samples: int = 3
     ) -> None:
         """Name the file; it is opened when it is first asked.
 

@@ -31,6 +31,10 @@ _ANY_ROW: Final = (
     "{0} has many values in a group, and SQLite would use any of them; add it to GROUP BY, or aggregate "
     "it, as in max({0})"
 )
+_ANY_ROWS: Final = (
+    "* may have many values in a group, and SQLite would use any of them; name the columns, add them to "
+    "GROUP BY, or aggregate them"
+)
 _ONE_VALUE: Final = "count({0}) IN (0, count(*)) AND min({0}) IS max({0})"
 _CHECKED: Final = "CASE WHEN {} THEN {} ELSE json_extract('{{}}', 'column {}') END"
 _FAILED: Final = re.compile(r"JSON path.*'column (\d+)'")
@@ -61,7 +65,8 @@ def wrong_answer(
         return message
     checked, names = found
     failed = _FAILED.search(error_of(checked))
-    return None if failed is None else _ANY_ROW.format(names[int(failed[1])])
+    name = "" if failed is None else names[int(failed[1])]
+    return None if failed is None else _ANY_ROW.format(name) if name else _ANY_ROWS
 
 
 def _text(node: Any, dialect: str = "sqlite") -> str:
@@ -147,7 +152,8 @@ class _Checks:
     """Checks that are put into a statement.
 
     Attributes:
-        names: The columns that are checked, as they were written.
+        names: The columns that are checked, as they were written; empty for all of a source, whose names
+            are not known.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -181,7 +187,8 @@ class _Checks:
             checked = "1" if place.is_star else text
             for source, spelled, name in self._bare(place, select, grouped, kinds):
                 if source not in whole:
-                    checked = _CHECKED.format(_ONE_VALUE.format(spelled), checked, len(self.names))
+                    condition = _ONE_VALUE.format(spelled) if spelled else "count(*) < 2"
+                    checked = _CHECKED.format(condition, checked, len(self.names))
                     self.names.append(name)
             if place.is_star and checked != "1":
                 place.replace(exp.Var(this=f"{text}, {checked}"))
@@ -206,9 +213,11 @@ class _Checks:
         """
         if place.is_star and not isinstance(place, exp.AggFunc):
             table = place.table.lower() if isinstance(place, exp.Column) else ""
-            for key, source in select.sources.items():
-                for name in source.columns or () if table in {"", key} else ():
-                    spelled = _spelled(source, name)
+            for source in [each for key, each in select.sources.items() if table in {"", key}]:
+                names = source.columns or ("",)
+                is_known = "" not in names and len({name.lower() for name in names}) == len(names)
+                for name in names if is_known else [""]:
+                    spelled = _spelled(source, name) if name else ""
                     if spelled not in grouped:
                         yield source, spelled, name
             return

@@ -148,7 +148,7 @@ def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
     for scope in traverse_scope(root):  # the inner ones come first
         if isinstance(scope.expression, exp.Select):
             sources[id(scope.expression)] = {
-                alias.lower(): _source(alias, source, known)
+                alias.lower(): _source(alias, source, known, sources)
                 for alias, (_, source) in scope.selected_sources.items()
             }
     selects: dict[int, Select] = {}
@@ -159,11 +159,25 @@ def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
     return Tree(root, [selects[key] for key in sources if key in selects], inside)
 
 
-def _source(alias: str, source: Any, known: Mapping[str, Mapping[str, Any]]) -> Source:
+def _source(
+    alias: str, source: Any, known: Mapping[str, Mapping[str, Any]], inner: Mapping[int, Mapping[str, Source]]
+) -> Source:
     if isinstance(source, exp.Table):
         table = known.get(source.name.lower(), {"name": source.name, "columns": ()})
         columns = tuple(column["name"] for column in table["columns"])
         key = tuple(column["name"] for column in table["columns"] if column["primary"])
         return Source(alias, table["name"], columns or None, key, is_table=bool(columns))
-    names = tuple(source.outer_columns or source.expression.named_selects)
+    names = tuple(source.outer_columns or _names(source.expression, inner))
     return Source(alias, alias, None if "*" in names else names)
+
+
+def _names(query: Any, inner: Mapping[int, Mapping[str, Source]]) -> Iterator[str]:
+    """The names of the columns of a query; ``*`` for those of a source that is not known."""
+    while isinstance(query, exp.SetOperation):
+        query = query.this.unnest()
+    reads = inner.get(id(query), {})
+    for each in query.expressions if isinstance(query, exp.Select) else [exp.Star()]:
+        of = each.table.lower() if isinstance(each, exp.Column) else ""
+        read = [source.columns for key, source in reads.items() if of in {"", key}] if each.is_star else ()
+        for columns in read or [None]:
+            yield from (columns or ["*"]) if each.is_star else [each.alias_or_name]

@@ -99,9 +99,7 @@ _VIEWS = ", ".join(
     f"t{i} (x) AS (SELECT x FROM t{i - 1} UNION ALL SELECT x FROM t{i - 1})" for i in range(1, 40)
 )
 
-ENDLESS: dict[str, dict[str, object]] = {
-    "endless joins": {"cross joins": f"SELECT count(*) FROM {_TABLES}"},
-}
+ENDLESS: dict[str, dict[str, object]] = {"endless joins": {"cross joins": f"SELECT count(*) FROM {_TABLES}"}}
 HEAVY = {"prepared": _PREPARED, "placed": _PLACED}
 TOO_MUCH = {"deep": _DEEP}
 HEAVY_DUCKDB: dict[str, dict[str, object]] = {
@@ -113,7 +111,7 @@ HEAVY_DUCKDB: dict[str, dict[str, object]] = {
         "casts": "SELECT 1" + "::INT" * 15_000,
         "views of views": f"WITH t0 (x) AS (SELECT 1), {_VIEWS} SELECT count(*) FROM t39",
         "joins": "SELECT count(*) FROM " + ", ".join(f"range(100) AS a{i}" for i in range(200)),
-    },
+    }
 }
 GOOD = {
     "a long text": [f"SELECT length('{'x' * 90_000}') AS a", ["a"], [[90_000]]],

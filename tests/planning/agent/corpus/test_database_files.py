@@ -71,10 +71,7 @@ def test_an_empty_database_says_so_where_tables_are_wanted(tmp_path: Path, kind:
         assert str(raised.value).replace(str(path), "@FILE@") == EMPTY
         assert database.execute("SELECT 1 AS a")["data"] == [[1]]
         answer = database.execute(COUNT)
-        assert (answer["code"], answer["error"]) == (
-            "parameter",
-            "no such table: items",
-        )
+        assert (answer["code"], answer["error"]) == ("parameter", "no such table: items")
     assert files(tmp_path) == before
 
 

@@ -40,13 +40,14 @@ def failure(error: str, code: str) -> dict[str, Any]:
     }
 
 
-def test_rows_past_the_most_are_left_out_and_said_to_be(shop_path: Path) -> None:
-    with SqlDatabase(shop_path, max_rows=3) as database:
-        for sql in ("SELECT id FROM customers ORDER BY id", COUNTING.replace("count(*)", "x")):
-            given = answer(database, sql)
-            assert (given["data"], given["row_count"], given["truncated"]) == ([[1], [2], [3]], 3, True)
-        given = answer(database, "SELECT id FROM cities ORDER BY id")
-        assert (given["data"], given["row_count"], given["truncated"]) == ([[1], [2], [7]], 3, False)
+@pytest.mark.parametrize("most", [1, 15, 16, 17, 39, 40, 41])
+def test_rows_past_the_most_are_left_out_and_said_to_be(shop_path: Path, most: int) -> None:
+    with SqlDatabase(shop_path, max_rows=most) as database:
+        for there in (40, 1_000_000_000):
+            given = answer(database, f"{COUNTING.replace('count(*)', 'x')} LIMIT {there}")
+            kept = [[number] for number in range(1, min(most, there) + 1)]
+            assert (given["data"], given["row_count"]) == (kept, len(kept))
+            assert given["truncated"] is (most < there)
 
 
 def test_an_answer_of_too_many_bytes_is_cut_and_said_to_be(shop: SqlDatabase) -> None:

@@ -67,12 +67,7 @@ def test_a_hand_made_database_is_asked() -> None:
         "data": [(2,)],
         "columns": ["n"],
     }
-    assert final["validation_result"] == {
-        "is_valid": True,
-        "has_results": True,
-        "row_count": 1,
-        "issues": [],
-    }
+    assert final["validation_result"] == {"is_valid": True, "has_results": True, "row_count": 1, "issues": []}
 
 
 def test_what_it_says_is_wrong_goes_back_to_the_generator() -> None:

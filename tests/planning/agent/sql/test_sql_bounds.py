@@ -66,23 +66,11 @@ def test_the_result_of_a_tool_is_bounded_whatever_is_asked(tmp_path: Path) -> No
 
 
 def column(name: str, *samples: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "type": "TEXT",
-        "not_null": False,
-        "primary": 0,
-        "samples": list(samples),
-    }
+    return {"name": name, "type": "TEXT", "not_null": False, "primary": 0, "samples": list(samples)}
 
 
 def table(name: str, *columns: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "kind": "table",
-        "columns": list(columns),
-        "foreign_keys": [],
-        "rows": 3,
-    }
+    return {"name": name, "kind": "table", "columns": list(columns), "foreign_keys": [], "rows": 3}
 
 
 def told_of(*tables: dict[str, Any]) -> str:

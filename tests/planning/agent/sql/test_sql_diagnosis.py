@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from time import process_time
 
 import pytest
 from readonly_files import make
 
+from laws import work_of
 from planning.agent import SqlDatabase
 from planning.agent.databases.sqlite_file import SqliteFile
 from planning.agent.sql.answers import wrong_answer
@@ -98,20 +98,13 @@ def test_the_error_of_a_database_is_told_in_one_line(dialect: str, text: str, sq
 
 def steps(sql: str) -> int:
     """How many calls it takes to look for traps and for remedies in a statement."""
-    count = 0
 
-    def counting(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(counting)
-    try:
+    def look() -> None:
         wrong_answer(sql, "sqlite", list, lambda _: "")
         for text in ('near "(": syntax error', "no such column: day", "no such function: DATEDIFF"):
             diagnose(text, sql, "sqlite", list, lambda _: "none")
-    finally:
-        sys.setprofile(None)
-    return count
+
+    return work_of(look)
 
 
 @pytest.mark.parametrize(

@@ -102,12 +102,3 @@ def test_a_failing_query_is_a_failing_call(shop: SqlDatabase) -> None:
         "no such table: custmers; did you mean customers?",
         "I could not put that into a query that works.",
     )
-
-
-def test_a_model_reads_the_rows_of_a_call(shop: SqlDatabase) -> None:
-    _, execute_sql, _ = shop.tools()
-    result = CallPath(ToolContext()).call(execute_sql, {"sql": "SELECT id, name FROM cities ORDER BY id"})
-    assert result.message == "id | name\n1 | Oslo\n2 | L'Aquila\n7 | Bern"
-    assert all(
-        tool.blocking and tool.idempotent and tool.parameters_schema()["examples"] for tool in shop.tools()
-    )

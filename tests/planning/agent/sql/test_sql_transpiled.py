@@ -12,12 +12,6 @@ def test_a_statement_that_would_write_is_no_hint_even_if_the_database_would_take
     assert transpiled("SELECT * INTO evil FROM customers", dialect, lambda _sql: "") is None
 
 
-def test_a_statement_that_only_reads_is_a_hint_if_the_database_takes_it() -> None:
-    statement = "SELECT TOP 1 name FROM customers"
-    assert transpiled(statement, "sqlite", lambda _sql: "") == "SELECT name FROM customers LIMIT 1"
-    assert transpiled(statement, "sqlite", lambda _sql: "no such table: customers") is None
-
-
 def test_a_unit_in_quotes_is_not_read_as_a_date() -> None:
     written = transpiled("SELECT DATEDIFF('month', '2021-11-30', day) FROM visits", "duckdb", lambda _sql: "")
     assert written is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from threading import Barrier, Thread
 
 import pytest
@@ -17,13 +16,13 @@ IDS = [f"c{number}" for number in range(8)]
 def test_threads_run_in_order_of_their_calls() -> None:
     order, done, barrier = TurnOrder(), list[str](), Barrier(len(IDS))
 
-    def run(call_id: str, earlier: Sequence[str]) -> None:
+    def run(place: int) -> None:
         barrier.wait()
-        with order.turn_of("turn", call_id, earlier):
-            done.append(call_id)
+        with order.turn_of("turn", IDS[place], IDS[:place]):
+            done.append(IDS[place])
 
-    threads = [Thread(target=run, args=(each, IDS[:place])) for place, each in enumerate(IDS)]
-    for thread in reversed(threads):
+    threads = [Thread(target=run, args=(place,)) for place in reversed(range(len(IDS)))]
+    for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
@@ -33,13 +32,13 @@ def test_threads_run_in_order_of_their_calls() -> None:
 def test_tasks_run_in_order_of_their_calls() -> None:
     order, done = TurnOrder(), list[str]()
 
-    async def run(call_id: str, earlier: Sequence[str]) -> None:
-        async with order.aturn_of("turn", call_id, earlier):
+    async def run(place: int) -> None:
+        async with order.aturn_of("turn", IDS[place], IDS[:place]):
             await asyncio.sleep(0)
-            done.append(call_id)
+            done.append(IDS[place])
 
     async def main() -> None:
-        await asyncio.gather(*(run(each, IDS[:place]) for place, each in reversed(list(enumerate(IDS)))))
+        await asyncio.gather(*map(run, reversed(range(len(IDS)))))
 
     asyncio.run(main())
     assert done == IDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,6 @@ from planning.errors import cut, printable, show
 from planning.integrations._common import call_context, toolbox_of
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
 from planning.integrations.mcp.results import called, definition, refused
-from planning.integrations.mcp.workflows import progress_of, workflow_tool
 from planning.prompt.section import Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_to_dict
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.session import ServerSession
 
     from planning.workflow.capabilities import Capabilities
 
@@ -169,6 +169,7 @@ class _Service:
         self._new_session = new_session or (lambda: Session(history=_MOST_CHANGES))
         self._resume = resume
         self._current: ContextVar[Session | None] = ContextVar("planning_mcp_session", default=None)
+        self._progress_of: Callable[[ServerSession], AbstractContextManager[object]] = nullcontext
         self._toolbox = tools if isinstance(tools, Toolbox) else self._made(tools, workflows)
         self._definitions = [definition(tool) for tool in self._toolbox.tools.values()]
         self._schemas = {each.name: each.input_schema for each in self._definitions}
@@ -223,8 +224,13 @@ class _Service:
     def _made(self, tools: ToolSource, workflows: Capabilities | None) -> Toolbox:
         """The planning tools and others, in the name of the session of each call."""
         own = [tool for tool in planning_tools(self._current.get) if tool.name in self._names]
-        runs = [] if workflows is None else [workflow_tool(workflows)]
-        return Toolbox([*own, *tools_of(tools), *runs], session=self._current.get)
+        if workflows is None:
+            return Toolbox([*own, *tools_of(tools)], session=self._current.get)
+        from planning.integrations.mcp import workflows as runs  # noqa: PLC0415 - only servers that run them
+
+        self._progress_of = runs.progress_of
+        others = [*tools_of(tools), runs.workflow_tool(workflows)]
+        return Toolbox([*own, *others], session=self._current.get)
 
     # Tools
 
@@ -248,7 +254,7 @@ class _Service:
             return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
         token = self._current.set(session)
         try:
-            with progress_of(ctx.session):
+            with self._progress_of(ctx.session):
                 context = _context_of(ctx)
                 result = await self._toolbox.acall(params.name, params.arguments or {}, context=context)
         finally:

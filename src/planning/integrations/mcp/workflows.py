@@ -12,6 +12,12 @@ from planning.errors import ToolError, show
 from planning.tools.context import ToolContext
 from planning.tools.result import plain
 from planning.tools.tool import Tool
+from planning.workflow.failures import WorkflowError
+from planning.workflow.run.engine import arun_workflow
+from planning.workflow.run.records import StepChanged
+from planning.workflow.run.resolve import step_with_prompt
+from planning.workflow.validate import validate_workflow
+from planning.workflow.wire.schemas import schema
 from session import Session
 
 if TYPE_CHECKING:
@@ -19,7 +25,6 @@ if TYPE_CHECKING:
 
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.model import Workflow
-    from planning.workflow.run.records import StepChanged
     from planning.workflow.run.result import WorkflowResult
 
 __all__ = ["progress_of", "workflow_tool"]
@@ -32,8 +37,6 @@ _FIELDS: Final = ("step_id", "description", "type", "name", "agent", "inputs", "
 
 def _schema() -> dict[str, Any]:
     """The arguments of the tool: any object, array or text is taken; the first form says what to write."""
-    from planning.workflow.wire.schemas import schema  # noqa: PLC0415 - only servers that run workflows
-
     whole = schema(2)
     known, step = whole["$defs"], whole["$defs"]["step"]["properties"]
     fields = {name: known[step[name]["$ref"].split("/")[-1]] if "$ref" in step[name] else step[name]
@@ -79,10 +82,6 @@ def workflow_tool(capabilities: Capabilities) -> Tool:
     Args:
         capabilities: What its steps may call.
     """
-    from planning.workflow.failures import WorkflowError  # noqa: PLC0415 - likewise
-    from planning.workflow.run.engine import arun_workflow  # noqa: PLC0415 - only servers that run workflows
-    from planning.workflow.run.resolve import step_with_prompt  # noqa: PLC0415 - likewise
-    from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - likewise
 
     async def run(arguments: dict[str, Any], context: ToolContext) -> Any:
         report = await asyncio.to_thread(validate_workflow, arguments["document"], capabilities)
@@ -115,8 +114,6 @@ def workflow_tool(capabilities: Capabilities) -> Tool:
 @asynccontextmanager
 async def _reporting(session: Session, workflow: Workflow) -> AsyncIterator[None]:
     """Report how many steps have ended to the client of the call, if there is one."""
-    from planning.workflow.run.records import StepChanged  # noqa: PLC0415 - as in workflow_tool
-
     client = _CLIENT.get()
     if client is None:
         yield

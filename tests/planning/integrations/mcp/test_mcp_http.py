@@ -192,8 +192,7 @@ async def test_a_client_takes_its_plan_up_again_after_a_reconnect(tmp_path: Path
                     texts.append(said(await client.call_tool(READ)))
                 except MCPError as error:
                     texts.append(str(error))
-        result = texts
-    assert result == [
+    assert texts == [
         "Kept (active, 0 of 0 done)",
         "no session 'somebody-elses' is here; omit the header Planning-Session to begin a new one",
     ]
@@ -274,26 +273,16 @@ async def test_a_flood_is_refused_and_the_server_goes_on() -> None:
     assert after == 404
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"null",
-        b"[" * 100_000,
-        b'{"jsonrpc": "2.0"}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"planning_read_plan","arguments":"no"}}',
-        b'{"jsonrpc":"2.0","id":' + b"9" * 5_000 + b',"method":"ping"}',
-        b"\xff\xfe",
-    ],
-    ids=range(9),
-)
+CALL = b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"planning_read_plan","arguments":1}}'
+BODIES = [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"jsonrpc": "2.0"}', b"\xff\xfe"]
+
+
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28", "1999-01-01", "\xe9"])
-def test_what_is_not_mcp_is_a_client_error(body: bytes, version: str) -> None:
+def test_what_is_not_mcp_is_a_client_error(version: str) -> None:
     header: dict[str, Any] = {"MCP-Protocol-Version": version.encode("latin-1")}
-    (status, _), (after, _) = answers({"content": body, "headers": header, "json": None}, {})
-    assert 400 <= status < 500
+    bodies = [*BODIES, CALL % b"1", CALL % (b"9" * 5_000)]
+    *found, (after, _) = answers(*({"content": body, "headers": header, "json": None} for body in bodies), {})
+    assert [status for status, _ in found if not 400 <= status < 500] == []
     assert after == 200
 
 

@@ -146,31 +146,6 @@ def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
     assert found == ["x"]
 
 
-async def test_of_two_runs_of_the_same_document_at_the_same_time_the_last_one_goes_on() -> None:
-    started, go = asyncio.Event(), asyncio.Event()
-
-    async def wait() -> str:
-        started.set()
-        await go.wait()
-        return "waited"
-
-    server = build_server(session=Session(), workflows=Capabilities(tools=[wait]))
-    async with Client(server) as client:
-        given = {"document": document(step("a", "wait"))}
-        first = asyncio.create_task(client.call_tool(RUN, given))
-        await started.wait()
-        started.clear()
-        second = asyncio.create_task(client.call_tool(RUN, given))
-        await started.wait()
-        go.set()
-        result = [said(await first), said(await second)]
-    assert result == [
-        "error: another caller has resumed this run, or the session was rewound to before it began; it"
-        " stopped here, and the session has what it did until then",
-        '{"outputs":{"a":"waited"}}',
-    ]
-
-
 async def test_a_client_that_cancels_stops_the_run_and_a_later_one_resumes_it() -> None:
     session = Session()
     cancelled: list[str] = []

@@ -67,6 +67,13 @@ def test_a_model_reads_a_compact_table() -> None:
     )
 
 
+def test_of_wide_rows_a_model_sees_as_many_as_there_is_room_for() -> None:
+    names, line = [f"c{number}" for number in range(100)], " | ".join(["x" * 100] * 100)
+    told = table_text(good([["x" * 100] * 100] * 30, names))
+    assert told == "\n".join([" | ".join(names), *[line] * 4, "(4 of 30 rows; ask for less, or aggregate)"])
+    assert len(told) <= 50_000
+
+
 def test_how_many_rows_there_are_is_told_honestly() -> None:
     assert table_text(good([], ["n"])) == "n\n0 rows"
     assert table_text(good([[1]] * 50, ["n"])) == "\n".join(["n", *["1"] * 50])

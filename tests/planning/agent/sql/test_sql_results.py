@@ -8,8 +8,7 @@ import pytest
 
 from planning.agent import SqlDatabase
 from planning.agent.sql.results import table_text, validate_results
-from planning.tools import ToolContext
-from planning.tools.pipeline import CallPipeline as CallPath
+from planning.tools import Toolbox
 
 
 def good(data: list[Any], columns: list[str], **more: Any) -> dict[str, Any]:
@@ -103,7 +102,7 @@ def test_a_failing_query_is_a_failing_call(shop: SqlDatabase) -> None:
     given = execute_sql.execute(sql="SELECT * FROM custmers")
     assert (given["success"], given["error"]) == (False, "no such table: custmers; did you mean customers?")
     assert given["result"]["code"] == "parameter"
-    result = CallPath(ToolContext()).call(execute_sql, {"sql": "SELECT * FROM custmers"})
+    result = Toolbox(shop.tools()).call("execute_sql", {"sql": "SELECT * FROM custmers"})
     assert (str(result.code), result.message, result.user_message) == (
         "parameter",
         "no such table: custmers; did you mean customers?",

@@ -47,7 +47,7 @@ NO_DEFAULT = object()
 """The default of a field that is always written: no value of a field is this."""
 _AS_IT_IS: frozenset[type] = frozenset({bool, int, str, types.NoneType})
 _PLAIN = {*_AS_IT_IS, float, tuple, list, dict, set, frozenset, *AS_TEXT}
-_HOOKS = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__")
+_HOOKS = ("__post_init__", "__attrs_post_init__")
 _QUALIFIERS = (
     Annotated,
     typing.Final,
@@ -184,7 +184,7 @@ def _bare(hint: Any) -> Any:
         elif isinstance(hint, typing.NewType):
             hint = hint.__supertype__
         else:
-            return types.NoneType if hint is None else hint
+            return hint
 
 
 def _members_of(hint: Any) -> list[Any]:

@@ -150,7 +150,7 @@ class Entry:
     changed: bool
     at: datetime
     base: Base | None
-    key: str | None = None
+    key: str | None
 
     def change(self) -> Change:
         """The change as callers see it."""
@@ -201,7 +201,7 @@ class Announcement:
 
 def taken_over(version: int) -> Entry:
     """The last change of a session, of which the store knows the rest."""
-    return Entry(version, [], None, None, True, datetime.now(UTC), None)
+    return Entry(version, [], None, None, True, datetime.now(UTC), None, None)
 
 
 def announced(

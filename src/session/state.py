@@ -16,7 +16,6 @@ from session.history import (
     Announcement,
     Change,
     Entry,
-    Rewound,
     Slices,
     View,
     announced,
@@ -220,14 +219,10 @@ class State(ProcessLock):
         Raises:
             StoreError: It cannot be read.
         """
-        opened, slices = self.open, self.slices
+        slices = self.slices
         version = last_version(slices)
         if self.stored is None or not version or kind in self.private or kind in self.views:
             return slices.get(kind)
-        if opened is not None and opened.restored is not None and opened.is_held() and not is_log(kind):
-            if isinstance(opened.restored, Rewound):
-                return self.stored.slice_at(kind, opened.restored.version, self.registered)
-            return None
         if kind in slices:
             return slices[kind]
         slice_ = self.stored.slice_at(kind, version, self.registered)
@@ -327,9 +322,11 @@ class State(ProcessLock):
             entry.parts = []  # they are in the store
         slices[Entry] = (entry,)
         before, self.slices = self.slices, slices
-        if entry.changed and self.announcements:
-            by = (entry, "session", self.session_id, self.hears)
-            return announced(self.announcements, before, slices, *by)
+        if entry.changed:
+            for announcement in self.announcements:
+                if self.hears(announcement.event_type):
+                    by = (entry, "session", self.session_id, self.hears)
+                    return announced(self.announcements, before, slices, *by)
         return ()
 
     # History

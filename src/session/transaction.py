@@ -50,12 +50,10 @@ class Transaction:
         "_thread",
         "_timeout",
         "published",
-        "restored",
         "slices",
     )  # fmt: skip
 
     slices: Slices
-    restored: Restored | None  # the last that replaced the slices
     _dispatched: object
     _reducing: bool
 
@@ -111,7 +109,6 @@ class Transaction:
         self._thread = get_ident()
         self._task = _running_task()
         self.published: PublishResult | None = None
-        self.restored = None if outer is None else outer.restored
         self.slices = state.slices if outer is None else outer.slices
         state.open = self
         return self
@@ -157,7 +154,6 @@ class Transaction:
         outer._has_key = outer._has_key or self._has_key
         outer._actor = outer._actor or self._actor
         outer._call_id = outer._call_id or self._call_id
-        outer.restored = outer.restored if self.restored is None else self.restored
 
     def _commit(self) -> Iterable[object]:
         """Make the slices visible; returns what is to be announced."""
@@ -313,7 +309,7 @@ class Transaction:
             raise TransactionError(_NOT_HERE)
         self.slices = {**self._state.emptied(), **restored.over(self.slices, self._state.stays)}
         self._is_own = self._changed = True
-        self._dispatched = self.restored = restored
+        self._dispatched = restored
         self._parts.append(restored)
 
     def deliver(self, events: tuple[SessionEvent, ...], announced: Iterable[object]) -> None:

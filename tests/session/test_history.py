@@ -9,11 +9,10 @@ from session_records import Count, Note, Ping, called, note_session, ping, texts
 
 from session import (
     Change,
-    IdentityError,
-    InProcessEventBus,
     Rewound,
     Session,
     ToolFailed,
+    ToolInvoked,
     VersionError,
     append,
     replace_latest,
@@ -93,24 +92,6 @@ def test_a_rewind_inside_a_transaction_is_part_of_it() -> None:
     assert texts(session.at(2)) == ["a", "c"]
 
 
-def test_a_fork_has_the_history_up_to_a_version_and_goes_its_own_way() -> None:
-    bus = InProcessEventBus()
-    session = note_session(bus=bus)
-    for text in "abc":
-        session.publish(called(session, Note(text)))
-    fork = session.fork(2, session_id="fork")
-    fork.dispatch(Note("x"))
-    session.dispatch(Note("d"))
-    assert (fork.session_id, fork.bus is bus) == ("fork", True)
-    assert (texts(session), texts(fork)) == (["a", "b", "c", "d"], ["a", "b", "x"])
-    assert fork.history()[:2] == session.history()[:2]
-    assert [texts(fork.at(version)) for version in range(4)] == [[], ["a"], ["a", "b"], ["a", "b", "x"]]
-    assert texts(session.fork()) == texts(session)
-    with pytest.raises(IdentityError) as caught:
-        session.fork(session_id=session.session_id)
-    assert str(caught.value) == "a copy cannot have this session's id: omit session_id"
-
-
 @pytest.mark.parametrize("version", [4, -1, True, 1.0, "1", None])
 def test_a_version_that_does_not_exist_is_refused(version: object) -> None:
     session = note_session()
@@ -153,3 +134,24 @@ def test_a_fork_and_a_clone_have_private_slices_as_they_are_now_and_keep_them_pr
         copy.dispatch(Count(3))
         assert (copy.version, Count in copy.snapshot().slices) == (before, False)
     assert session.select_all(Count) == (Count(2),)
+
+
+def test_a_past_version_has_what_an_event_carries_once() -> None:
+    session = note_session()
+    with session.transaction() as transaction:
+        for text in "ab":
+            note = Note(text)
+            transaction.dispatch(note)
+            transaction.publish(called(session, note))
+    session.publish(called(session, Note("c")))
+    session.publish(called(session, None))
+    for _ in range(3):
+        session.dispatch(Note("last"))
+    assert [" ".join(texts(session.at(version))) for version in range(5)] == [
+        "",
+        "a b",
+        "a b c",
+        "a b c",
+        "a b c last",
+    ]
+    assert [len(session.at(version).select_all(ToolInvoked)) for version in range(5)] == [0, 2, 3, 4, 4]

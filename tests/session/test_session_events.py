@@ -72,16 +72,6 @@ class TestEvents:
         sessions[0].publish(ping(sessions[0], 1))
         assert seen == [[1]]
 
-    def test_an_event_of_another_session_goes_to_the_bus_alone(self, session: Session) -> None:
-        other = Session()
-        heard: list[object] = []
-        session.bus.subscribe(Ping, heard.append)
-        event = ping(other, 1)
-        result = session.publish(event)
-        assert (result.event, result.ok, len(result.handlers)) == (event, True, 1)
-        assert heard == [event]
-        assert (session.select_all(Ping), other.select_all(Ping)) == ((), ())
-
     @pytest.mark.parametrize("history", [None, 20_000])
     def test_an_event_costs_the_same_however_long_the_log_is(self, history: int | None) -> None:
         session = Session(history=history)

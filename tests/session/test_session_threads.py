@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from session_records import Count, Note, Ping, note_session, numbers, ping
+from session_records import Count, Note, note_session
 
-from session import Session, replace_latest
+from session import replace_latest
 
-WRITERS = 8
 TURNS = 200
 
 
@@ -31,36 +30,6 @@ def together(*works: Callable[[], object]) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-
-
-def test_counting_in_transactions_loses_no_update(session: Session) -> None:
-    session.register_reducer(Count, replace_latest)
-
-    def write() -> None:
-        for _ in range(TURNS):
-            with session.transaction() as transaction:
-                before = transaction.latest(Count) or Count(0)
-                transaction.dispatch(Count(before.total + 1))
-
-    together(*[write] * WRITERS)
-    assert session.select_all(Count) == (Count(WRITERS * TURNS),)
-
-
-def test_subscribers_hear_the_events_of_transactions_in_the_order_of_commits(session: Session) -> None:
-    session.register_reducer(Count, replace_latest)
-    heard: list[int] = []
-    session.bus.subscribe(Ping, lambda event: heard.append(event.number))
-
-    def write() -> None:
-        for _ in range(TURNS):
-            with session.transaction() as transaction:
-                before = transaction.latest(Count) or Count(0)
-                transaction.dispatch(Count(before.total + 1))
-                transaction.publish(ping(session, before.total))
-
-    together(*[write] * WRITERS)
-    assert heard == list(range(WRITERS * TURNS))
-    assert numbers(session.select_all(Ping)) == heard
 
 
 def test_readers_see_whole_transactions_and_no_halves() -> None:

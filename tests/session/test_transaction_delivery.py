@@ -67,23 +67,6 @@ def test_a_bus_that_raises_undoes_nothing_and_is_logged_without_its_text(
         assert "secret" not in repr(vars(record))
 
 
-def test_an_event_is_reduced_once_when_a_subscriber_publishes_before_the_session_hears_it(
-    bus: InProcessEventBus,
-) -> None:
-    sessions: list[Session] = []
-
-    def answer(event: Ping) -> None:
-        if event.number == 1:
-            with sessions[0].transaction() as transaction:
-                transaction.publish(ping(sessions[0], 2))
-
-    bus.subscribe(Ping, answer)
-    sessions.append(Session(bus=bus))
-    with sessions[0].transaction() as transaction:
-        transaction.publish(ping(sessions[0], 1))
-    assert numbers(sessions[0].select_all(Ping)) == [1, 2]
-
-
 def test_an_event_that_the_session_publishes_inside_is_told_with_the_commit() -> None:
     session = note_session()
     heard: list[Ping] = []

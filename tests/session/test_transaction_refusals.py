@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -67,22 +66,6 @@ def test_the_outer_transaction_is_refused_while_an_inner_one_is_open() -> None:
             inner.dispatch(Note("a"))
         outer.dispatch(Note("b"))
     assert texts(session) == ["a", "b"]
-
-
-def test_another_thread_cannot_use_the_transaction() -> None:
-    session = note_session()
-    with session.transaction() as transaction:
-        errors = elsewhere(lambda: transaction.dispatch(Note("other")))
-        errors += elsewhere(lambda: transaction.publish(ping(session)))
-        errors += elsewhere(lambda: transaction.restore(Reset({})))
-        context = contextvars.copy_context()
-        errors += elsewhere(lambda: context.run(transaction.dispatch, Note("other")))
-        transaction.dispatch(Note("a"))
-        assert elsewhere(lambda: context.run(texts, session)) == [[]]
-    assert [type(error) for error in errors] == [TransactionError] * 4
-    assert [str(error) for error in errors] == [NOT_HERE] * 4
-    assert texts(session) == ["a"]
-    assert session.select_all(Ping) == ()
 
 
 def test_a_transaction_cannot_be_entered_while_it_is_open() -> None:

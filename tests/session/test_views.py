@@ -29,11 +29,6 @@ class Double:
     value: int
 
 
-@dataclass(frozen=True)
-class Fourfold:
-    value: int
-
-
 def doubles(select: Select) -> tuple[Double, ...]:
     return tuple(Double(2 * number.value) for number in select(Number))
 
@@ -72,16 +67,6 @@ def test_a_view_is_in_no_snapshot_and_follows_a_rollback(session: Session) -> No
     assert list(before.slices) == [Number]
     session.rollback(before)
     assert select_all(session, Double) == (Double(2),)
-
-
-def test_a_clone_has_the_views_and_its_own_from_then_on(session: Session) -> None:
-    session.dispatch(Number(1))
-    clone = session.clone()
-    clone.dispatch(Number(2))
-    clone.register_view(Fourfold, lambda _select: (Fourfold(0),))
-    assert select_all(clone, Double) == (Double(2), Double(4))
-    assert select_all(session, Double) == (Double(2),)
-    assert select_all(session, Fourfold) == ()
 
 
 def test_what_a_view_raises_the_reader_hears_and_the_session_stays(session: Session) -> None:

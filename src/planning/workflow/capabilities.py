@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -78,9 +79,9 @@ class Capabilities:
         self, tools: Known = _NONE, handlers: Known = _NONE, agents: Known = _NONE
     ) -> None:
         del handlers, agents
-        limiter = None
+        limiter: Callable[[], RateLimiter] | None = None
         if isinstance(tools, ToolRegistry):
-            limiter = lambda: tools.limiter  # noqa: E731 - made when it is first needed
+            limiter = partial(getattr, tools, "limiter")  # made when it is first needed
         elif isinstance(tools, Toolbox):
             limiter = tools.limiter
         object.__setattr__(self, "limiter", limiter)  # frozen, and the registry is not kept

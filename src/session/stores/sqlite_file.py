@@ -300,9 +300,7 @@ def _require_format(connection: sqlite3.Connection, path: Path) -> None:
     Raises:
         StoreError: It is.
     """
-    found, known = _number(connection, "user_version"), _number(connection, "application_id")
-    if known != _APPLICATION:
-        raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
+    found = _number(connection, "user_version")
     if found > _FORMAT:
         raise StoreError(
             f"{path} has format {found}; this release reads formats up to {_FORMAT}: use a newer one"

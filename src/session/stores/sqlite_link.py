@@ -105,16 +105,13 @@ class Link:
         (store_id,) = connection.execute("SELECT id FROM store WHERE rowid = 1").fetchone() or ("",)
         self.store_id = self.store_id or store_id
         try:
-            found = os.stat(self._path)  # noqa: PTH116 - a third of the time of a Path
+            found = _stat(self._path)
         except FileNotFoundError:
             raise StoreError(f"the store {self._path} is gone") from None
         main: tuple[int, ...] = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
         is_same = store_id == self.store_id and main[:2] == (self._main or main)[:2]
         if is_same and main != self._main:
-            alone = id_in(self._path)
-            is_same = alone in {store_id, None}
-            if alone is None:  # look again at the next use
-                main = main[:2]
+            is_same = id_in(self._path) in {store_id, None}
         wal = (0, 0)
         if not isinstance(connection, Unchanging):
             wal = (_inode(f"{self._path}-wal"), _inode(f"{self._path}-shm"))
@@ -141,9 +138,13 @@ class Link:
                 connection.close()
 
 
+def _stat(path: str) -> os.stat_result:
+    return os.stat(path)  # noqa: PTH116 - a third of the time of a Path
+
+
 def _inode(path: str) -> int:
     try:
-        return os.stat(path).st_ino  # noqa: PTH116 - a third of the time of a Path
+        return _stat(path).st_ino
     except OSError:
         return 0
 

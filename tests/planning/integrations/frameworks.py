@@ -10,13 +10,52 @@ from typing import Any
 import attrs
 import pytest
 
-from planning import PlanningToolsSection, Toolbox
+from planning import Plan, PlanningToolsSection, Toolbox, plan_text
 from planning.integrations import anthropic, openai
 from planning.tools import Tool
-from session import Session
+from session import Rewound, RolledBack, Session, select_latest
 
 Call = tuple[str, dict[str, Any]]
 Turns = Sequence[Sequence[Call]]
+READ: Call = ("planning_read_plan", {})
+
+
+def setup(objective: str, *titles: str) -> Call:
+    """A call that sets a plan up."""
+    steps = [{"title": each} for each in titles]
+    return "planning_setup_plan", {"objective": objective, "initial_steps": steps}
+
+
+def mark(step_id: str, status: str = "done") -> Call:
+    """A call that marks a step."""
+    return "planning_mark_step", {"step_id": step_id, "status": status}
+
+
+SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
+OPEN = "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
+HALF = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+
+
+def text_of(session: Any) -> str:
+    """The plan of a session, or of what a framework gives in its place."""
+    plan = select_latest(session, Plan)
+    return "" if plan is None else plan_text(plan)
+
+
+def plan_after(calls: Iterable[tuple[str, Any]]) -> str:
+    """The plan that calls make, in a session of its own."""
+    session = Session()
+    box = toolbox(session, ())
+    for name, arguments in calls:
+        box.call(name, arguments)
+    return text_of(session)
+
+
+def rewinds(session: Session) -> int:
+    """How often a session has gone back."""
+    return sum(
+        isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events
+    )
 
 
 @attrs.frozen
@@ -71,33 +110,32 @@ def blocks(turn_id: Any, *calls: tuple[Any, Call]) -> dict[str, Any]:
 
 
 def completions(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box, said = toolbox(session, tools), []
-    for number, calls in enumerate(numbered(turns), 1):
-        said += openai.run_calls(chat(f"chatcmpl-{number}", *calls), box, actor="clerk")
+    box = toolbox(session, tools)
+    sent = [chat(f"chatcmpl-{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
+    said = [each for response in sent for each in openai.run_calls(response, box, actor="clerk")]
     return [Answer(each["tool_call_id"], not _failed(each["content"]), each["content"]) for each in said]
 
 
 def bare_messages(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box, said = toolbox(session, tools), []
-    for calls in numbered(turns):
-        message = chat(None, *calls)["choices"][0]["message"]
-        said += asyncio.run(openai.arun_calls(message, box, actor="clerk"))
+    box = toolbox(session, tools)
+    sent = [chat(None, *calls)["choices"][0]["message"] for calls in numbered(turns)]
+    said = [each for one in sent for each in asyncio.run(openai.arun_calls(one, box, actor="clerk"))]
     return [Answer(each["tool_call_id"], not _failed(each["content"]), each["content"]) for each in said]
 
 
 def responses(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box, said = toolbox(session, tools), []
-    for number, calls in enumerate(numbered(turns), 1):
-        said += openai.run_calls(items(f"resp_{number}", *calls), box, actor="clerk")
+    box = toolbox(session, tools)
+    sent = [items(f"resp_{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
+    said = [each for response in sent for each in openai.run_calls(response, box, actor="clerk")]
     return [Answer(each["call_id"], not _failed(each["output"]), each["output"]) for each in said]
 
 
 def of_messages(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box, said = toolbox(session, tools), []
-    for number, calls in enumerate(numbered(turns), 1):
-        for message in anthropic.run_calls(blocks(f"msg_{number}", *calls), box, actor="clerk"):
-            said += message["content"]
-    return [Answer(each["tool_use_id"], "is_error" not in each, each["content"]) for each in said]
+    box = toolbox(session, tools)
+    sent = [blocks(f"msg_{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
+    said = [each for message in sent for each in anthropic.run_calls(message, box, actor="clerk")]
+    made = [each for message in said for each in message["content"]]
+    return [Answer(each["tool_use_id"], "is_error" not in each, each["content"]) for each in made]
 
 
 def _failed(text: str) -> bool:
@@ -205,9 +243,7 @@ ALL: list[Converse] = [
 through_each = pytest.mark.parametrize("converse", ALL, ids=lambda each: each.__name__)
 
 
-def plans_of(*sessions: Session) -> list[tuple[int, int] | None]:
+def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
     """How far the plan of each is."""
-    from planning import Plan
-
     plans = [session.select_latest(Plan) for session in sessions]
     return [None if plan is None else plan.progress for plan in plans]

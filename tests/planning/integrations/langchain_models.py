@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from frameworks import Call
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -12,9 +13,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-__all__ = ["ScriptedModel", "setup", "mark", "said", "turn"]
-
-Call = tuple[str, dict[str, Any]]
+__all__ = ["ScriptedModel", "said", "turn"]
 
 
 def turn(*calls: Call, prefix: str = "c") -> AIMessage:
@@ -29,19 +28,6 @@ def turn(*calls: Call, prefix: str = "c") -> AIMessage:
 def said(text: str = "Done.") -> AIMessage:
     """The last turn of the model."""
     return AIMessage(text)
-
-
-def setup(objective: str, *titles: str) -> Call:
-    """A call that sets a plan up."""
-    return "planning_setup_plan", {
-        "objective": objective,
-        "initial_steps": [{"title": each} for each in titles],
-    }
-
-
-def mark(step_id: str, status: str = "done") -> Call:
-    """A call that marks a step."""
-    return "planning_mark_step", {"step_id": step_id, "status": status}
 
 
 class ScriptedModel(BaseChatModel):

@@ -10,21 +10,20 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
+from frameworks import HALF, OPEN, SHOP, mark, setup, text_of
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_models import ScriptedModel, mark, said, setup, turn
+from langchain_models import ScriptedModel, said, turn
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox, plan_text
+from planning import PlanningStrategy, PlanningToolsSection
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
-from planning.tools import tool
-from session import Session, ToolInvoked, select_all, select_latest
+from session import Session, ToolInvoked, select_all
 
-SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 ASKED = {"messages": [HumanMessage("Go")]}
 Ways = Callable[[Any, Any, Any], dict[str, Any]]
 
@@ -72,11 +71,6 @@ def answers(messages: list[AnyMessage]) -> list[tuple[str, str, str]]:
     ]
 
 
-def text_of(session: Any) -> str:
-    plan = select_latest(session, Plan)
-    return "" if plan is None else plan_text(plan)
-
-
 def test_the_section_is_system_text_and_the_reminder_is_the_last_message(run: Ways) -> None:
     session = Session()
     agent, model = agent_of([turn(SHOP), said()], session, system_prompt="You run a shop.")
@@ -88,29 +82,13 @@ def test_the_section_is_system_text_and_the_reminder_is_the_last_message(run: Wa
     assert first[0].content == f"You run a shop.\n\n## Planning\n\n{section.body()}"
     assert [type(each).__name__ for each in first] == ["SystemMessage", "HumanMessage"]
     assert second[0].content == first[0].content
-    assert (
-        second[-1].content
-        == "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
-    )
-    assert [type(each).__name__ for each in result["messages"]] == [
-        "HumanMessage",
-        "AIMessage",
-        "ToolMessage",
-        "AIMessage",
-    ]
-
-
-def test_the_model_is_offered_the_six_tools_with_their_schemas() -> None:
-    session = Session()
-    agent, model = agent_of([said()], session)
-    agent.invoke(ASKED, thread("A"))
-
+    assert second[-1].content == OPEN
+    kinds = [type(each).__name__ for each in result["messages"]]
+    assert kinds == ["HumanMessage", "AIMessage", "ToolMessage", "AIMessage"]
     offered = {each["function"]["name"]: each["function"] for each in model.tools}
-    tools = PlanningToolsSection(session=session).tools()
-    assert list(offered) == [each.name for each in tools]
-    for each in tools:
-        assert offered[each.name]["description"] == each.description
-        assert offered[each.name]["parameters"] == each.parameters_schema()
+    assert {name: (each["description"], each["parameters"]) for name, each in offered.items()} == {
+        each.name: (each.description, each.parameters_schema()) for each in section.tools()
+    }
 
 
 def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
@@ -151,14 +129,9 @@ def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
 def test_arguments_that_langchain_cannot_read_are_repaired_or_refused(
     run: Ways, text: str, reason: str, status: str, message: str
 ) -> None:
-    call = {
-        "name": "planning_setup_plan",
-        "args": text,
-        "id": "c1",
-        "error": None,
-        "type": "invalid_tool_call",
-    }
-    other = {"name": "elsewhere", "args": "{", "id": "c2", "error": None, "type": "invalid_tool_call"}
+    kind = "invalid_tool_call"
+    call: Any = {"name": SHOP[0], "args": text, "id": "c1", "error": None, "type": kind}
+    other: Any = {"name": "elsewhere", "args": "{", "id": "c2", "error": None, "type": kind}
     broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata={"finish_reason": reason})
     agent, _ = agent_of([broken, said()], Session())
 
@@ -166,31 +139,6 @@ def test_arguments_that_langchain_cannot_read_are_repaired_or_refused(
 
     assert next(each for each in answers(result["messages"]) if each[0] == "c1") == ("c1", status, message)
     assert isinstance(result["messages"][-1], AIMessage)
-
-
-def test_one_agent_keeps_a_plan_for_each_thread(run: Ways) -> None:
-    sessions = {"A": Session(), "B": Session()}
-
-    def of_thread() -> Session:
-        return sessions[get_config()["configurable"]["thread_id"]]
-
-    script = [
-        turn(SHOP),
-        said(),
-        turn(setup("Close the shop", "Sell shelves")),
-        said(),
-        turn(mark("S001")),
-        said(),
-    ]
-    agent, _ = agent_of(script, of_thread)
-    for name in ("A", "B", "A"):
-        run(agent, ASKED, thread(name))
-
-    assert (
-        text_of(sessions["A"])
-        == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
-    )
-    assert text_of(sessions["B"]) == "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
 
 
 def test_two_users_at_once_keep_two_plans() -> None:
@@ -213,20 +161,6 @@ def test_two_users_at_once_keep_two_plans() -> None:
     ]
 
 
-def test_a_toolbox_of_the_host_keeps_its_own_tools(run: Ways) -> None:
-    @tool
-    def count(word: str) -> int:
-        """Count the letters of a word."""
-        return len(word)
-
-    session = Session()
-    box = Toolbox([count], session=session)
-    agent, _ = agent_of([turn(("count", {"word": "shop"}), SHOP), said()], session, planning={"tools": box})
-    result = run(agent, ASKED, thread("A"))
-    assert answers(result["messages"])[0] == ("c1", "success", "4")
-    assert {each.name for each in select_all(session, ToolInvoked)} == {"count", "planning_setup_plan"}
-
-
 def test_an_agent_in_a_graph_of_its_own_keeps_its_plan(run: Ways) -> None:
     session = Session()
     model = ScriptedModel(script=[turn(SHOP), said(), turn(mark("S001")), said()])
@@ -239,10 +173,7 @@ def test_an_agent_in_a_graph_of_its_own_keeps_its_plan(run: Ways) -> None:
     run(graph, ASKED, thread("A"))
     after_first = graph.get_state(thread("A")).config
     run(graph, ASKED, thread("A"))
-    assert (
-        text_of(session)
-        == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
-    )
+    assert text_of(session) == HALF
 
     model.script = [turn(mark("S002")), said()]
     graph.invoke(ASKED, after_first)

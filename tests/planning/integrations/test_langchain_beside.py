@@ -12,15 +12,16 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
+from frameworks import mark, rewinds, text_of
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
-from langchain_models import ScriptedModel, mark, said, turn
+from langchain_models import ScriptedModel, said, turn
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from planning import MarkStep, NewPlanStep, Plan, SetupPlan, plan_text, register_plan
+from planning import MarkStep, NewPlanStep, Plan, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, select_latest
 
@@ -49,10 +50,6 @@ def planned() -> Session:
 def statuses(session: Any) -> list[str]:
     plan = select_latest(session, Plan)
     return [] if plan is None else [step.status for step in plan.steps]
-
-
-def rewinds(session: Session) -> int:
-    return sum(isinstance(each, Rewound) for change in session.history() for each in change.events)
 
 
 def marking(step_id: str, meet: Barrier | None = None) -> Model:
@@ -274,7 +271,6 @@ def test_what_the_host_did_before_a_run_and_after_it_stays() -> None:
     agent.invoke(asked(), T)
     old = next(each for each in agent.get_state_history(T) if len(each.values["messages"]) == 2)
     agent.invoke(asked("Otherwise"), old.config)
-    text = plan_text(select_latest(session, Plan))  # type: ignore[arg-type]  # there is a plan
-    assert (
-        text == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
+    assert text_of(session) == (
+        "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import blocks, chat, items
+from frameworks import blocks, chat, items, plans_of, toolbox
 
-from planning import Plan, PlanningToolsSection, Toolbox
+from planning import Toolbox, register_plan
 from planning.commands import SetupPlan
 from planning.integrations import anthropic, openai
 from planning.tools import Tool
@@ -36,12 +36,11 @@ class Runs:
     def open(self) -> Session:
         """The session, as another process opens it."""
         session = Session(session_id="run-7", store=SqliteStore(self.path))
-        PlanningToolsSection(session=session)
+        register_plan(session)
         return session
 
     def toolbox(self) -> Toolbox:
-        session = self.open()
-        return Toolbox([*PlanningToolsSection(session=session).tools(), self.tool], session=session)
+        return toolbox(self.open(), [self.tool])
 
 
 def called(form: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,12 +78,6 @@ EVERY = [*FORMS, (openai, called(chunked))]
 NAMED = "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT"
 
 
-def steps_of(session: Session) -> int:
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    return len(plan.steps)
-
-
 @pytest.mark.parametrize(("module", "form"), EVERY)
 def test_a_response_that_is_carried_out_again_changes_nothing(
     module: Any, form: Callable[..., Any], tmp_path: Path
@@ -96,7 +89,7 @@ def test_a_response_that_is_carried_out_again_changes_nothing(
     later = asyncio.run(module.arun_calls(form(NAMED, "call_1", "call_2"), runs.toolbox()))
     assert first == again == later
     session = runs.open()
-    assert (session.version, steps_of(session)) == (3, 2)
+    assert (session.version, plans_of(session)) == (3, [(0, 2)])
     keys = [event.idempotency_key for event in session.select_all(ToolInvoked)]
     assert len({*keys}) == 3
 
@@ -107,11 +100,11 @@ def test_where_nothing_names_the_response_its_calls_are_made_each_time(
     module: Any, form: Callable[..., Any], turn_id: Any
 ) -> None:
     session = Session()
-    box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    box = toolbox(session, ())
     box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
     for _ in range(2):
         module.run_calls(form(turn_id, "call_1"), box)
-    assert steps_of(session) == 2
+    assert plans_of(session) == [(0, 2)]
 
 
 @pytest.mark.parametrize(("module", "form"), FORMS)
@@ -120,10 +113,10 @@ def test_calls_of_one_response_that_have_no_ids_of_their_own_are_all_made(
     module: Any, form: Callable[..., Any], ids: tuple[Any, Any]
 ) -> None:
     session = Session()
-    box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    box = toolbox(session, ())
     box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
     module.run_calls(form(NAMED, *ids), box)
-    assert steps_of(session) == 2
+    assert plans_of(session) == [(0, 2)]
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -135,7 +128,7 @@ def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: 
     from planning.integrations.langchain import PlanningMiddleware
 
     session = Session()
-    PlanningToolsSection(session=session)
+    register_plan(session)
     session.dispatch(SetupPlan("Fix the login"))
     middleware = PlanningMiddleware(session)
     message, end = turn(ADDED), said()
@@ -143,7 +136,7 @@ def test_the_messages_of_a_model_that_gives_them_twice_are_two_turns(is_shared: 
         script = [message, end] if is_shared else [message.model_copy(), end.model_copy()]
         agent: Any = create_agent(ScriptedModel(script=script), middleware=[middleware])
         agent.invoke({"messages": ["Go"]})
-    assert steps_of(session) == 2
+    assert plans_of(session) == [(0, 2)]
 
 
 def test_a_turn_of_langchain_that_is_resumed_after_a_crash_makes_its_calls_once(tmp_path: Path) -> None:
@@ -175,4 +168,4 @@ def test_a_turn_of_langchain_that_is_resumed_after_a_crash_makes_its_calls_once(
         agent(turn(ADDED, (RUN, {}))).invoke({"messages": ["Go"]}, config)
     state = agent(said()).invoke(None, config)
     assert [each.text for each in state["messages"][2:4]] == ["Added S001.", "Run 1"]
-    assert (steps_of(runs.open()), runs.count) == (1, 1)
+    assert (plans_of(runs.open()), runs.count) == ([(0, 1)], 1)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frameworks import mark, setup, toolbox
 
-from planning import Plan, PlanningToolsSection, SetupPlan, Toolbox
+from planning import Plan, SetupPlan
 from planning.events import MOST_PLACES, FrameworkChange, last_change
 from planning.integrations._rewind import calling, go_back, merge, plan_from, position_of, restored, settle
 from planning.suite import register_plan
@@ -19,10 +20,9 @@ from session.stores import SqliteStore
 def planned(objective: str = "Open the shop") -> Session:
     """A session with a plan."""
     session = Session()
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-    steps = [{"title": "Rent a room", "details": "Two windows\nat least"}, {"title": "Buy shelves"}]
-    toolbox.call("planning_setup_plan", {"objective": objective, "initial_steps": steps})
-    toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done", "note": "By the river"})
+    box = toolbox(session, ())
+    box.call(*setup(objective, "Rent a room", "Buy shelves"))
+    box.call("planning_mark_step", {"step_id": "S001", "status": "done", "note": "By the river"})
     return session
 
 
@@ -116,9 +116,8 @@ class TestMerge:
 
 def marked(session: Session, place: str, at: str, step_id: str = "S002") -> None:
     """Mark a step in the name of a place of a framework."""
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     with calling(session, place, at):
-        toolbox.call("planning_mark_step", {"step_id": step_id, "status": "in_progress"})
+        toolbox(session, ()).call(*mark(step_id, "in_progress"))
 
 
 def test_a_session_keeps_the_last_changes_of_a_bounded_number_of_places() -> None:
@@ -133,8 +132,7 @@ def test_a_change_in_another_session_is_not_signed() -> None:
     session, other = planned(), planned()
     with calling(session, "bench:1", "1"):
         marked(other, "bench:2", "1")
-        toolbox = Toolbox(PlanningToolsSection(session=other).tools(), session=other)
-        toolbox.call("planning_mark_step", {"step_id": "S002", "status": "blocked"})
+        toolbox(other, ()).call(*mark("S002", "blocked"))
     assert [change.place for change in select_all(other, FrameworkChange)] == ["bench:2"]
     assert select_all(session, FrameworkChange) == ()
 

@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import Answer, Call, Converse, plans_of, through_each
+from frameworks import (
+    READ,
+    SHOP,
+    Answer,
+    Call,
+    Converse,
+    langchain,
+    mark,
+    plans_of,
+    pydantic_ai,
+    through_each,
+)
 
 from planning import PlanningToolsSection, Toolbox, register_plan
 from planning.commands import MarkStep, NewPlanStep, SetupPlan
@@ -19,16 +30,7 @@ from planning.tools import Tool, ToolContext, tool
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
-SHOP: Call = (
-    "planning_setup_plan",
-    {"objective": "Open the shop", "initial_steps": [{"title": "Rent a room"}, {"title": "Buy shelves"}]},
-)
-READ: Call = ("planning_read_plan", {})
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
-
-
-def mark(step_id: str, status: str = "done") -> Call:
-    return "planning_mark_step", {"step_id": step_id, "status": status}
 
 
 @pytest.fixture
@@ -109,6 +111,19 @@ def test_custom_tools_know_the_session_and_the_id_of_their_call(converse: Conver
         Answer("call_2", True, SET),
     ]
     assert seen == [(session, "call_1")]
+
+
+@pytest.mark.parametrize("converse", [langchain, pydantic_ai])
+def test_a_toolbox_of_the_host_keeps_its_own_tools(converse: Converse) -> None:
+    @tool
+    def count(word: str) -> int:
+        """Count the letters of a word."""
+        return len(word)
+
+    session = Session()
+    answers = converse(session, [[("count", {"word": "shop"}), SHOP]], Toolbox([count], session=session))
+    assert answers == [Answer("call_1", True, "4"), Answer("call_2", True, SET)]
+    assert {each.name for each in session.select_all(ToolInvoked)} == {"count", "planning_setup_plan"}
 
 
 current: ContextVar[Session | None] = ContextVar("current", default=None)

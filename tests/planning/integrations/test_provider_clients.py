@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+import attrs
 import pytest
 
 from planning import Plan, PlanningToolsSection, Toolbox, plan_text
@@ -56,60 +58,63 @@ ANSWERS = [
 ]
 
 
-def chat(model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-    with sdk.OpenAI(base_url=model.openai_url, api_key="test", max_retries=0) as client:
-        reply = client.chat.completions.create(
-            model="scripted", messages=messages, tools=openai.tools(box), stream=stream
-        )
-        reply = list(reply) if stream else reply
-    return [*openai.turn(reply), *openai.run_calls(reply, box, actor="triage")]
+@attrs.frozen
+class Api:
+    """An API of a provider with its own client."""
+
+    module: Any
+    clients: tuple[Callable[..., Any], Callable[..., Any]]
+    url: str
+    create: Callable[[Any], Callable[..., Any]]
+    conversation: str
+    tools: Callable[[Any], list[Any]]
+    more: Mapping[str, Any] = {}
+
+    def ask(self, model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
+        """Ask once: the turn and its answers."""
+        with self.clients[0](base_url=getattr(model, self.url), api_key="test", max_retries=0) as client:
+            reply = self.create(client)(**self.request(messages, box, stream))
+            reply = list(reply) if stream else reply
+        return [*self.module.turn(reply), *self.module.run_calls(reply, box, actor="triage")]
+
+    async def aask(self, model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
+        """The same from async code."""
+        client = self.clients[1](base_url=getattr(model, self.url), api_key="test", max_retries=0)
+        async with client:
+            reply = await self.create(client)(**self.request(messages, box, stream))
+            reply = [each async for each in reply] if stream else reply
+        return [*self.module.turn(reply), *await self.module.arun_calls(reply, box, actor="triage")]
+
+    def request(self, messages: Messages, box: Toolbox, stream: bool) -> dict[str, Any]:
+        """What is sent."""
+        sent = {"model": "scripted", "tools": self.tools(box), "stream": stream}
+        return {**sent, self.conversation: messages, **self.more}
 
 
-async def achat(model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-    async with sdk.AsyncOpenAI(base_url=model.openai_url, api_key="test", max_retries=0) as client:
-        reply = await client.chat.completions.create(
-            model="scripted", messages=messages, tools=openai.tools(box), stream=stream
-        )
-        reply = [chunk async for chunk in reply] if stream else reply
-    return [*openai.turn(reply), *await openai.arun_calls(reply, box, actor="triage")]
-
-
-def responses(model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-    with sdk.OpenAI(base_url=model.openai_url, api_key="test", max_retries=0) as client:
-        reply = client.responses.create(
-            model="scripted", input=messages, tools=openai.tools(box, responses=True), stream=stream
-        )
-        reply = list(reply) if stream else reply
-    return [*openai.turn(reply), *openai.run_calls(reply, box, actor="triage")]
-
-
-async def aresponses(model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-    async with sdk.AsyncOpenAI(base_url=model.openai_url, api_key="test", max_retries=0) as client:
-        reply = await client.responses.create(
-            model="scripted", input=messages, tools=openai.tools(box, responses=True), stream=stream
-        )
-        reply = [event async for event in reply] if stream else reply
-    return [*openai.turn(reply), *await openai.arun_calls(reply, box, actor="triage")]
-
-
-def of_messages(model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-    with anthropic_sdk.Anthropic(base_url=model.anthropic_url, api_key="test", max_retries=0) as client:
-        reply = client.messages.create(
-            model="scripted", max_tokens=99, messages=messages, tools=anthropic.tools(box), stream=stream
-        )
-        reply = list(reply) if stream else reply
-    return [*anthropic.turn(reply), *anthropic.run_calls(reply, box, actor="triage")]
-
-
-async def aof_messages(model: ScriptedModel, messages: Messages, box: Toolbox, *, stream: bool) -> Messages:
-    async with anthropic_sdk.AsyncAnthropic(
-        base_url=model.anthropic_url, api_key="test", max_retries=0
-    ) as client:
-        reply = await client.messages.create(
-            model="scripted", max_tokens=99, messages=messages, tools=anthropic.tools(box), stream=stream
-        )
-        reply = [event async for event in reply] if stream else reply
-    return [*anthropic.turn(reply), *await anthropic.arun_calls(reply, box, actor="triage")]
+OPENAI = (sdk.OpenAI, sdk.AsyncOpenAI)
+CHAT = Api(
+    openai, OPENAI, "openai_url", lambda client: client.chat.completions.create, "messages", openai.tools
+)
+RESPONSES = Api(
+    openai,
+    OPENAI,
+    "openai_url",
+    lambda client: client.responses.create,
+    "input",
+    partial(openai.tools, responses=True),
+)
+MESSAGES = Api(
+    anthropic,
+    (anthropic_sdk.Anthropic, anthropic_sdk.AsyncAnthropic),
+    "anthropic_url",
+    lambda client: client.messages.create,
+    "messages",
+    anthropic.tools,
+    {"max_tokens": 99},
+)
+through_each = pytest.mark.parametrize(
+    "api", [CHAT, RESPONSES, MESSAGES], ids=["chat", "responses", "messages"]
+)
 
 
 def answers_in(messages: Messages) -> list[tuple[str, str]]:
@@ -125,10 +130,11 @@ def answers_in(messages: Messages) -> list[tuple[str, str]]:
     return found
 
 
+@through_each
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("ask", [chat, achat, responses, aresponses, of_messages, aof_messages])
+@pytest.mark.parametrize("is_async", [False, True])
 def test_a_conversation_keeps_the_plan_whatever_the_model_sends(
-    ask: Callable[..., Any], stream: bool
+    api: Api, stream: bool, is_async: bool
 ) -> None:
     session = Session()
     section = PlanningToolsSection(session=session)
@@ -136,14 +142,17 @@ def test_a_conversation_keeps_the_plan_whatever_the_model_sends(
     messages: Messages = [{"role": "user", "content": "Fix the login."}]
     with ScriptedModel(*SCRIPT) as model:
         while model.turns_left:
-            added = ask(model, messages, box, stream=stream)
-            messages += asyncio.run(added) if asyncio.iscoroutine(added) else added
+            ask = (model, messages, box)
+            messages += (
+                asyncio.run(api.aask(*ask, stream=stream)) if is_async else api.ask(*ask, stream=stream)
+            )
         sent = json.loads(json.dumps(model.requests[-1].body))
     found = answers_in(messages)
     ids = [call_id for call_id, _ in found]
     assert [text for _, text in found] == ANSWERS
     assert len(set(ids)) == len(ANSWERS)
-    assert answers_in(sent.get("messages") or sent["input"]) == found
+    assert answers_in(sent[api.conversation]) == found
+    assert sent["tools"] == api.tools((*section.tools(), look_up))
     assert plan_text(select_latest(session, Plan) or Plan("", "active")) == (
         "Fix the login (active, 1 of 2 done)\n"
         "S001 done: Reproduce it\n"
@@ -163,38 +172,14 @@ def test_a_conversation_keeps_the_plan_whatever_the_model_sends(
     assert len({call.idempotency_key for call in calls} - {None}) == len(ANSWERS)
 
 
-@pytest.mark.parametrize("ask", [chat, responses, of_messages])
-def test_the_answer_to_arguments_that_are_not_json_is_a_refusal(ask: Callable[..., Any]) -> None:
+@through_each
+def test_the_answer_to_arguments_that_are_not_json_is_a_refusal(api: Api) -> None:
     session = Session()
     box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     with ScriptedModel([("planning_clear_plan", "{'objective"), ("planning_read_plan", "[]")]) as model:
-        added = ask(model, [{"role": "user", "content": "Go."}], box, stream=True)
+        added = api.ask(model, [{"role": "user", "content": "Go."}], box, stream=True)
     assert [text for _, text in answers_in(added)] == [
         "Refused, nothing changed. arguments are not JSON at line 1, column 2: "
         "Expecting property name enclosed in double quotes; send one JSON object",
         "Refused, nothing changed. arguments must be a JSON object, got an array",
-    ]
-
-
-def bodies(model: ScriptedModel) -> list[Mapping[str, Any]]:
-    return [request.body for request in model.requests]
-
-
-def test_the_definitions_of_a_section_reach_the_model_as_they_are(section: PlanningToolsSection) -> None:
-    user: Messages = [{"role": "user", "content": "Go."}]
-    with ScriptedModel("a", "b", "c") as model:
-        with sdk.OpenAI(base_url=model.openai_url, api_key="test") as client:
-            client.chat.completions.create(model="m", messages=user, tools=openai.tools(section, strict=True))
-            client.responses.create(
-                model="m", input=user, tools=openai.tools(section, strict=True, responses=True)
-            )
-        with anthropic_sdk.Anthropic(base_url=model.anthropic_url, api_key="test") as messages:
-            messages.messages.create(
-                model="m", max_tokens=9, messages=user, tools=anthropic.tools(section, strict=True)
-            )
-        sent = [body["tools"] for body in bodies(model)]
-    assert sent == [
-        openai.tools(strict=True),
-        openai.tools(strict=True, responses=True),
-        anthropic.tools(strict=True),
     ]

@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
+from frameworks import HALF, OPEN, READ, SHOP, mark, plans_of, rewinds, text_of
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
@@ -27,27 +28,13 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
-from test_pydantic_ai import (
-    READ,
-    SHOP,
-    Way,
-    agent_of,
-    answers,
-    mark,
-    rewinds,
-    run_async,
-    run_iter,
-    run_sync,
-    text_of,
-)
+from test_pydantic_ai import Way, agent_of, answers, run_async, run_iter, run_sync
 
-from planning import MarkStep, Plan, plan_text
+from planning import MarkStep
 from planning.integrations.pydantic_ai import Planning
-from session import Session, SnapshotError, StoreError, select_latest
+from session import Session, SnapshotError, StoreError, VersionError
 from session.stores import SqliteStore
 
-OPEN = "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
-HALF = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
 LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
 
 
@@ -102,9 +89,7 @@ class TestHostSession:
             await asyncio.gather(*runs)
 
         asyncio.run(main())
-        plan = select_latest(session, Plan)
-        assert plan is not None
-        assert (plan.progress, rewinds(session)) == ((8, 8), 0)
+        assert (plans_of(session), rewinds(session)) == ([(8, 8)], 0)
 
     def test_a_run_that_was_killed_has_not_its_work_undone_by_the_next(self, run: Way) -> None:
         session = Session()
@@ -215,16 +200,32 @@ class TestOwnHistory:
 
 
 class TestStore:
-    """A store that is busy or gone ends no run, and a session that is given can be read at once."""
+    """A session in a file; a store that is busy or out of reach ends no run."""
 
-    def test_a_session_that_is_given_is_readable_at_once(self, tmp_path: Path) -> None:
+    def test_another_process_goes_on_with_the_plan_of_the_history(self, run: Way, tmp_path: Path) -> None:
         with closing(SqliteStore(tmp_path / "plans.db")) as store:
-            agent, _ = agent_of(Planning(Session(session_id="shop", store=store)), [SHOP], "Done.")
-            run_sync(agent)
+            first = Session(session_id="shop", store=store)
+            planning = Planning(first)
+            agent, _ = agent_of(planning, [SHOP], [mark("S001", "in_progress")], [mark("S001")], "Done.")
+            messages = run(agent)
+            assert planning.plan_of(messages[:5]) == planning.plan_of(messages[:5], first) is not None
         with closing(SqliteStore(tmp_path / "plans.db")) as store:
-            session = Session(session_id="shop", store=store)
-            Planning(session)
-            assert text_of(session) == OPEN
+            second = Session(session_id="shop", store=store)
+            planning = Planning(second, follow_history=True)
+            agent, script = agent_of(planning, [mark("S002")], "Done.")
+            run(agent, "Go on", message_history=messages)
+            assert plans_of(second) == [(2, 2)]
+            script.turns = [[mark("S002")], "Done."]
+            run(agent, "Go on", message_history=messages[:5])
+            steps = ["S001 in_progress: Rent a room", "S002 done: Buy shelves"]
+            assert text_of(second).splitlines()[1:] == steps
+            agent, _ = agent_of(Planning(Session(session_id="other")), "Done.")
+            with pytest.raises(VersionError) as caught:
+                run(agent, "Go on", message_history=messages)
+        assert str(caught.value) == (
+            "the agent's state is of session shop, and the session of this call is other: "
+            "let each thread keep its session"
+        )
 
     @pytest.mark.parametrize("follows", [False, True])
     def test_a_busy_store_is_a_failed_call(self, run: Way, tmp_path: Path, follows: bool) -> None:
@@ -263,16 +264,12 @@ class TestSpec:
             with agent.override(model=TestModel(call_tools=["planning_setup_plan"])):
                 messages = run_sync(agent)
             assert [each[1] for each in answers(messages)] == ["success"]
-            plan = Planning().plan_of(messages)
-            assert plan is not None
-            assert plan_text(plan).splitlines()[0].endswith(" (active, 0 of 1 done)")
+            assert plans_of(Planning().session_of(messages)) == [(0, 1)]
 
     def test_an_unknown_strategy_is_refused(self) -> None:
+        specs = [{"Planning": "react-ish"}]
         with pytest.raises(ValueError, match="strategy: 'react-ish' is unknown; ") as caught:
-            Agent.from_spec(
-                {"model": "test", "capabilities": [{"Planning": "react-ish"}]},
-                custom_capability_types=[Planning],
-            )
+            Agent.from_spec({"model": "test", "capabilities": specs}, custom_capability_types=[Planning])
         assert str(caught.value).endswith(
             "send one of react, plan-act-reflect, goal-decompose-route-synthesise"
         )

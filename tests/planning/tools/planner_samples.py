@@ -20,7 +20,6 @@ PARSED = PlannerOutput(tool_calls=(LOOKUP,), intent="registration_data_request")
 TEXT = json.dumps(PLAN, indent=2)
 INTENT = PlannerOutput(intent="a")
 EMPTY = PlannerOutput()
-SEND = "send one JSON object with tool_calls, needs_user_input, input_request, queries or intent"
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

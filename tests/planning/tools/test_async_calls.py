@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -105,26 +106,35 @@ def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop
     assert asyncio.run(inside()) == (refused, refused, 2)
 
 
+@asynccontextmanager
+async def another_task_holds(session: Session, when: asyncio.Event | None = None) -> AsyncIterator[None]:
+    """A transaction that another task holds open in here, from a moment on."""
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        if when is not None:
+            await when.wait()
+        with session.transaction():
+            entered.set()
+            await leave.wait()
+
+    holder = asyncio.create_task(hold())
+    await entered.wait()
+    yield
+    leave.set()
+    await holder
+
+
 def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(session: Session) -> None:
     ran: list[int] = []
     toolbox = Toolbox([tool(lambda: ran.append(1), blocking=False)], session=session)
 
     async def run() -> Any:
-        entered, leave = asyncio.Event(), asyncio.Event()
-
-        async def hold() -> None:
-            with session.transaction():
-                entered.set()
-                await leave.wait()
-
-        holder = asyncio.create_task(hold())
-        await entered.wait()
-        refused = await toolbox.acall("t")
-        with pytest.raises(TransactionError):
-            await toolbox.ainvoke("t")
-        assert (ran, tool_calls(session)) == ([], ())
-        leave.set()
-        await holder
+        async with another_task_holds(session):
+            refused = await toolbox.acall("t")
+            with pytest.raises(TransactionError):
+                await toolbox.ainvoke("t")
+            assert (ran, tool_calls(session)) == ([], ())
         return refused, await toolbox.acall("t")
 
     refused, done = asyncio.run(run())
@@ -136,30 +146,23 @@ def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_work
 def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not_recorded(
     session: Session,
 ) -> None:
-    async def run() -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
+    async def run() -> Any:
+        begun, go = asyncio.Event(), asyncio.Event()
 
         async def work() -> str:
-            leave.set()
-            await entered.wait()
+            begun.set()
+            await go.wait()
             return "done"
 
-        async def hold() -> None:
-            await leave.wait()
-            with session.transaction():
-                entered.set()
-                for _ in range(5):
-                    await asyncio.sleep(0)
-                assert task.done()
-
         task = asyncio.create_task(Toolbox([tool(work)], session=session).acall("t"))
-        await hold()
-        result = await task
-        assert (result.success, result.code) == (False, ErrorKind.STORAGE)
-        assert result.message == (
-            "t was carried out, but the session could not store its result. Check what it did before you "
-            "call it again."
-        )
+        async with another_task_holds(session, begun):
+            go.set()
+            return await task
 
-    asyncio.run(run())
+    result = asyncio.run(run())
+    assert (result.success, result.code) == (False, ErrorKind.STORAGE)
+    assert result.message == (
+        "t was carried out, but the session could not store its result. Check what it did before you "
+        "call it again."
+    )
     assert outcomes(session) == []

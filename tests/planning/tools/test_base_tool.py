@@ -7,20 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from tool_entries import NOW, SORRY, safely
+from tool_entries import NOW, SORRY, Look, safely
 
 from planning.tools import BaseTool, StorageUnavailable, Toolbox, ToolRegistry, get_tool_descriptions
 from planning.tools.contract import ToolExample
 from planning.tools.guard import CircuitBreaker
 from planning.tools.rate_limit import RateLimiter
-
-
-class Look(BaseTool):
-    name = "look"
-    description = "Look."
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True, "data": [args, context]}
 
 
 class BrokenTool(BaseTool):

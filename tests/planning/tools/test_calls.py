@@ -43,16 +43,6 @@ class Counted:
         return "done"
 
 
-def test_a_call_over_the_limit_is_refused_and_not_made() -> None:
-    counted = Counted()
-    toolbox = Toolbox([tool(counted, rate_limit_key="mail")], limiter=RateLimiter(ONCE))
-    assert toolbox.call("t").success
-    assert (toolbox.call("t").code, asyncio.run(toolbox.acall("t")).code) == ("rate_limit", "rate_limit")
-    with pytest.raises(RateLimitExceeded):
-        toolbox.invoke("t")
-    assert counted.calls == 1
-
-
 def test_a_tool_asks_with_its_own_words_for_its_own_identifiers() -> None:
     options = {"requires_identifier": True, "identifiers": ("badge_number",)}
     asked = through("call", tool(Counted(), **options), {"email": "a"})

@@ -1,4 +1,4 @@
-"""No arguments of an accepted size cost more than in proportion to their size."""
+"""No input of an accepted size costs more than in proportion to its size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any, Literal
 import pytest
 
 from planning import PlanningToolsSection, Toolbox
-from planning.tools import Tool, ToolResult, ToolSpec, tool
+from planning.tools import DataNotFound, Tool, ToolSpec, classify_error, tool
+from planning.tools.ledger import ToolCall, tool_calls
 from session import Session
 
 MOST = 50_000
@@ -98,7 +99,7 @@ def box() -> Toolbox:
     return made
 
 
-def steps_of(call: Callable[[], ToolResult]) -> tuple[int, ToolResult]:
+def steps_of(call: Callable[[], Any]) -> tuple[int, Any]:
     """How many calls of functions a call took: what it costs on any machine."""
     events = count()
     sys.setprofile(lambda *_: next(events))
@@ -128,3 +129,27 @@ def test_twice_the_arguments_cost_at_most_about_twice_and_the_answer_is_bounded(
     twice, result = steps_of(lambda: box.call(name, make(2 * SIZE)))
     assert twice <= 2.3 * once + 1_000
     assert len(result.message) <= MOST
+
+
+def test_the_newest_calls_are_read_without_all_others() -> None:
+    session = Session()
+    toolbox = Toolbox([Tool("t", "T.", lambda: 1, blocking=False)], session=session)
+    for _ in range(1_000):
+        toolbox.call("t")
+    cost, newest = steps_of(lambda: tool_calls(session, limit=1))
+    assert cost < 250
+    assert newest == session.select_all(ToolCall)[-1:]
+
+
+def group(depth: int, width: int) -> Exception:
+    error: Exception = DataNotFound("x")
+    for _ in range(depth):
+        error = ExceptionGroup("x", [error] * width)
+    return error
+
+
+def test_a_group_of_exceptions_is_classified_in_linear_time() -> None:
+    few, many = (steps_of(lambda size=size: classify_error(group(size, 1)))[0] for size in (150, 1_200))  # type: ignore[misc]  # bound now
+    assert many < 10 * few
+    assert classify_error(group(5_000, 2)) == "data_not_found"
+    assert classify_error(ExceptionGroup("x", [group(60, 3), ValueError()])) == "unknown"

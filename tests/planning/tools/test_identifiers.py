@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tool_entries import QUESTION, piped, safely, through
+from tool_entries import QUESTION, piped, through
 
-from planning.tools import BaseTool, Tool, Toolbox, ToolSpec
+from planning.tools import Tool, Toolbox, ToolSpec
 from planning.tools.errors import ErrorKind
 
 NOBODY: list[Any] = [
@@ -21,19 +21,6 @@ class Calls(list[Any]):
     def take(self, **arguments: Any) -> str:
         self.append(arguments)
         return "done"
-
-
-class Look(BaseTool):
-    name = "t"
-    description = "T."
-    requires_identifier = True
-
-    def __init__(self) -> None:
-        self.calls: list[Any] = []
-
-    async def execute(self, args: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-        self.calls.append(args)
-        return {"success": True}
 
 
 @pytest.mark.parametrize("name", ["identifier", "email", "registration_id"])
@@ -54,26 +41,23 @@ def test_what_names_nobody_is_no_identifier(value: Any, name: str) -> None:
     "arguments",
     [
         None,
-        "",
         "{}",
         {"limit": 3},
         {"parameters": {"email": "x"}},
         {"parameters": '{"email": "x"}'},
-        {"arguments": {"email": "x"}},
         {"Email": "x"},
         {"user": {"email": "x"}},
         {"email ": "x"},
     ],
 )
 def test_an_identifier_under_another_key_is_none(arguments: Any) -> None:
-    calls, look = Calls(), Look()
+    calls = Calls()
     tool = Tool("t", "T.", calls.take, requires_identifier=True)
     for entry in ("call", "acall"):
         assert through(entry, tool, arguments).code == ErrorKind.NEEDS_USER_INPUT
-    told = safely(look, arguments)
+    told = piped([tool], [{"tool": "t", "args": arguments}])["t"]
     assert (told["code"], told["input_request"]) == ("needs_user_input", QUESTION)
-    assert piped([look], [{"tool": "t", "args": arguments}])["t"] == told
-    assert (calls, look.calls) == ([], [])
+    assert calls == []
 
 
 @dataclass
@@ -93,12 +77,10 @@ def in_query(parameters: Any) -> dict[str, Any]:
         ({"query_type": "one", "email": "x"}, []),
         ({"email": "x", **in_query({})}, []),
         (in_query({"email": []}), []),
-        (in_query({"email": False}), []),
         (in_query({"email": None}), []),
         (in_query('{"email": " "}'), []),
         (in_query({"parameters": {"email": "x"}}), []),
         (in_query(None), []),
-        (in_query(""), []),
         (in_query([]), []),
     ],
 )

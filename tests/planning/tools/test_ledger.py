@@ -109,21 +109,21 @@ def test_two_sessions_on_one_bus_have_a_ledger_each(session: Session) -> None:
 
 
 @pytest.mark.parametrize("way", ["call", "acall"])
-def test_the_id_of_a_call_and_its_actor_are_in_events_ledger_and_history(session: Session, way: str) -> None:
+def test_the_ids_of_a_call_and_its_actor_are_in_events_ledger_and_history(session: Session, way: str) -> None:
     tools = [*PlanningToolsSection(session=session).tools(), tool(hop), tool(fall)]
     toolbox = Toolbox(tools, session=session)
     for number, (name, arguments) in enumerate(
         [("planning_setup_plan", {"objective": "x"}), ("hop", {}), ("fall", {}), ("hop", {"far": 1})]
     ):
-        context = {"call_id": f"call_{number}", "actor": "planner", "trace_id": "t"}
+        ids = {"call_id": f"call_{number}", "actor": "planner", "idempotency_key": f"key_{number}"}
         with suppress(ToolError):
-            result = getattr(toolbox, way)(name, arguments, context=context)
+            result = getattr(toolbox, way)(name, arguments, context={**ids, "trace_id": "t"})
             _ = asyncio.run(result) if way.startswith("a") else result
-    expected = [(f"call_{number}", "planner") for number in range(4)]
-    assert [(call.call_id, call.actor) for call in select_all(session, ToolCall)] == expected
-    assert [(change.call_id, change.actor) for change in session.history()] == expected
     events = [event for change in session.history() for event in change.events]
-    assert [(event.call_id, event.actor) for event in events] == expected
+    for kept in (select_all(session, ToolCall), session.history(), events):
+        assert [(each.call_id, each.actor, each.idempotency_key) for each in kept] == [
+            (f"call_{number}", "planner", f"key_{number}") for number in range(4)
+        ]
 
 
 def hop() -> str:
@@ -136,8 +136,8 @@ def fall() -> str:
     raise ToolError("it fell")
 
 
-@pytest.mark.parametrize("name", ["call_id", "actor"])
-@pytest.mark.parametrize("value", [7, "", "x" * 201, b"id"])
+@pytest.mark.parametrize("name", ["call_id", "actor", "idempotency_key"])
+@pytest.mark.parametrize("value", [7, "", "x" * 201, b"id", "\ud800"])
 def test_an_id_that_is_not_a_short_text_is_refused(session: Session, name: str, value: object) -> None:
     toolbox = Toolbox([tool(hop)], session=session)
     result = toolbox.call("hop", {}, context={name: value})

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import attrs
 import pytest
-from tool_entries import NOW, Answer, in_async, piped, raising, returning, through
+from tool_entries import NOW, Answer, in_async, piped, returning, through
 
 from planning.tools import Tool, ToolResult
-from planning.tools.errors import ErrorKind, ToolError
+from planning.tools.errors import ErrorKind
 from planning.tools.guard import CircuitBreaker
 from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
@@ -197,20 +197,3 @@ def test_a_tools_own_result_is_given_on_and_completed() -> None:
     failed = call(ToolResult(False, "m"))
     assert (failed.code, failed.elapsed > 0) == (ErrorKind.TOOL, True)
     assert call(ToolResult(False, "m", code=ErrorKind.STORAGE)).code == ErrorKind.STORAGE
-
-
-@pytest.mark.parametrize("entry", ["call", "acall"])
-def test_a_private_result_shows_nothing_but_how_it_ended(entry: str) -> None:
-    private: dict[str, Any] = {"returns_private_data": True}
-    own = ToolResult(True, "4711", "4711", elapsed=0.5)
-    for tool in (
-        returning("4711", **private),
-        returning(own, **private),
-        returning({"success": False, "error": "4711"}, **private),
-        *(raising(error("4711"), **private) for error in (ValueError, ToolError, KeyError)),
-    ):
-        result = through(entry, tool)
-        shown = f"ToolResult(success={result.success!r}, code={result.code and result.code.value!r}"
-        assert repr(result) == f"{shown}, private)"
-        assert (result.is_private, result.cause) == (True, None)
-    assert call("4711", returns_private_data=True).message == "4711"

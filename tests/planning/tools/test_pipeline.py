@@ -6,20 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from tool_entries import safely
+from tool_entries import Look
 
 from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from planning.tools.rate_limit import RateLimiter
 from session import Session
-
-
-class Look(BaseTool):
-    name = "look"
-    description = "Look."
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True, "data": [args, context], "error": None, "user_message": "Seen."}
 
 
 class Mail(BaseTool):
@@ -63,17 +55,6 @@ def test_no_calls_have_no_results(state: Any) -> None:
     assert asyncio.run(execute_tools(state, registry=registry())) == {"tool_results": {}}
 
 
-def test_a_call_has_the_envelope_of_safe_execute() -> None:
-    envelope = run([{"tool": "look", "args": {"a": 1}, "reason": "r"}])["look"]
-    assert envelope == {
-        "success": True,
-        "data": [{"a": 1}, NO_IDS],
-        "error": None,
-        "user_message": "Seen.",
-    }
-    assert safely(Look(), {"a": 1}, NO_IDS) == envelope
-
-
 def test_the_context_carries_the_three_ids() -> None:
     told = run(
         [{"tool": "look"}],
@@ -104,28 +85,20 @@ def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session
         ],
         session,
     )
-    unnamed = 'The call names no tool; write {"tool": name, "args": {...}}'
-    ends = [
-        (name, told["success"], told["data"], told["error"], told.get("code"))
-        for name, told in results.items()
-    ]
+    unnamed = 'The call {}; write {{"tool": name, "args": {{...}}}}'
+    ends = [(name, told["data"], told["error"], told.get("code")) for name, told in results.items()]
     assert ends == [
-        ("fail", False, None, "Tool 'fail' encountered an error", "unknown"),
-        ("nope", False, None, "Unknown tool: nope", "unknown_tool"),
-        ("invalid_call", False, None, unnamed, "parameter"),
-        ("invalid_call#2", False, None, unnamed.replace("names no tool", "is 'call'"), "parameter"),
-        (
-            "invalid_call#3",
-            False,
-            None,
-            unnamed.replace("names no tool", "is a value of type NoneType"),
-            "parameter",
-        ),
-        ("add", False, None, "left: expected an integer, got a string", "parameter"),
-        ("add#2", True, 2, None, None),
-        ("invalid_call#4", False, None, unnamed, "parameter"),
-        ("add#3", True, 3, None, None),
+        ("fail", None, "Tool 'fail' encountered an error", "unknown"),
+        ("nope", None, "Unknown tool: nope", "unknown_tool"),
+        ("invalid_call", None, unnamed.format("names no tool"), "parameter"),
+        ("invalid_call#2", None, unnamed.format("is 'call'"), "parameter"),
+        ("invalid_call#3", None, unnamed.format("is a value of type NoneType"), "parameter"),
+        ("add", None, "left: expected an integer, got a string", "parameter"),
+        ("add#2", 2, None, None),
+        ("invalid_call#4", None, unnamed.format("names no tool"), "parameter"),
+        ("add#3", 3, None, None),
     ]
+    assert [told["success"] for told in results.values()] == [data is not None for _, data, _, _ in ends]
     assert [call.tool for call in reversed(tool_calls(session))] == ["fail", "nope", "add", "add", "add"]
 
 

@@ -59,7 +59,6 @@ def test_tool_calls_go_before_a_question_and_a_question_before_queries(
     ("field", "value", "read"),
     [
         ("tool_calls", None, []),
-        ("tool_calls", [], []),
         ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
         ("tool_calls", [{"tool": "a"}], [{"tool": "a", "args": {}, "reason": None}]),
         (
@@ -72,7 +71,6 @@ def test_tool_calls_go_before_a_question_and_a_question_before_queries(
             [{"tool": "a", "args": {"x": 1}, "input": 2}],
             [{"tool": "a", "args": {"x": 1}, "reason": None}],
         ),
-        ("needs_user_input", None, False),
         ("needs_user_input", True, True),
         ("input_request", " \n", None),
         ("input_request", " Who? ", " Who? "),
@@ -91,7 +89,6 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
     ("field", "value", "message"),
     [
         ("tool_calls", LOOKUP, "expected an array, got an object"),
-        ("tool_calls", "lookup", "expected an array, got a string"),
         ("tool_calls", "[1", "the text breaks off here at line 1, column 3; send the whole JSON value"),
         (
             "tool_calls",
@@ -99,10 +96,8 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
             "there is extra text around the JSON value at line 1, column 5; send the JSON value alone",
         ),
         ("needs_user_input", 1, "expected a boolean, got a number"),
-        ("needs_user_input", "yes", "expected a boolean, got a string"),
         ("input_request", ["Who?"], "expected a string, got an array"),
         ("queries", True, "expected an array, got a boolean"),
-        ("queries", "search", "expected an array, got a string"),
         ("intent", 1.5, "expected a string, got a number"),
     ],
 )
@@ -128,14 +123,6 @@ def test_a_malformed_call_is_left_out_with_all_its_problems_and_the_others_stay(
         Problem("expected a string, got a number", "tool_calls[1].tool"),
         Problem("expected an object, got an array", "tool_calls[1].args"),
         Problem("expected an object with tool, args, reason, got null", "tool_calls[2]"),
-    )
-
-
-@pytest.mark.parametrize("name", ["arguments", "parameters", "params", "input"])
-def test_a_call_whose_arguments_have_another_name_is_not_made_without_them(name: str) -> None:
-    output = parse_planner_output({"tool_calls": [{"tool": "a", name: {"x": 1}}]})
-    assert output == PlannerOutput(
-        problems=(Problem(f"missing; rename {name} to args", "tool_calls[0].args"),)
     )
 
 

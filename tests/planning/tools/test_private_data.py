@@ -9,6 +9,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from logging.handlers import BufferingHandler
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
@@ -196,24 +197,17 @@ def through(door: str, tool: Any, arguments: Any, session: Session) -> Any:
     return outcome[0]
 
 
-class Watch(logging.Handler):
+class Watch(BufferingHandler):
     """Keeps every record, whole."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-
     def text(self) -> str:
-        return "\n".join(f"{logging.Formatter().format(each)} {vars(each)!r}" for each in self.records)
+        return "\n".join(f"{logging.Formatter().format(each)} {vars(each)!r}" for each in self.buffer)
 
 
 @contextmanager
 def watched() -> Iterator[Watch]:
     """All logs at DEBUG, with an asyncio that logs each of its steps."""
-    watch, root, make = Watch(), logging.getLogger(), asyncio.new_event_loop
+    watch, root, make = Watch(10**9), logging.getLogger(), asyncio.new_event_loop
     level = root.level
 
     def talkative() -> asyncio.AbstractEventLoop:

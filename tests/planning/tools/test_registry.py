@@ -34,10 +34,6 @@ class Look(BaseTool):
         return {"success": True}
 
 
-class Nameless(Look):
-    name = " "
-
-
 def add(left: int) -> int:
     """Add one."""
     return left + 1
@@ -80,14 +76,6 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
     assert kept.find("hop") is other
     kept.register_tool(Tool("facts", "No query types.", lambda: 1), replace=True)
     assert kept.get_tool_spec("facts") is None
-
-
-def test_an_empty_name_is_refused() -> None:
-    kept = ToolRegistry()
-    for make in (Nameless, lambda: ToolSpec("", {"all": None}, "x")):
-        with pytest.raises(ValueError, match=r"^a tool needs a name, by which a model calls it$"):
-            kept.register_tool(make())
-    assert len(kept) == 0
 
 
 @pytest.mark.parametrize(
@@ -166,7 +154,7 @@ def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.Monke
         (AttributeError("no such name"), "AttributeError"),
         (lambda: 5, "TypeError"),
         (lambda: [Look], "TypeError"),
-        (Nameless, "ValueError"),
+        (lambda: ToolSpec("", {"all": None}, "x"), "ValueError"),
     ],
 )
 def test_a_package_that_offers_what_is_no_tool_is_named_and_nothing_is_registered(

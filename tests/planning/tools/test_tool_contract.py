@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tool_entries import raising
 
 from planning.tools import BaseTool, Tool, ToolContext, ToolSpec, tool
 from planning.tools.contract import ToolExample
@@ -54,13 +53,6 @@ def test_wrong_keyword_arguments_are_a_failed_result(arguments: dict[str, Any], 
     made = Tool("divide", "Divide.", divide)
     for result in (made.execute(**arguments), asyncio.run(made.aexecute(**arguments))):
         assert (result["success"], result["result"], result["error"]) == (False, None, error)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("is_async", [False, True])
-def test_what_ends_a_program_passes(error: type[BaseException], is_async: bool) -> None:
-    with pytest.raises(error):
-        raising(error, is_async=is_async).execute()
 
 
 def test_a_tool_can_be_called_as_its_function() -> None:

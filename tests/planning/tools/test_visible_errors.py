@@ -98,25 +98,6 @@ def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(
     assert (result.message, result.error, result.code) == (expected, "Tool 't' encountered an error", code)
 
 
-@pytest.mark.parametrize("entry", CALLS)
-@pytest.mark.parametrize("visible", [(), (LookupError,)])
-def test_a_check_of_parameters_shows_it_where_the_tool_says_so(
-    entry: str, visible: tuple[type[Exception], ...]
-) -> None:
-    class Known(pydantic.BaseModel):
-        path: str
-
-        @pydantic.field_validator("path")
-        @classmethod
-        def _is_known(cls, path: str) -> str:
-            return {"a": path}[path]
-
-    made = Tool("t", "T.", lambda params: params.path, parameters=Known, visible_errors=visible)
-    result = through(entry, made, {"path": "b"})
-    expected = "t failed: 'b'" if visible else "t failed. Call it again, or go on without it."
-    assert (result.message, result.code) == (expected, "unknown")
-
-
 def test_a_tool_with_private_data_cannot_have_visible_errors() -> None:
     with pytest.raises(ValueError) as caught:
         Tool("t", "T.", read, visible_errors=VISIBLE, returns_private_data=True)

@@ -30,6 +30,16 @@ class Answer(BaseTool):
         return self.outcome
 
 
+class Look(BaseTool):
+    """A tool that returns what it was given."""
+
+    name = "look"
+    description = "Look."
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True, "data": [args, context]}
+
+
 def made(function: Any, **options: Any) -> Tool:
     """A tool named t."""
     return Tool("t", "T.", function, **options)

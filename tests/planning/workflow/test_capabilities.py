@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from planning.tools import BaseTool, Tool, Toolbox, ToolRegistry, ToolSpec
-from planning.workflow import Capabilities, run_workflow, validate_workflow
+from planning.workflow import Capabilities
 
 
 def search(query: str, limit: int = 3) -> str:
@@ -86,12 +86,12 @@ def test_a_bare_name_is_enough() -> None:
 
 
 def test_a_function_becomes_a_tool_under_the_name_that_it_is_given() -> None:
-    capabilities = Capabilities(tools={"web": search})
+    capabilities = Capabilities(tools={"repos/get.file": search})
     assert capabilities.tools is not None
-    tool = capabilities.tools["web"]
+    tool = capabilities.tools["repos/get.file"]
     assert tool is not None
     assert (tool.name, tool.description, list(tool.parameters_schema()["properties"])) == (
-        "web",
+        "repos/get.file",
         "Search the web.",
         ["query", "limit"],
     )
@@ -140,22 +140,6 @@ def test_so_is_a_handler_or_an_agent_that_cannot_be_called_by_name(
         Capabilities(**{kind: given})
     assert str(refusal.value) == message
     assert list(getattr(Capabilities(**{kind: {"send mail": search}}), kind)) == ["send mail"]
-
-
-@pytest.mark.parametrize("name", ["WeatherAPI.com_Time_Zone_API", "repos/get.file", "x" * 128])
-def test_a_tool_with_the_name_of_a_real_api_is_checked_and_run(name: str) -> None:
-    def plan(query: object) -> list[dict[str, Any]]:
-        first = {"step_id": "a.b", "description": "Look", "type": "tool", "name": name}
-        second = {**first, "step_id": "c", "depends_on": ["a.b"], "inputs": {"query": "${a.b.output}"}}
-        return [{**first, "depends_on": [], "inputs": {"query": query, "limit": 2}}, second]
-
-    capabilities = Capabilities(tools={name: search})
-    wrong = validate_workflow(plan(5), capabilities)
-    assert [(each.code, each.pointer) for each in wrong.errors] == [("bad_input", "/0/inputs/query")]
-    report = validate_workflow(plan("ab"), capabilities)
-    assert report.workflow is not None
-    result = run_workflow(report.workflow, capabilities)
-    assert dict(result.outputs) == {"a.b": "abab", "c": "abab" * 3}
 
 
 def test_handlers_and_agents_are_kept_as_they_were_given() -> None:

@@ -42,26 +42,6 @@ def test_other_text_holds_no_reference(text: str) -> None:
     assert parse_references(text, IDS) == []
 
 
-def test_several_references_in_one_text_have_their_places() -> None:
-    assert parse_references("${fetch.output.a}, ${fetch} and ${user_prompt}} ${a.out", IDS) == [
-        Reference("fetch", ("a",), 0, 17),
-        NoReference(19, 27, is_closed=True),
-        Reference(None, (), 32, 46),
-        NoReference(48, 55, is_closed=False),
-    ]
-
-
-def test_an_unclosed_reference_ends_at_the_next_space() -> None:
-    assert parse_references("see ${fetch.output and more", IDS) == [NoReference(4, 18, is_closed=False)]
-
-
-def test_a_reference_within_another_is_read_on_its_own() -> None:
-    assert parse_references("${fetch.output.${a.output}}", IDS) == [
-        NoReference(0, 15, is_closed=True, is_nested=True),
-        Reference("a", (), 15, 26),
-    ]
-
-
 def test_ten_thousand_references_in_one_text_are_read() -> None:
     read = parse_references("${fetch.output.x}" * 10_000, IDS)
     assert read == [Reference("fetch", ("x",), at, at + 17) for at in range(0, 170_000, 17)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workflow_strategies import documents, plain_texts, workflows, written
 
@@ -16,7 +16,7 @@ from planning.reading import read_document
 from planning.workflow import Workflow, dump_workflow, validate_workflow
 from planning.workflow.wire.form import PLAN
 
-some = settings(max_examples=30)
+some = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])  # as on a busy machine
 FORMS = {"version 2": 2, "version 1": 1, "the older form": 0}
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import attrs
 import pytest
 from store_cases import Note, busy, opened
 
@@ -137,3 +138,47 @@ def test_only_registered_types_are_built(path: Path) -> None:
     )
     (change,) = store.changes("a", 1, 1)
     assert name in change.text
+
+
+def test_a_record_that_is_missing_or_disagrees_with_the_changes_is_damage(path: Path) -> None:
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        busy(session, toolbox)
+    session, _ = on_file(path)
+    watch = SqliteStore(path).watch("run-7", after=10, timeout=0)
+    head = SqliteStore(path).head("run-7")
+    assert head is not None
+    early = SqliteStore(path).changes("run-7", 4, 4)[0]
+
+    def written(row: tuple[object, ...]) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(
+                "UPDATE sessions SET id = ?, version = ?, hash = ?, changed_at = ?, about = ?, checked = ?",
+                row,
+            )
+            connection.commit()
+
+    written(attrs.evolve(head, version=4, hash=early.hash).row())
+    for read in (session.refresh, watch.poll):
+        with pytest.raises(StoreError) as caught:
+            read()
+        assert caught.value.version == 5
+    written(attrs.evolve(head, hash=early.hash).row())
+    there, _ = on_file(path)
+    for work in (there.history, lambda: SqliteStore(path).verify("run-7")):
+        with pytest.raises(StoreError, match="version 10 is damaged") as caught:
+            work()
+        assert caught.value.version == 10
+    written(head.row())
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE checkpoints SET text = text || ' '")
+        connection.commit()
+    with pytest.raises(StoreError, match="the checkpoint of version 10 is damaged: drop the checkpoints"):
+        SqliteStore(path).verify("run-7")
+    written(attrs.evolve(head, session_id="run-8").row())
+    with pytest.raises(StoreError, match="the record of session 'run-7' is damaged"):
+        SqliteStore(path).head("run-7")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM sessions")
+        connection.commit()
+    with pytest.raises(StoreError, match="the record of session 'run-7' is missing: the file is damaged"):
+        SqliteStore(path).head("run-7")

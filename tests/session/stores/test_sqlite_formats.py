@@ -11,7 +11,7 @@ import pytest
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools.ledger import ToolCall
-from session import Rewound, Session, StoreError
+from session import Rewound, Session
 from session.stores import SqliteStore
 from session.stores import sqlite_file as files
 
@@ -84,24 +84,6 @@ def test_a_migration_that_is_cut_off_changes_nothing(path: Path, monkeypatch: py
             SqliteStore(path)
     assert tables(path) == before
     assert SqliteStore(path).verify("run-7") == 6
-
-
-def test_a_file_that_cannot_be_written_is_refused_with_what_to_do(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect = sqlite3.connect
-
-    def read_only(_path: object, **options: object) -> sqlite3.Connection:
-        options.pop("uri", None)
-        return connect(f"file:{path}?mode=ro", uri=True, **options)  # type: ignore[call-overload, no-any-return]  # the options are the store's
-
-    monkeypatch.setattr(sqlite3, "connect", read_only)
-    with pytest.raises(StoreError) as caught:
-        SqliteStore(path)
-    assert str(caught.value) == (
-        f"{path} has format 1 and is read-only: make it writable and open it once, which brings it to "
-        "format 2"
-    )
 
 
 def test_two_processes_that_open_it_at_once_migrate_it_once(path: Path) -> None:

@@ -195,15 +195,6 @@ def test_a_read_does_not_wait_for_the_transaction_of_another_thread_and_sees_wha
     assert session.select_latest(Plan).progress == (1, 2)  # type: ignore[union-attr]  # it was set up
 
 
-def test_a_read_sees_what_other_programs_have_committed_before_the_one_that_writes(path: Path) -> None:
-    toolbox = on_file(path)[1]
-    toolbox.invoke("planning_setup_plan", SETUP)
-    _, elsewhere = on_file(path)
-    elsewhere.invoke("planning_mark_step", MarkStep("S001", "done"))
-    with written_by_another(path):
-        assert toolbox.call("planning_read_plan", {}).value.progress == (1, 2)
-
-
 def test_a_call_that_must_write_waits_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolbox = on_file(path)[1]
     toolbox.invoke("planning_setup_plan", SETUP)

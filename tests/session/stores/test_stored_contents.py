@@ -40,6 +40,7 @@ RAW = [
     '{"slices":{"planning.model:Plan":{"at":9999,"items":[]}}}',
     '{"slices":{"planning.model:Plan":{"at":1,"items":[{"!":[]}]}}}',
     '{"slices":{"planning.model:Plan":{"at":1,"items":[5]}}}',
+    '{"format":2,"at":"2026-01-01","parts":[]}',
     '{"at":5,"parts":[]}',
     '{"at":"2026-01-01","parts":5}',
     '{"at":"2026-01-01","parts":[],"actor":5}',

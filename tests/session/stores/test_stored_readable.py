@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -278,6 +280,12 @@ class Stranger:
     inner: Any = None
 
 
+class Shade(Enum):
+    """A choice that nobody registers."""
+
+    DARK = "dark"
+
+
 class Model(BaseModel):
     """The same of pydantic."""
 
@@ -291,6 +299,8 @@ class Model(BaseModel):
         (MappingProxyType({"!": 1, 2: "x"}), {"!": 1, 2: "x"}),
         (Stranger("x", Stranger("y")), {"name": "x", "inner": {"name": "y", "inner": None}}),
         (Model(name="x"), {"name": "x"}),
+        (OrderedDict(a=(1,)), {"a": (1,)}),
+        (Shade.DARK, "dark"),
         ({"deep": [Stranger("x", MappingProxyType({"a": Model(name="z")}))]},
          {"deep": [{"name": "x", "inner": {"a": {"name": "z"}}}]}),
     ],

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from session_records import Note, Ping, texts
@@ -82,20 +81,6 @@ def test_objects_on_different_buses_share_a_state_and_each_bus_hears_of_the_plan
     assert [[(each.version, each.origin) for each in found] for found in heard] == [
         [(1, "session"), (2, "session"), (3, "session")]
     ] * 2
-
-
-def test_a_uuid_and_its_text_are_one_session(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    store, text = place.open(), "f47ac10b-58cc-4372-a567-0e02b2c3d479"
-    by_uuid, by_text = open_session(store, UUID(text)), open_session(store, text)
-    by_uuid.dispatch(Note("1"))
-    assert texts(by_text) == ["1"]
-    there = open_session(place.open(), text)
-    assert (there.session_id, texts(there)) == (UUID(text), ["1"])
-    assert [each.session_id for each in store.sessions()] == [UUID(text)]
-    watch = store.watch(UUID(text), after=0, timeout=0)
-    assert [change.version for change in watch] == [1]
-    assert [change.version for change in store.watch(text, after=0, timeout=0)] == [1]
 
 
 def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_once(

@@ -328,18 +328,6 @@ class Secret:
     number: int
 
 
-def test_views_are_made_of_what_a_version_has(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    lived(open_session(place.open()))
-    session = open_session(place.open())
-    session.register_view(int, lambda select: tuple(len(note.text) for note in select(Note)))
-    assert (session.select_all(int), session.at(11).select_all(int), session.at(4).select_all(int)) == (
-        (3, 3),
-        (3,),
-        (),
-    )
-
-
 def test_past_versions_stay_what_they_are_while_the_session_goes_on(
     place_type: type[Place], tmp_path: Path
 ) -> None:
@@ -350,16 +338,3 @@ def test_past_versions_stay_what_they_are_while_the_session_goes_on(
     session.rewind(0)
     assert select_latest(past, Plan) == select_latest(unread, Plan) == plan
     assert select_all(unread, Ping)[0].number == 5
-
-
-def test_the_text_of_a_change_names_the_session_only_where_it_is_not_its_own(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
-    session = open_session(place.open())
-    session.publish(Ping(1))
-    fork = session.fork(session_id="fork")
-    store = place.open()
-    assert ["run-7" in change.text for change in store.changes("fork", 1, 1)] == [False]
-    (change,) = fork.history()
-    assert change.events[0].session_id == "run-7"

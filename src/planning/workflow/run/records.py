@@ -16,7 +16,7 @@ import attrs
 
 from planning.tools.result import plain
 from planning.workflow.failures import StepError
-from planning.workflow.model import Workflow, WorkflowStatus
+from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.run.memory import MemoryItem
 from session import Session, append, append_part
 from session.events import SessionEvent
@@ -161,16 +161,17 @@ def states_of(run_id: str, records: tuple[StepRecord, ...]) -> dict[str, StepRec
 
 def workflow_of(run: WorkflowRun, states: Mapping[str, StepRecord]) -> Workflow:
     """The workflow with the statuses and times of a run."""
-    steps = []
-    for step in run.workflow.steps:
+
+    def as_recorded(step: WorkflowStep) -> WorkflowStep:
         record = states.get(step.step_id)
-        if record is not None:
-            completed_at = record.at if record.status == "completed" else None
-            step = replace(step, status=record.status, completed_at=completed_at, skipped=record.skipped)  # noqa: PLW2901 - the step as it is now
-        steps.append(step)
+        if record is None:
+            return step
+        completed_at = record.at if record.status == "completed" else None
+        return replace(step, status=record.status, completed_at=completed_at, skipped=record.skipped)
+
     return replace(
         run.workflow,
-        steps=tuple(steps),
+        steps=tuple(map(as_recorded, run.workflow.steps)),
         status=run.status,
         created_at=run.workflow.created_at or run.started_at,
         completed_at=run.completed_at,

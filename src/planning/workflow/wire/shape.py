@@ -35,10 +35,11 @@ def check_shape(form: Form) -> list[Found]:
     Args:
         form: The document, its version known.
     """
-    assert form.version is not None  # noqa: S101 - the caller has looked
-    if validator(form.version).is_valid(form.document):
+    version = form.version
+    assert version is not None  # noqa: S101 - the caller has looked
+    if validator(version).is_valid(form.document):
         return []
-    found = list(islice(_errors(form), MOST_ERRORS + 1))
+    found = list(islice(_errors(form, version), MOST_ERRORS + 1))
     if not found:
         message = f"an item behind the first {_MOST_ITEMS:,} of a list has the wrong type"
         found = [Found("wrong_type", message, "send shorter lists", form.path)]
@@ -48,20 +49,19 @@ def check_shape(form: Form) -> list[Found]:
     return found
 
 
-def _errors(form: Form) -> Iterator[Found]:
+def _errors(form: Form, version: int) -> Iterator[Found]:
     """The errors of the document around the steps, then those of the steps, one after the other."""
-    assert form.version is not None  # noqa: S101 - the caller has looked
     if form.steps:
-        part = "step" if form.version == 1 else "any_step"
-        if form.version == 2:
+        part = "step" if version == 1 else "any_step"
+        if version == 2:
             outline = {**_outline(form.document, 2), "steps": []}
             yield from _found(validator(2), outline, form.document, form.path, 2)
         for index, step in enumerate(form.steps):
-            yield from _of_step(form.version, part, step, form.step_path(index))
+            yield from _of_step(version, part, step, form.step_path(index))
     else:
         given = form.document
-        outline = _outline(given, form.version) if isinstance(given, dict) else given
-        yield from _found(validator(form.version), outline, given, form.path, form.version)
+        outline = _outline(given, version) if isinstance(given, dict) else given
+        yield from _found(validator(version), outline, given, form.path, version)
 
 
 def _of_step(version: int, part: str, step: Any, path: Path) -> Iterator[Found]:

@@ -19,6 +19,17 @@ from planning.integrations.mcp import build_server, serve_http
 MODES = ["auto", "legacy"]
 WAYS = ["memory", "http", "stdio"]
 PATIENCE = 30.0
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    },
+}
 in_both_eras = pytest.mark.parametrize("mode", MODES)
 over_everything = pytest.mark.parametrize("way", WAYS)
 

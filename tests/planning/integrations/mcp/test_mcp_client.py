@@ -16,6 +16,7 @@ from mcp_served import in_both_eras, setup, within
 from planning import Plan, Toolbox
 from planning.errors import ToolError
 from planning.integrations.mcp import build_server, open_server, tools_from
+from planning.tools import Tool, ToolResult
 from planning.workflow import Capabilities, arun_workflow, validate_workflow
 from session import Session
 
@@ -28,70 +29,69 @@ def bad(how: str) -> str:
     return f"{BAD} {shlex.quote(how)}"
 
 
+def listed(how: str, **options: Any) -> list[Tool]:
+    """The tools of a server that behaves so; it has ended since."""
+
+    async def main() -> list[Tool]:
+        async with open_server(bad(how)) as client:
+            return [*await tools_from(client, **options)]
+
+    tools: list[Tool] = within(main())
+    return tools
+
+
+def echoed(how: str, *, timeout: float = 20.0, **arguments: Any) -> list[ToolResult]:
+    """The results of two calls of a server that behaves so."""
+
+    async def main() -> list[ToolResult]:
+        async with open_server(bad(how)) as client:
+            box = Toolbox(await tools_from(client, timeout=timeout))
+            return [await box.acall("echo", {"text": "hi", **arguments}) for _ in range(2)]
+
+    results: list[ToolResult] = within(main())
+    return results
+
+
 @in_both_eras
-def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
+async def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
     theirs, ours = Session(session_id="theirs"), Session(session_id="ours")
-
-    async def main() -> list[Any]:
-        async with Client(build_server(session=theirs), mode=mode) as client:
-            tools = await tools_from(client)
-            toolbox = Toolbox(tools, session=ours)
-            done = await toolbox.acall("planning_setup_plan", setup("Far away"), context={"call_id": "c1"})
-            refused = await toolbox.acall("planning_mark_step", {"step_id": "S004", "status": "done"})
-            return [[tool.name for tool in tools], done.message, done.value, refused.message]
-
-    names, done, value, refused = within(main())
-    assert names[0] == "planning_setup_plan"
-    assert value["message"] == "Plan set, no steps yet. Add them with planning_add_step."
-    assert done.startswith('{"message":"Plan set, no steps yet.')
-    assert (
-        refused
-        == "Refused, nothing changed. step_id: the plan has no steps yet; add some with planning_add_step"
+    async with Client(build_server(session=theirs), mode=mode) as client:
+        tools = await tools_from(client)
+        toolbox = Toolbox(tools, session=ours)
+        done = await toolbox.acall("planning_setup_plan", setup("Far away"), context={"call_id": "c1"})
+        refused = await toolbox.acall("planning_mark_step", {"step_id": "S004", "status": "done"})
+    assert tools[0].name == "planning_setup_plan"
+    assert done.value["message"] == "Plan set, no steps yet. Add them with planning_add_step."
+    assert done.message.startswith('{"message":"Plan set, no steps yet.')
+    assert refused.message == (
+        "Refused, nothing changed. step_id: the plan has no steps yet; add some with planning_add_step"
     )
     assert [change.call_id for change in ours.history()] == ["c1", None]
     assert theirs.select_latest(Plan) is not None
     assert ours.select_latest(Plan) is None
 
 
-def test_a_bare_client_session_will_do() -> None:
-    async def main() -> list[str]:
-        async with open_server(bad("")) as client:
-            toolbox = Toolbox(await tools_from(client.session))
-            return [(await toolbox.acall("echo", {"text": "hi"})).message]
-
-    assert within(main()) == ["hi"]
+async def test_a_bare_client_session_will_do() -> None:
+    async with open_server(bad("")) as client:
+        toolbox = Toolbox(await tools_from(client.session))
+        result = [(await toolbox.acall("echo", {"text": "hi"})).message]
+    assert result == ["hi"]
 
 
 def test_arguments_are_checked_against_the_schema_of_the_server_before_they_are_sent() -> None:
-    async def main() -> list[Any]:
-        async with open_server(bad("die")) as client:
-            (echo,) = await tools_from(client)
-            assert echo.parameters_schema() == mcp_bad_server.SCHEMA
-            return [(await Toolbox([echo]).acall("echo", {"text": "", "count": 10})).message]
-
-    assert within(main()) == [
+    assert listed("die")[0].parameters_schema() == mcp_bad_server.SCHEMA
+    assert echoed("die", text="", count=10)[0].message == (
         "Refused, nothing changed. 2 problems:\n"
         "- text: expected at least 1 character, got 0 characters\n"
         "- count: expected at most 9, got 10"
-    ]
+    )
 
 
-def test_names_that_differ_by_a_dot_stand_beside_each_other_and_others_are_made_fit() -> None:
-    async def main() -> list[Any]:
-        async with open_server(bad("names")) as client:
-            tools = await tools_from(client)
-            return [[each.name for each in tools], Toolbox(tools).tools.keys()]
-
+def test_all_pages_are_read_and_names_keep_their_dots_or_are_made_fit() -> None:
+    far = [(tool.name, tool.description) for tool in listed("pages", prefix="far_")]
+    assert far == [("far_one.first/tool", "Do one.first/tool."), ("far_echo", "Do echo.")]
     names = ["files.list", "files_list", "list_all", "x" * 128]
-    assert within(main()) == [names, set(names)]
-
-
-def test_all_pages_are_read_and_names_keep_their_dots() -> None:
-    async def main() -> list[tuple[str, str]]:
-        async with open_server(bad("pages")) as client:
-            return [(tool.name, tool.description) for tool in await tools_from(client, prefix="far_")]
-
-    assert within(main()) == [("far_one.first/tool", "Do one.first/tool."), ("far_echo", "Do echo.")]
+    assert [*Toolbox(listed("names")).tools] == names
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,7 @@ def test_all_pages_are_read_and_names_keep_their_dots() -> None:
 def test_the_value_of_a_call_is_its_structured_content_or_its_text_or_its_blocks(
     how: str, value: Any
 ) -> None:
-    async def main() -> Any:
-        async with open_server(bad(how)) as client:
-            (echo,) = await tools_from(client)
-            return (await Toolbox([echo]).acall("echo", {"text": "hi", "count": 2})).value
-
-    assert within(main()) == value
+    assert echoed(how, count=2)[0].value == value
 
 
 @pytest.mark.parametrize(
@@ -126,22 +121,12 @@ def test_the_value_of_a_call_is_its_structured_content_or_its_text_or_its_blocks
     ],
 )
 def test_a_server_that_fails_is_a_clear_refusal(how: str, message: str) -> None:
-    async def main() -> list[Any]:
-        async with open_server(bad(how)) as client:
-            (echo,) = await tools_from(client, timeout=1.5 if how == "hang" else 20.0)
-            result = await Toolbox([echo]).acall("echo", {"text": "hi"})
-            again = await Toolbox([echo]).acall("echo", {"text": "hi"}) if how == "die" else result
-            return [result.success, result.message, again.message]
-
-    assert within(main()) == [False, message, message]
+    results = echoed(how, timeout=1.5 if how == "hang" else 20.0)
+    assert [(each.success, each.message) for each in results] == [(False, message)] * 2
 
 
 def test_a_large_result_is_cut_as_any_message_is() -> None:
-    async def main() -> str:
-        async with open_server(bad("large")) as client:
-            return (await Toolbox(await tools_from(client)).acall("echo", {"text": "hi"})).message
-
-    assert within(main()) == "y" * 49_940 + "... (150060 more characters; ask for less)"
+    assert echoed("large")[0].message == "y" * 49_940 + "... (150060 more characters; ask for less)"
 
 
 @pytest.mark.parametrize(
@@ -178,28 +163,22 @@ def test_a_server_that_does_not_start_says_why(command: str, why: str) -> None:
     ],
 )
 def test_tools_that_cannot_be_used_are_refused(how: str, why: str) -> None:
-    async def main() -> None:
-        async with open_server(bad(how)) as client:
-            await tools_from(client)
-
     with pytest.raises(ToolError) as refused:
-        within(main())
+        listed(how)
     assert refused.value.message == why
 
 
-def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
-    async def main() -> list[str]:
-        async with open_server(bad("")) as client:
-            toolbox = Toolbox(await tools_from(client))
-            replies = [
-                await asyncio.to_thread(toolbox.call, "echo", {"text": "plain"}),
-                await asyncio.to_thread(lambda: asyncio.run(toolbox.acall("echo", {"text": "another loop"}))),
-                await toolbox.acall("echo", {"text": "here"}),
-            ]
-        late = await toolbox.acall("echo", {"text": "late"})
-        return [each.message for each in (*replies, late)]
-
-    assert within(main()) == [
+async def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
+    async with open_server(bad("")) as client:
+        toolbox = Toolbox(await tools_from(client))
+        replies = [
+            await asyncio.to_thread(toolbox.call, "echo", {"text": "plain"}),
+            await asyncio.to_thread(lambda: asyncio.run(toolbox.acall("echo", {"text": "another loop"}))),
+            await toolbox.acall("echo", {"text": "here"}),
+        ]
+    late = await toolbox.acall("echo", {"text": "late"})
+    result = [each.message for each in (*replies, late)]
+    assert result == [
         "plain",
         "another loop",
         "here",
@@ -207,7 +186,7 @@ def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
     ]
 
 
-def test_a_workflow_runs_with_the_tools_of_servers() -> None:
+async def test_a_workflow_runs_with_the_tools_of_servers() -> None:
     steps = [
         {
             "step_id": step_id,
@@ -222,18 +201,14 @@ def test_a_workflow_runs_with_the_tools_of_servers() -> None:
             ("b", "planning_setup_plan", {"objective": "${a.output}"}, ["a"]),
         ]
     ]
-
-    async def main() -> Any:
-        async with open_server(bad("")) as one, open_server(PLANS) as other:
-            tools = [*await tools_from(one), *await tools_from(other)]
-            capabilities = Capabilities(tools=tools)
-            wrong = validate_workflow([{**steps[0], "inputs": {"count": 1}}], capabilities)
-            report = validate_workflow(steps, capabilities)
-            assert report.workflow is not None
-            result = await arun_workflow(report.workflow, capabilities)
-            return [[each.message for each in wrong.errors], dict(result.outputs)]
-
-    errors, outputs = within(main())
+    async with open_server(bad("")) as one, open_server(PLANS) as other:
+        tools = [*await tools_from(one), *await tools_from(other)]
+        capabilities = Capabilities(tools=tools)
+        wrong = validate_workflow([{**steps[0], "inputs": {"count": 1}}], capabilities)
+        report = validate_workflow(steps, capabilities)
+        assert report.workflow is not None
+        result = await arun_workflow(report.workflow, capabilities)
+        errors, outputs = [[each.message for each in wrong.errors], dict(result.outputs)]
     assert errors == ["input text of echo is missing"]
     assert outputs["a"] == "abab"
     assert outputs["b"]["plan"]["objective"] == "abab"

@@ -6,13 +6,12 @@ import asyncio
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
 import mcp_types as types
 import pytest
 from mcp import Client, MCPDeprecationWarning, MCPError
 from mcp.client.session import IncomingMessage
-from mcp_served import connecting, in_both_eras, over_everything, over_http, said, setup, within
+from mcp_served import connecting, in_both_eras, over_everything, over_http, said, setup
 
 from planning import MarkStep, SetupPlan, register_plan
 from planning.integrations.mcp import build_server
@@ -24,28 +23,24 @@ READ = "planning_read_plan"
 
 @over_everything
 @in_both_eras
-def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: str) -> None:
-    async def main() -> list[Any]:
-        async with connecting(way, mode) as connect, connect() as one, connect() as other:
-            (resource,) = (await one.list_resources()).resources
-            before = await one.read_resource(resource.uri)
-            await one.call_tool("planning_setup_plan", setup("Mine"))
-            after = await one.read_resource(resource.uri)
-            with pytest.raises(MCPError) as refused:
-                await other.read_resource(resource.uri)
-            assert resource.uri not in {each.uri for each in (await other.list_resources()).resources}
-            kinds = {resource.mime_type, before.contents[0].mime_type, after.contents[0].mime_type}
-            assert kinds == {"application/json"}
-            texts = [each.contents[0].text for each in (before, after)]  # type: ignore[union-attr]  # text alone
-            return [resource.uri, *map(json.loads, texts), refused.value.error.message]
-
-    uri, before, after, refused = within(main())
-    assert before is None
-    assert after == {"objective": "Mine", "status": "active", "done": 0, "total": 0, "steps": []}
-    assert refused == f"no resource is {uri}; list them"
+async def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: str) -> None:
+    async with connecting(way, mode) as connect, connect() as one, connect() as other:
+        (resource,) = (await one.list_resources()).resources
+        before = await one.read_resource(resource.uri)
+        await one.call_tool("planning_setup_plan", setup("Mine"))
+        after = await one.read_resource(resource.uri)
+        with pytest.raises(MCPError) as refused:
+            await other.read_resource(resource.uri)
+        assert resource.uri not in {each.uri for each in (await other.list_resources()).resources}
+        kinds = {resource.mime_type, before.contents[0].mime_type, after.contents[0].mime_type}
+        assert kinds == {"application/json"}
+        texts = [each.contents[0].text for each in (before, after)]  # type: ignore[union-attr]  # text alone
+    plan = {"objective": "Mine", "status": "active", "done": 0, "total": 0, "steps": []}
+    assert [*map(json.loads, texts)] == [None, plan]
+    assert refused.value.error.message == f"no resource is {resource.uri}; list them"
 
 
-def test_the_plan_of_a_stored_session_that_is_found_for_each_request_can_be_read_at_once(
+async def test_the_plan_of_a_stored_session_that_is_found_for_each_request_can_be_read_at_once(
     tmp_path: Path,
 ) -> None:
     def stored() -> Session:
@@ -54,56 +49,47 @@ def test_the_plan_of_a_stored_session_that_is_found_for_each_request_can_be_read
     before = stored()
     register_plan(before)
     before.dispatch(SetupPlan("From last time"))
-
-    async def main() -> Any:
-        session = stored()
-        async with Client(build_server(session=lambda: session)) as client:
-            read = await client.read_resource("plan://kept")
-            return json.loads(read.contents[0].text)  # type: ignore[union-attr]  # text alone
-
-    assert within(main())["objective"] == "From last time"
+    session = stored()
+    async with Client(build_server(session=lambda: session)) as client:
+        read = await client.read_resource("plan://kept")
+        result = json.loads(read.contents[0].text)  # type: ignore[union-attr]  # text alone
+    assert result["objective"] == "From last time"
 
 
-def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() -> None:
+async def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() -> None:
     session = Session(session_id="watched")
-
-    async def main() -> list[str]:
-        async with Client(build_server(session=session)) as client:
-            async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
-                await client.call_tool("planning_setup_plan", setup("Seen", "One"))
-                heard = [await anext(changes)]
-                await client.call_tool(READ)  # no change
-                mark = MarkStep("S001", "done")
-                thread = threading.Thread(target=session.dispatch, args=(mark,))
-                thread.start()
-                heard.append(await anext(changes))
-                thread.join()
-            return [event.uri for event in heard]  # type: ignore[union-attr]  # it asked for no other
-
-    assert within(main()) == ["plan://watched"] * 2
+    async with Client(build_server(session=session)) as client:
+        async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
+            await client.call_tool("planning_setup_plan", setup("Seen", "One"))
+            heard = [await anext(changes)]
+            await client.call_tool(READ)  # no change
+            mark = MarkStep("S001", "done")
+            thread = threading.Thread(target=session.dispatch, args=(mark,))
+            thread.start()
+            heard.append(await anext(changes))
+            thread.join()
+        result = [event.uri for event in heard]  # type: ignore[union-attr]  # it asked for no other
+    assert result == ["plan://watched"] * 2
 
 
-def test_a_client_hears_of_the_changes_that_another_process_makes(tmp_path: Path) -> None:
+async def test_a_client_hears_of_the_changes_that_another_process_makes(tmp_path: Path) -> None:
     def stored() -> Session:
         session = Session(session_id="watched", store=SqliteStore(tmp_path / "plans.db"))
         register_plan(session)
         return session
 
     elsewhere = stored()  # with a store of its own, as another process has it
-
-    async def main() -> list[Any]:
-        async with Client(build_server(session=stored())) as client:
-            async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
-                await asyncio.to_thread(elsewhere.dispatch, SetupPlan("From elsewhere"))
-                event = await anext(changes)
-            await asyncio.to_thread(elsewhere.dispatch, SetupPlan("Once more"))
-            read = await client.read_resource("plan://watched")
-            return [event.uri, json.loads(read.contents[0].text)["objective"]]  # type: ignore[union-attr]  # as above
-
-    assert within(main()) == ["plan://watched", "Once more"]
+    async with Client(build_server(session=stored())) as client:
+        async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
+            await asyncio.to_thread(elsewhere.dispatch, SetupPlan("From elsewhere"))
+            event = await anext(changes)
+        await asyncio.to_thread(elsewhere.dispatch, SetupPlan("Once more"))
+        read = await client.read_resource("plan://watched")
+        result = [event.uri, json.loads(read.contents[0].text)["objective"]]  # type: ignore[union-attr]  # as above
+    assert result == ["plan://watched", "Once more"]
 
 
-def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
+async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Session(session_id="kept", store=SqliteStore(tmp_path / "plans.db"))
@@ -111,46 +97,41 @@ def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
     def refuse(*_: object) -> None:
         raise StoreError("the disk is full: free some space")
 
-    async def main() -> list[Any]:
-        async with Client(build_server(session=session)) as client:
-            await client.call_tool("planning_setup_plan", setup("Kept", "One"))
-            with monkeypatch.context() as patched:
-                for name in ("lock", "head"):
-                    patched.setattr(SqliteStore, name, refuse)
-                refused = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
-                with pytest.raises(MCPError) as failed:
-                    await client.read_resource("plan://kept")
-            marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
-            return [refused.is_error, failed.value.error.message, said(marked)]
-
-    assert within(main()) == [True, "the disk is full: free some space", "S001 done. Plan completed."]
+    async with Client(build_server(session=session)) as client:
+        await client.call_tool("planning_setup_plan", setup("Kept", "One"))
+        with monkeypatch.context() as patched:
+            for name in ("lock", "head"):
+                patched.setattr(SqliteStore, name, refuse)
+            refused = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
+            with pytest.raises(MCPError) as failed:
+                await client.read_resource("plan://kept")
+        marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
+        result = [refused.is_error, failed.value.error.message, said(marked)]
+    assert result == [True, "the disk is full: free some space", "S001 done. Plan completed."]
 
 
 @pytest.mark.parametrize("way", ["memory", "http"])
-def test_a_client_of_the_older_era_subscribes_and_unsubscribes(way: str) -> None:
+async def test_a_client_of_the_older_era_subscribes_and_unsubscribes(way: str) -> None:
     session = Session(session_id="watched")
     register_plan(session)
+    heard: asyncio.Queue[str] = asyncio.Queue()
 
-    async def main() -> list[str]:
-        heard: asyncio.Queue[str] = asyncio.Queue()
+    async def hear(message: IncomingMessage) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await heard.put(message.params.uri)
 
-        async def hear(message: IncomingMessage) -> None:
-            if isinstance(message, types.ResourceUpdatedNotification):
-                await heard.put(message.params.uri)
-
-        server = build_server(session=session)
-        async with (
-            over_http(server) as url,
-            Client(server if way == "memory" else url, mode="legacy", message_handler=hear) as client,
-        ):
-            with pytest.warns(MCPDeprecationWarning):
-                await client.subscribe_resource("plan://watched")
-            session.dispatch(SetupPlan("Seen"))
-            uris = [await heard.get()]
-            with pytest.warns(MCPDeprecationWarning):
-                await client.unsubscribe_resource("plan://watched")
-            session.dispatch(SetupPlan("Unseen"))
-            await client.call_tool(READ)
-            return [*uris, str(heard.qsize())]
-
-    assert within(main()) == ["plan://watched", "0"]
+    server = build_server(session=session)
+    async with (
+        over_http(server) as url,
+        Client(server if way == "memory" else url, mode="legacy", message_handler=hear) as client,
+    ):
+        with pytest.warns(MCPDeprecationWarning):
+            await client.subscribe_resource("plan://watched")
+        session.dispatch(SetupPlan("Seen"))
+        uris = [await heard.get()]
+        with pytest.warns(MCPDeprecationWarning):
+            await client.unsubscribe_resource("plan://watched")
+        session.dispatch(SetupPlan("Unseen"))
+        await client.call_tool(READ)
+        result = [*uris, str(heard.qsize())]
+    assert result == ["plan://watched", "0"]

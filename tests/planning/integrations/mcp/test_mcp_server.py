@@ -7,10 +7,9 @@ import json
 from hashlib import sha256
 from typing import Any
 
-import mcp_types as types
 import pytest
 from mcp import Client, MCPError
-from mcp_served import connecting, in_both_eras, over_everything, said, setup, within
+from mcp_served import connecting, in_both_eras, over_everything, said, setup
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
@@ -26,14 +25,13 @@ READ = "planning_read_plan"
 
 @over_everything
 @in_both_eras
-def test_the_tools_are_listed_with_their_own_descriptions_and_schemas(way: str, mode: str) -> None:
-    async def main() -> list[types.Tool]:
-        async with connecting(way, mode) as connect, connect() as client:
-            return (await client.list_tools()).tools
-
-    listed = [(tool.name, tool.description, fields_of(tool.input_schema)) for tool in within(main())]
-    tools = planning_tools(Session())
-    assert listed == [(tool.name, tool.description, fields_of(tool.parameters_schema())) for tool in tools]
+async def test_the_tools_are_listed_with_their_own_descriptions_and_schemas(way: str, mode: str) -> None:
+    async with connecting(way, mode) as connect, connect() as client:
+        listed = (await client.list_tools()).tools
+    assert [(each.name, each.description, fields_of(each.input_schema)) for each in listed] == [
+        (each.name, each.description, fields_of(each.parameters_schema()))
+        for each in planning_tools(Session())
+    ]
 
 
 def fields_of(schema: dict[str, Any]) -> dict[str, Any]:
@@ -41,26 +39,20 @@ def fields_of(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 @in_both_eras
-def test_a_definition_is_stored_whole(mode: str, snapshot: SnapshotAssertion) -> None:
-    async def main() -> types.ListToolsResult:
-        async with Client(build_server(), mode=mode) as client:
-            return await client.list_tools()
-
-    tools = within(main()).tools
+async def test_a_definition_is_stored_whole(mode: str, snapshot: SnapshotAssertion) -> None:
+    async with Client(build_server(), mode=mode) as client:
+        tools = (await client.list_tools()).tools
     shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools[-2:]]
     assert json.dumps(shown, indent=2) + "\n" == snapshot
 
 
 @over_everything
 @in_both_eras
-def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode: str) -> None:
-    async def main() -> list[types.CallToolResult]:
-        async with connecting(way, mode) as connect, connect() as client:
-            await client.call_tool("planning_setup_plan", setup("Fix the login", "Reproduce it", "Mend it"))
-            marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
-            return [marked, await client.call_tool(READ)]
-
-    marked, read = within(main())
+async def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode: str) -> None:
+    async with connecting(way, mode) as connect, connect() as client:
+        await client.call_tool("planning_setup_plan", setup("Fix the login", "Reproduce it", "Mend it"))
+        marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
+        read = await client.call_tool(READ)
     now = {"objective": "Fix the login", "status": "active", "done": 1, "total": 2, "next_step": "S002"}
     assert said(marked) == "S001 done. Next: S002 Mend it"
     assert marked.structured_content == {"message": said(marked), "plan": now}
@@ -74,43 +66,12 @@ def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode: str)
 
 @over_everything
 @in_both_eras
-def test_a_model_repairs_what_was_refused(way: str, mode: str) -> None:
-    async def main() -> list[str]:
-        async with connecting(way, mode) as connect, connect() as client:
-            await client.call_tool("planning_setup_plan", setup("Fix the login", "Reproduce it"))
-            calls: list[tuple[str, dict[str, Any]]] = [
-                ("planning_mark_step", {"step_id": "S009", "status": "finished"}),
-                ("planning_mark_step", {"step_id": "S001", "status": "done"}),
-                ("planning_reed_plan", {}),
-                ("planning_mark_step", {"step": 1}),
-            ]
-            return [said(await client.call_tool(name, arguments)) for name, arguments in calls]
-
-    assert within(main()) == [
-        "error: Refused, nothing changed. 2 problems:\n"
-        "- step_id: the plan has no step S009; its only step is S001\n"
-        "- status: 'finished' is unknown; did you mean done? send one of pending, in_progress, blocked, done",
-        "S001 done. Plan completed.",
-        "error: Refused, nothing changed. no tool is named 'planning_reed_plan'; did you mean"
-        " planning_read_plan?",
-        "error: Refused, nothing changed. 3 problems:\n"
-        "- step_id: missing; send a string of 1 to 64 characters\n"
-        "- status: missing; send one of pending, in_progress, blocked, done\n"
-        "- step: unknown field; did you mean step_id?",
-    ]
-
-
-@over_everything
-@in_both_eras
-def test_several_calls_of_one_turn_are_all_kept_in_their_order(way: str, mode: str) -> None:
-    async def main() -> tuple[list[str], Any]:
-        async with connecting(way, mode) as connect, connect() as client:
-            await client.call_tool("planning_setup_plan", setup("Count"))
-            calls = [client.call_tool("planning_add_step", {"steps": [f"Step {each}"]}) for each in range(40)]
-            replies = [said(result) for result in await asyncio.gather(*calls)]
-            return replies, (await client.call_tool(READ)).structured_content
-
-    replies, read = within(main())
+async def test_several_calls_of_one_turn_are_all_kept_in_their_order(way: str, mode: str) -> None:
+    async with connecting(way, mode) as connect, connect() as client:
+        await client.call_tool("planning_setup_plan", setup("Count"))
+        calls = [client.call_tool("planning_add_step", {"steps": [f"Step {each}"]}) for each in range(40)]
+        replies = [said(result) for result in await asyncio.gather(*calls)]
+        read: Any = (await client.call_tool(READ)).structured_content
     titles = {step["step_id"]: step["title"] for step in read["plan"]["steps"]}
     assert sorted(titles.values()) == sorted(f"Step {each}" for each in range(40))
     assert [titles[reply[6:10]] for reply in replies] == [f"Step {each}" for each in range(40)]
@@ -120,87 +81,66 @@ def test_several_calls_of_one_turn_are_all_kept_in_their_order(way: str, mode: s
 
 @over_everything
 @in_both_eras
-def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
-    async def main() -> list[str]:
-        async with connecting(way, mode) as connect, connect() as one, connect() as other:
-            for number in range(3):
-                await asyncio.gather(
-                    one.call_tool("planning_setup_plan", setup(f"A{number}")),
-                    other.call_tool("planning_setup_plan", setup(f"B{number}")),
-                )
-            return [said(await client.call_tool(READ)) for client in (one, other)]
-
-    assert within(main()) == ["A2 (active, 0 of 0 done)", "B2 (active, 0 of 0 done)"]
+async def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
+    async with connecting(way, mode) as connect, connect() as one, connect() as other:
+        for number in range(3):
+            await asyncio.gather(
+                one.call_tool("planning_setup_plan", setup(f"A{number}")),
+                other.call_tool("planning_setup_plan", setup(f"B{number}")),
+            )
+        result = [said(await client.call_tool(READ)) for client in (one, other)]
+    assert result == ["A2 (active, 0 of 0 done)", "B2 (active, 0 of 0 done)"]
 
 
 @pytest.mark.parametrize("way", ["memory", "http"])
 @in_both_eras
-def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) -> None:
+async def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) -> None:
     session = Session(session_id="shared")
-
-    async def main() -> list[str]:
-        async with connecting(way, mode, session=session) as connect, connect() as one, connect() as other:
-            await one.call_tool("planning_setup_plan", setup("Ours"))
-            resources = (await other.list_resources()).resources
-            return [said(await other.call_tool(READ)), *(resource.uri for resource in resources)]
-
-    assert within(main()) == ["Ours (active, 0 of 0 done)", "plan://shared"]
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    assert plan.objective == "Ours"
+    async with connecting(way, mode, session=session) as connect, connect() as one, connect() as other:
+        await one.call_tool("planning_setup_plan", setup("Ours"))
+        resources = (await other.list_resources()).resources
+        result = [said(await other.call_tool(READ)), *(resource.uri for resource in resources)]
+    assert result == ["Ours (active, 0 of 0 done)", "plan://shared"]
 
 
 @in_both_eras
-def test_a_long_id_of_a_call_is_replaced_and_makes_no_repeat(mode: str) -> None:
-    session = Session()
-
-    async def main() -> list[str]:
-        async with Client(build_server(session=session), mode=mode) as client:
-            answers = []
-            for call_id in ("x" * 5_000, "x" * 5_000, 7, "", ["a"]):
-                meta: Any = {"planning/call_id": call_id}
-                answers.append(said(await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)))
-            return answers
-
-    assert within(main()) == ["Plan set, no steps yet. Add them with planning_add_step."] * 5
-    digest = f"sha256:{sha256(b'x' * 5_000).hexdigest()}"
+async def test_a_long_id_of_a_call_is_replaced_and_makes_no_repeat(mode: str) -> None:
+    session, long = Session(), "x" * 5_000
+    async with Client(build_server(session=session), mode=mode) as client:
+        for call_id in (long, long, 7, "", ["a"]):
+            meta: Any = {"planning/call_id": call_id}
+            await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)
+    digest = f"sha256:{sha256(long.encode()).hexdigest()}"
     assert [change.call_id for change in session.history()] == [digest, digest, None, None, None]
 
 
 @in_both_eras
-def test_a_client_that_sends_an_idempotency_key_again_gets_its_first_answer(mode: str) -> None:
-    session = Session()
-    step = {"steps": [{"title": "Reproduce it"}]}
-
-    async def main() -> list[str]:
-        async with Client(build_server(session=session), mode=mode) as client:
-            await client.call_tool("planning_setup_plan", setup("Named"))
-            answers = []
-            for key in ("a", "a", "b", 7, "", "x" * 201):
-                meta: Any = {"planning/idempotency_key": key}
-                answers.append(said(await client.call_tool("planning_add_step", step, meta=meta)))
-            return answers
-
+async def test_a_client_that_sends_an_idempotency_key_again_gets_its_first_answer(mode: str) -> None:
+    async with Client(build_server(session=Session()), mode=mode) as client:
+        await client.call_tool("planning_setup_plan", setup("Named"))
+        answers = []
+        for key in ("a", "a", "b", 7, "", "x" * 201):
+            meta: Any = {"planning/idempotency_key": key}
+            step = {"steps": [{"title": "Reproduce it"}]}
+            answers.append(said(await client.call_tool("planning_add_step", step, meta=meta)))
     told = "the idempotency_key in its context must be text of 1 to 200 printable characters, or None"
     refused = f"error: planning_add_step was not called: {told}"
-    assert within(main()) == ["Added S001.", "Added S001.", "Added S002.", *[refused] * 3]
+    assert answers == ["Added S001.", "Added S001.", "Added S002.", *[refused] * 3]
 
 
 # The strategies as prompts
 
 
 @in_both_eras
-def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode: str) -> None:
-    async def main() -> tuple[str | None, dict[str, str]]:
-        async with Client(build_server(), mode=mode) as client:
-            names = [prompt.name for prompt in (await client.list_prompts()).prompts]
-            prompts = [(await client.get_prompt(name)).messages[0].content for name in names]
-            with pytest.raises(MCPError, match=r"^no prompt is named 'other'; list them$"):
-                await client.get_prompt("other")
-            return client.instructions, dict(zip(names, [each.text for each in prompts], strict=True))  # type: ignore[union-attr]  # text alone
-
-    instructions, prompts = within(main())
-    assert instructions == prompts["react"]
+async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode: str) -> None:
+    async with Client(build_server(), mode=mode) as client:
+        prompts = {}
+        for prompt in (await client.list_prompts()).prompts:
+            content: Any = (await client.get_prompt(prompt.name)).messages[0].content
+            prompts[prompt.name] = content.text
+        with pytest.raises(MCPError, match=r"^no prompt is named 'other'; list them$"):
+            await client.get_prompt("other")
+        assert client.instructions == prompts["react"]
     assert prompts == {
         "react": section_body(PlanningStrategy.REACT),
         "plan-act-reflect": section_body(PlanningStrategy.PLAN_ACT_REFLECT),
@@ -209,16 +149,12 @@ def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode: str)
 
 
 @pytest.mark.parametrize("names", [("mark", "read"), ("setup", "add", "clear")], ids="-".join)
-def test_the_instructions_name_no_tool_that_is_not_offered(
+async def test_the_instructions_name_no_tool_that_is_not_offered(
     names: tuple[str, ...], snapshot: SnapshotAssertion
 ) -> None:
     tools = [tool for tool in PLAN_TOOLS if tool.split("_")[1] in names]
-
-    async def main() -> tuple[list[str], str | None]:
-        async with Client(build_server(plan_tools=tools)) as client:
-            return [tool.name for tool in (await client.list_tools()).tools], client.instructions
-
-    offered, instructions = within(main())
+    async with Client(build_server(plan_tools=tools)) as client:
+        offered, instructions = [tool.name for tool in (await client.list_tools()).tools], client.instructions
     assert offered == tools
     assert f"{instructions}\n" == snapshot
 
@@ -247,18 +183,14 @@ async def whose(context: ToolContext) -> str:
 
 
 @in_both_eras
-def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
+async def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
     session = Session(session_id="mine")
-
-    async def main() -> list[types.CallToolResult]:
-        async with Client(build_server([add, long, leak, whose], session=session), mode=mode) as client:
-            names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == [*PLAN_TOOLS, "add", "long", "leak", "whose"]
-            calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("add", {"a": "x"})]
-            calls += [(name, {}) for name in ("long", "leak", "whose")]
-            return [await client.call_tool(*each) for each in calls]
-
-    added, refused, much, leaked, own = within(main())
+    async with Client(build_server([add, long, leak, whose], session=session), mode=mode) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert names == [*PLAN_TOOLS, "add", "long", "leak", "whose"]
+        calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("add", {"a": "x"})]
+        calls += [(name, {}) for name in ("long", "leak", "whose")]
+        added, refused, much, leaked, own = [await client.call_tool(*each) for each in calls]
     assert (said(added), added.structured_content) == ("3", {"message": "3", "value": 3})
     assert said(refused) == (
         "error: Refused, nothing changed. 2 problems:\n"
@@ -271,101 +203,84 @@ def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
     assert said(own) == "mine"
 
 
-def test_a_toolbox_is_served_as_it_is() -> None:
+@pytest.mark.parametrize("kind", ["toolbox", "section", "other tools"])
+async def test_a_toolbox_or_a_section_is_served_as_it_is_with_its_session(kind: str) -> None:
     session = Session(session_id="boxed")
-    toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), add], session=session)
+    section = PlanningToolsSection(session=session)
+    box = Toolbox(section.tools(), session=session)
+    given: Any = {"toolbox": box, "section": section, "other tools": Toolbox([add])}[kind]
 
-    async def main() -> list[Any]:
-        async with Client(build_server(toolbox)) as client:
-            await client.call_tool("planning_setup_plan", setup("Boxed"))
-            uris = [resource.uri for resource in (await client.list_resources()).resources]
-            return [said(await client.call_tool("add", {"a": 1, "b": 1})), uris, client.instructions]
+    async with Client(build_server(given)) as client:
+        name = (await client.list_tools()).tools[0].name
+        arguments = {"a": 1, "b": 1} if name == "add" else setup("Boxed")
+        uris = [resource.uri for resource in (await client.list_resources()).resources]
+        prompts = (await client.list_prompts()).prompts
+        found = [said(await client.call_tool(name, arguments)), uris, prompts, client.instructions]
+    text = "Plan set, no steps yet. Add them with planning_add_step."
+    assert found == (["2", [], [], None] if kind == "other tools" else [text, ["plan://boxed"], [], None])
 
-    assert within(main()) == ["2", ["plan://boxed"], None]
 
-
-def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
+async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
     sessions = {"a": Session(session_id="a"), "b": Session(session_id="b")}
     current = ["a"]
-    toolbox = Toolbox(
-        planning_tools(lambda: sessions.get(current[0])), session=lambda: sessions.get(current[0])
-    )
 
-    async def main() -> list[Any]:
-        async with Client(build_server(toolbox)) as client:
-            for name in ("a", "b"):
-                current[0] = name
-                await client.call_tool("planning_setup_plan", setup(f"Of {name}"))
-            uris = [resource.uri for resource in (await client.list_resources()).resources]
-            current[0] = "nobody"
-            refused = await client.call_tool(READ)
-            return [uris, (await client.list_resources()).resources, refused.is_error]
+    def find() -> Session | None:
+        return sessions.get(current[0])
 
-    assert within(main()) == [["plan://b"], [], True]
-    plans = [session.select_latest(Plan) for session in sessions.values()]
-    assert [None if plan is None else plan.objective for plan in plans] == ["Of a", "Of b"]
-
-
-def test_a_toolbox_without_a_session_has_no_plan() -> None:
-    async def main() -> list[Any]:
-        async with Client(build_server(Toolbox([add]))) as client:
-            assert (await client.list_resources()).resources == []
-            assert (await client.list_prompts()).prompts == []
-            return [said(await client.call_tool("add", {"a": 1, "b": 1}))]
-
-    assert within(main()) == ["2"]
+    async with Client(build_server(Toolbox(planning_tools(find), session=find))) as client:
+        for name in ("a", "b"):
+            current[0] = name
+            await client.call_tool("planning_setup_plan", setup(f"Of {name}"))
+        uris = [resource.uri for resource in (await client.list_resources()).resources]
+        current[0] = "nobody"
+        refused = await client.call_tool(READ)
+        result = [uris, (await client.list_resources()).resources, refused.is_error]
+    assert result == [["plan://b"], [], True]
+    assert [getattr(each.select_latest(Plan), "objective", None) for each in sessions.values()] == [
+        "Of a",
+        "Of b",
+    ]
 
 
-def test_what_cannot_be_served_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match=r"^the toolbox has its own session: omit session=$"):
-        build_server(Toolbox([add]), session=Session())
-    with pytest.raises(ValueError, match=r"^'mark' is not a planning tool; they are planning_setup_plan, "):
-        build_server(plan_tools=["mark"])
-    with pytest.raises(ValueError, match=r"^two tools are named planning_read_plan$"):
-        build_server([Tool(READ, "", add)])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"tools": Toolbox([add]), "session": Session()}, "the toolbox has its own session: omit session="),
+        (
+            {"plan_tools": ["mark"]},
+            f"'mark' is not a planning tool; they are {', '.join(PLAN_TOOLS)}",
+        ),
+        ({"tools": [Tool(READ, "", add)]}, "two tools are named planning_read_plan"),
+        *(
+            ({"tools": given}, f"expected a Toolbox, a Section or an iterable of tools, got {kind}")
+            for given, kind in (("planning_mark_step", "str"), (5, "int"), (None, "NoneType"))
+        ),
+    ],
+    ids=range(6),
+)
+def test_what_cannot_be_served_is_refused_at_once(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        build_server(**wrong)
+    assert str(caught.value) == message
 
 
 @in_both_eras
-def test_a_defect_is_answered_without_its_text(mode: str) -> None:
+async def test_a_defect_is_answered_without_its_text(mode: str) -> None:
     def broken() -> Session:
         raise OSError("password=hunter2")
 
-    async def main() -> str:
-        async with Client(build_server(session=broken), mode=mode) as client:
-            with pytest.raises(MCPError) as failed:
-                await client.call_tool(READ)
-            return failed.value.error.message
-
-    assert within(main()) == "tools/call failed"
-
-
-def test_a_section_is_served_as_it_is() -> None:
-    session = Session()
-
-    async def main() -> str:
-        async with Client(build_server(PlanningToolsSection(session=session))) as client:
-            return said(await client.call_tool("planning_setup_plan", setup("Fix it")))
-
-    assert within(main()) == "Plan set, no steps yet. Add them with planning_add_step."
-    assert session.select_latest(Plan) == Plan("Fix it", "active", ())
-
-
-@pytest.mark.parametrize("wrong", ["planning_mark_step", 5, None, Session()], ids=range(4))
-def test_what_is_no_collection_of_tools_is_refused(wrong: Any) -> None:
-    with pytest.raises(TypeError) as caught:
-        build_server(wrong)
-    kind = type(wrong).__name__
-    assert str(caught.value) == f"expected a Toolbox, a Section or an iterable of tools, got {kind}"
+    async with Client(build_server(session=broken), mode=mode) as client:
+        with pytest.raises(MCPError) as failed:
+            await client.call_tool(READ)
+        result = failed.value.error.message
+    assert result == "tools/call failed"
 
 
 @in_both_eras
-def test_a_session_that_cannot_be_opened_is_a_failed_call(mode: str) -> None:
+async def test_a_session_that_cannot_be_opened_is_a_failed_call(mode: str) -> None:
     def opened() -> Session:
         raise StoreError("plans.db is locked")
 
-    async def main() -> types.CallToolResult:
-        async with Client(build_server(session=opened), mode=mode) as client:
-            return await client.call_tool(READ)
-
-    result = within(main())
+    async with Client(build_server(session=opened), mode=mode) as client:
+        result = await client.call_tool(READ)
     assert said(result) == "error: plans.db is locked"

@@ -6,26 +6,19 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
+from mcp_served import HELLO
 
 from planning import Plan, register_plan
 from session import Session
 from session.stores import SqliteStore
 
 COMMAND = [sys.executable, "-m", "planning", "mcp"]
-INITIALIZE = {
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "raw", "version": "1"},
-    },
-}
 TOOLS = '''\
 """Tools that print."""
 
@@ -49,9 +42,7 @@ tools = [loud]
 
 def lines(*requests: dict[str, Any]) -> bytes:
     """Requests with ids from 1, one a line, behind the handshake."""
-    numbered = [
-        {"jsonrpc": "2.0", "id": number, **each} for number, each in enumerate([INITIALIZE, *requests])
-    ]
+    numbered = [{**each, "jsonrpc": "2.0", "id": number} for number, each in enumerate([HELLO, *requests])]
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     return b"".join(json.dumps(each).encode() + b"\n" for each in [numbered[0], initialized, *numbered[1:]])
 
@@ -121,83 +112,69 @@ def test_a_line_that_is_no_message_leaves_the_next_one_alone(line: bytes) -> Non
     assert texts(messages) == ["Plan set, no steps yet. Add them with planning_add_step."]
 
 
-class Server:
-    """A server as a process, in a session of its own."""
+def heed_interrupts() -> None:
+    """Where the tests run in the background, a shell has them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    def __init__(self, *arguments: str, cwd: Path | None = None) -> None:
-        def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-        self._process = subprocess.Popen(
-            [*COMMAND, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in these tests
-        )
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[bytes], Any]]]:
+    """A server as a process that has greeted its client, and what asks it."""
+    command = [*COMMAND, *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in these tests
+    ) as process:
+        into: Any = process.stdin
+        out: Any = process.stdout
 
-    @property
-    def pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        """Its input and its output."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        return self._process.stdin, self._process.stdout
+        def ask(sent: bytes) -> Any:
+            into.write(sent)
+            into.flush()
+            return json.loads(out.readline())
 
-    def ask(self, sent: bytes) -> Any:
-        """Send something; gives the next message."""
-        into, out = self.pipes
-        into.write(sent)
-        into.flush()
-        return json.loads(out.readline())
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal."""
-        self._process.send_signal(number)
-
-    def ended(self) -> tuple[int, bytes]:
-        """Wait for its end; gives the exit code and what is on standard error."""
-        assert self._process.stderr is not None
         try:
-            code = self._process.wait(30)
-            return code, self._process.stderr.read()
+            assert ask(lines())["id"] == 0
+            yield process, ask
         finally:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (*self.pipes, self._process.stderr):
+            process.kill()
+            for each in (into, out):
                 with suppress(OSError):  # what is left to write has no reader
-                    pipe.close()
+                    each.close()
 
 
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
 )
 def test_a_signal_ends_it_without_a_word(number: signal.Signals, code: int) -> None:
-    server = Server()
-    assert server.ask(lines())["id"] == 0
-    server.signal(number)
-    assert server.ended() == (code, b"")
+    with serving() as (process, _):
+        process.send_signal(number)
+        assert process.wait(30) == code
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_a_client_that_goes_away_ends_it() -> None:
-    server = Server()
-    assert server.ask(lines())["id"] == 0
-    for pipe in server.pipes:
-        pipe.close()
-    assert server.ended()[0] == 0
+    with serving() as (process, _):
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            pipe.close()
+        assert process.wait(30) == 0
 
 
 def test_a_plan_in_a_store_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     kept = ("--store", str(tmp_path / "plans.db"), "--session", "nightly")
-    server = Server(*kept)
-    assert server.ask(lines())["id"] == 0
     asked = [call("planning_setup_plan", objective="Survive", initial_steps=["One"])]
     asked.append(call("planning_mark_step", step_id="S001", status="done"))
-    for number, each in enumerate(asked, start=1):
-        answer = server.ask(json.dumps({"jsonrpc": "2.0", "id": number, **each}).encode() + b"\n")
-        assert answer["result"]["isError"] is False
-    server.signal(signal.SIGKILL)
-    server.ended()
+    with serving(*kept) as (process, ask):
+        for number, each in enumerate(asked, start=1):
+            answer = ask(json.dumps({"jsonrpc": "2.0", "id": number, **each}).encode() + b"\n")
+            assert answer["result"]["isError"] is False
+        process.send_signal(signal.SIGKILL)
     _, messages = answered(lines(call("planning_read_plan")), *kept)
     assert texts(messages) == ["Survive (completed, 1 of 1 done)\nS001 done: One"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from frameworks import plans_of
 from mcp import Client
 from mcp_served import connecting, in_both_eras, said, within
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan
 from planning.integrations.mcp import build_server
 from planning.workflow import Capabilities
 from planning.workflow.run.records import WorkflowRun
@@ -55,57 +55,50 @@ GOOD = document(
 )
 
 
+def run(given: dict[str, Any], session: Session | None = None, mode: str = "auto") -> str:
+    """What the model reads of a call."""
+
+    async def main() -> str:
+        async with Client(build_server(session=session, workflows=CAPABILITIES), mode=mode) as client:
+            return said(await client.call_tool(RUN, given))
+
+    text: str = within(main())
+    return text
+
+
 @pytest.mark.parametrize("way", ["memory", "http"])
 @in_both_eras
 @pytest.mark.parametrize("form", [GOOD, json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```"], ids=range(3))
-def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, form: object) -> None:
+async def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, form: object) -> None:
     session = Session()
+    reported: list[tuple[float, float | None]] = []
 
-    async def main() -> list[Any]:
-        reported: list[tuple[float, float | None]] = []
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        reported.append((progress, total))
 
-        async def report(progress: float, total: float | None, message: str | None) -> None:
-            reported.append((progress, total))
-
-        built = {"session": session, "workflows": CAPABILITIES}
-        async with connecting(way, mode, **built) as connect, connect() as client:
-            arguments = {"document": form, "prompt": "logins"}
-            result = await client.call_tool(RUN, arguments, progress_callback=report)
-            while not reported or reported[-1] != (2.0, 2.0):  # it is called in a task of its own
-                await asyncio.sleep(0.01)
-            return [said(result), result.structured_content, reported]
-
-    text, structured, reported = within(main())
+    built = {"session": session, "workflows": CAPABILITIES}
+    async with connecting(way, mode, **built) as connect, connect() as client:
+        arguments = {"document": form, "prompt": "logins"}
+        result = await client.call_tool(RUN, arguments, progress_callback=report)
+        while not reported or reported[-1] != (2.0, 2.0):  # it is called in a task of its own
+            await asyncio.sleep(0.01)
+        text, structured, reported = [said(result), result.structured_content, reported]
     assert text == '{"outputs":{"twice":6}}'
     assert structured == {"message": text, "value": {"outputs": {"twice": 6}}}
     assert reported in ([(1.0, 2.0), (2.0, 2.0)], [(2.0, 2.0)])  # what is late is left out
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    assert [(each.title, each.status) for each in plan.steps] == [
-        ("Call find", "done"),
-        ("Call double", "done"),
-    ]
+    assert plans_of(session) == [(2, 2)]
 
 
 def test_a_run_that_is_over_reports_nothing_of_the_next(caplog: pytest.LogCaptureFixture) -> None:
-    session = Session()
-
-    async def main() -> str:
-        async with Client(build_server(session=session, workflows=CAPABILITIES)) as client:
-            return said(await client.call_tool(RUN, {"document": GOOD, "prompt": "logins"}))
-
-    assert [within(main()) for _ in range(2)] == ['{"outputs":{"twice":6}}'] * 2
+    session, given = Session(), {"document": GOOD, "prompt": "logins"}
+    assert [run(given, session) for _ in range(2)] == ['{"outputs":{"twice":6}}'] * 2
     assert caplog.records == []
 
 
 @in_both_eras
 def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: str) -> None:
-    async def main() -> str:
-        async with Client(build_server(workflows=CAPABILITIES), mode=mode) as client:
-            bad = document(step("a", "finds"), step("b", "double", "c"))
-            return said(await client.call_tool(RUN, {"document": bad}))
-
-    assert within(main()) == (
+    bad = document(step("a", "finds"), step("b", "double", "c"))
+    assert run({"document": bad}, mode=mode) == (
         "error: The plan was not accepted: 3 errors. Send the whole corrected plan as JSON, without any other"
         " text.\n"
         "- step 1 'a', /steps/0/name: no tool is named 'finds'; did you mean find?\n"
@@ -114,21 +107,12 @@ def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: 
     )
 
 
-@in_both_eras
-def test_a_document_that_refers_to_the_prompt_asks_for_it(mode: str) -> None:
+def test_a_document_that_refers_to_the_prompt_asks_for_it() -> None:
     session = Session()
-
-    async def main() -> list[str]:
-        async with Client(build_server(session=session, workflows=CAPABILITIES), mode=mode) as client:
-            asked = said(await client.call_tool(RUN, {"document": GOOD}))
-            empty = said(await client.call_tool(RUN, {"document": GOOD, "prompt": ""}))
-            return [asked, empty]
-
-    assert within(main()) == [
-        "error: step 'find' refers to ${user_prompt}; send prompt, its value",
-        '{"outputs":{"twice":6}}',
-    ]
-    assert [run.user_prompt for run in session.select_all(WorkflowRun)] == [""]
+    asked = "error: step 'find' refers to ${user_prompt}; send prompt, its value"
+    assert run({"document": GOOD}, session) == asked
+    assert run({"document": GOOD, "prompt": ""}, session) == '{"outputs":{"twice":6}}'
+    assert [each.user_prompt for each in session.select_all(WorkflowRun)] == [""]
 
 
 def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
@@ -162,70 +146,57 @@ def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
     assert found == ["x"]
 
 
-def test_of_two_runs_of_the_same_document_at_the_same_time_the_last_one_goes_on() -> None:
-    async def main() -> list[str]:
-        started, go = asyncio.Event(), asyncio.Event()
+async def test_of_two_runs_of_the_same_document_at_the_same_time_the_last_one_goes_on() -> None:
+    started, go = asyncio.Event(), asyncio.Event()
 
-        async def wait() -> str:
-            started.set()
-            await go.wait()
-            return "waited"
+    async def wait() -> str:
+        started.set()
+        await go.wait()
+        return "waited"
 
-        server = build_server(session=Session(), workflows=Capabilities(tools=[wait]))
-        async with Client(server) as client:
-            given = {"document": document(step("a", "wait"))}
-            first = asyncio.create_task(client.call_tool(RUN, given))
-            await started.wait()
-            started.clear()
-            second = asyncio.create_task(client.call_tool(RUN, given))
-            await started.wait()
-            go.set()
-            return [said(await first), said(await second)]
-
-    assert within(main()) == [
+    server = build_server(session=Session(), workflows=Capabilities(tools=[wait]))
+    async with Client(server) as client:
+        given = {"document": document(step("a", "wait"))}
+        first = asyncio.create_task(client.call_tool(RUN, given))
+        await started.wait()
+        started.clear()
+        second = asyncio.create_task(client.call_tool(RUN, given))
+        await started.wait()
+        go.set()
+        result = [said(await first), said(await second)]
+    assert result == [
         "error: another caller has resumed this run, or the session was rewound to before it began; it"
         " stopped here, and the session has what it did until then",
         '{"outputs":{"a":"waited"}}',
     ]
 
 
-def test_a_client_that_cancels_stops_the_run_and_a_later_one_resumes_it() -> None:
+async def test_a_client_that_cancels_stops_the_run_and_a_later_one_resumes_it() -> None:
     session = Session()
     cancelled: list[str] = []
+    started, go = asyncio.Event(), asyncio.Event()
 
-    async def main() -> str:
-        started, go = asyncio.Event(), asyncio.Event()
+    async def wait() -> str:
+        started.set()
+        try:
+            await go.wait()
+        except asyncio.CancelledError:
+            cancelled.append("wait")
+            raise
+        return "waited"
 
-        async def wait() -> str:
-            started.set()
-            try:
-                await go.wait()
-            except asyncio.CancelledError:
-                cancelled.append("wait")
-                raise
-            return "waited"
-
-        server = build_server(session=session, workflows=Capabilities(tools=[find, wait]))
-        given = {"document": document(step("a", "find", topic="x"), step("b", "wait", "a"))}
-        async with Client(server, mode="legacy") as client:
-            calling = asyncio.create_task(client.call_tool(RUN, given))
-            await started.wait()
-            calling.cancel()
-            await asyncio.wait([calling])
-            while not cancelled:
-                await asyncio.sleep(0)
-            go.set()
-            return said(await client.call_tool(RUN, given))
-
-    assert within(main()) == '{"outputs":{"b":"waited"}}'
-
-
-def test_without_leave_there_is_no_such_tool() -> None:
-    async def main() -> list[str]:
-        async with Client(build_server()) as client:
-            return [tool.name for tool in (await client.list_tools()).tools if tool.name == RUN]
-
-    assert within(main()) == []
+    server = build_server(session=session, workflows=Capabilities(tools=[find, wait]))
+    given = {"document": document(step("a", "find", topic="x"), step("b", "wait", "a"))}
+    async with Client(server, mode="legacy") as client:
+        calling = asyncio.create_task(client.call_tool(RUN, given))
+        await started.wait()
+        calling.cancel()
+        await asyncio.wait([calling])
+        while not cancelled:
+            await asyncio.sleep(0)
+        go.set()
+        result = said(await client.call_tool(RUN, given))
+    assert result == '{"outputs":{"b":"waited"}}'
 
 
 def types_in(schema: Any) -> list[Any]:
@@ -238,7 +209,7 @@ def types_in(schema: Any) -> list[Any]:
     return [schema["type"], *inner] if isinstance(schema.get("type"), (str, list)) else inner
 
 
-def listed(capabilities: Capabilities) -> dict[str, Any]:
+def listed(capabilities: Capabilities | None) -> dict[str, Any]:
     async def main() -> dict[str, Any]:
         async with Client(build_server(workflows=capabilities)) as client:
             return {each.name: each for each in (await client.list_tools()).tools}
@@ -248,6 +219,7 @@ def listed(capabilities: Capabilities) -> dict[str, Any]:
 
 
 def test_no_schema_has_a_list_of_types() -> None:
+    assert RUN not in listed(None)
     for tool in listed(CAPABILITIES).values():
         kinds = types_in([tool.input_schema, tool.output_schema])
         assert [kind for kind in kinds if not isinstance(kind, str)] == []

@@ -86,6 +86,7 @@ class Thing:
             "defaulted has pydantic.Field as the default of a; put it into the type: "
             "Annotated[int, pydantic.Field(ge=1)] = 1",
         ),
+        (Thing, f"@tool decorates a function, got {Thing}"),
         (placed, "placed takes a by position only; wrap it in a function that takes it by name"),
         (
             Thing.method,

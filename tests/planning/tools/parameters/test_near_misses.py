@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -59,32 +58,6 @@ def test_a_plain_json_schema_says_what_is_wrong_by_the_option_that_is_meant(
     arguments: dict[str, Any], message: str
 ) -> None:
     assert refusal(DRAWING, arguments) == message
-
-
-@dataclass
-class Plain:
-    kind: Literal["default"]
-    size: int
-
-
-@dataclass
-class Other:
-    kind: Literal["config"]
-    size: int
-
-
-@dataclass
-class Drawing:
-    shape: Plain | Other
-    at: datetime.time | None = None
-
-
-SIZE = "shape.size: expected an integer, got a boolean"
-
-
-@pytest.mark.parametrize("kind", ["default", "config"])
-def test_every_option_of_a_tagged_union_is_strict_whatever_its_tag(kind: str) -> None:
-    assert refusal(Drawing, {"shape": {"kind": kind, "size": True}}) == SIZE
 
 
 def test_a_text_for_an_object_that_requires_a_field_it_does_not_describe_is_refused() -> None:

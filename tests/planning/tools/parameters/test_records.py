@@ -95,6 +95,14 @@ class Letter(enum.StrEnum):
 
 
 @dataclass
+class Box:
+    """Two fields of one enum of numbers."""
+
+    width: Number
+    height: Number
+
+
+@dataclass
 class Cat:
     type: Literal["cat"]
     lives: int
@@ -106,6 +114,20 @@ class Dog:
     type: Literal["dog"]
     sound: str
     name: str = ""
+
+
+@dataclass
+class Default:
+    """Its tag is a word of pydantic's own schemas."""
+
+    kind: Literal["default"]
+    size: int
+
+
+@dataclass
+class Config:
+    kind: Literal["config"]
+    size: int
 
 
 class Kitten(pydantic.BaseModel):
@@ -120,7 +142,7 @@ class Puppy(pydantic.BaseModel):
 
 Tagged = Annotated[Kitten | Puppy, Field(discriminator="type")]
 # What stands in a model of pydantic is read by pydantic alone, which knows less of these.
-READ_BY_PYDANTIC = [Fixed, list[Fixed], Cat | Dog]
+READ_BY_PYDANTIC = [Fixed, list[Fixed], Cat | Dog, Default | Config]
 if sys.version_info < (3, 12):  # there, its own models take no typing.TypedDict
     READ_BY_PYDANTIC += [Digits]
 AN_INTEGER = "expected an integer, got a string"
@@ -137,7 +159,6 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (str, None, "x: expected a string, got null"),
         (str | None, ["x"], "x: expected a string, got an array"),
         (int, 2.5, "x: expected an integer, got a number"),
-        (int, "0x3", f"x: {AN_INTEGER}"),
         (float, "1+1", "x: expected a number, got a string"),
         (bool, "maybe", "x: expected a boolean, got a string"),
         (list[str], "a", "x: expected an array, got a string"),
@@ -146,13 +167,11 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
         (datetime.date, "2026-02-30", "x: expected a date such as 2026-01-31, got a string"),
     ],
     "a nested record": [
-        (Inner, {}, f"x.size: {MISSING}"),
         (Inner, 3, f"x: {AN_OBJECT}, got a number"),
         (Inner | None, {"size": "x", "more": 1}, f"x.size: {AN_INTEGER}", f"x.more: {UNKNOWN} size, word"),
         (list[Inner] | None, 3, "x: expected an array, got a number"),
         (list[Inner | None], MIXED,
          f"x[2].size: {AN_INTEGER}", f"x[3].size: {MISSING}", "x[3].sise: unknown field; did you mean size?"),
-        (Inner | int, {"size": "x"}, f"x.size: {AN_INTEGER}"),
         (Inner | int, {"zzz": 1}, f"x.size: {MISSING}", f"x.zzz: {UNKNOWN} size, word"),
         (Inner | int, "x", f"x: {AN_OBJECT} or an integer, got a string"),
         (dict[str, Inner], MAPPED,
@@ -166,17 +185,11 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
     ],
     "a generic or renamed record": [
         (ModelBox[int], {"content": "x"}, f"x.content: {AN_INTEGER}"),
-        (Named, {"size": 1, "z": 2}, f"x.z: {UNKNOWN} size, word"),
         (Alias, [{"size": 1, "z": 2}], f"x[0].z: {UNKNOWN} size, word"),
     ],
     "a collection": [
         (tuple[int, str], ["x", 1], f"x[0]: {AN_INTEGER}", "x[1]: expected a string, got a number"),
         (tuple[int, str], [1], "x: expected at least 2 items, got 1 item"),
-        (tuple[int, str], [1, "a", 2], "x: expected at most 2 items, got 3 items"),
-        (tuple[int, Inner], [1, {"size": "x"}], f"x[1].size: {AN_INTEGER}"),
-        (set[int], ["x"], f"x[0]: {AN_INTEGER}"),
-        (Sequence[int], [1, "x"], f"x[1]: {AN_INTEGER}"),
-        (dict[str, int], {"a": "x", "b": 1}, f"x.a: {AN_INTEGER}"),
         (dict[int, str], {"1": 5}, "x.1: expected a string, got a number"),
         (dict[int, str], {"x": "y"},
          "x.x: Input should be a valid integer, unable to parse string as an integer"),
@@ -221,7 +234,8 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
     "a union": [
         (Cat | Dog, {}, "x.type: missing; send cat or dog"),
         (Cat | Dog, {"type": "cow"}, "x.type: 'cow' is unknown; send one of cat, dog"),
-        (Cat | Dog, {"type": "cat"}, f"x.lives: {MISSING}"),
+        *((Default | Config, {"kind": kind, "size": True}, "x.size: expected an integer, got a boolean")
+          for kind in ("default", "config")),
         (Kitten, {"type": "dog", "lives": 1}, "x.type: 'dog' is unknown; send one of cat"),
         (Tagged, {"type": "cat", "lives": 9, "z": 1}, f"x.z: {UNKNOWN} type, lives, sound"),
         (Tagged, 3, "x: expected an object with type, lives or an object with type, sound, got a number"),
@@ -243,6 +257,7 @@ def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(what: 
 # pydantic is as lax as it is configured to be, and by default its own models convert these.
 STRICT: list[tuple[Any, ...]] = [
     (int, True, "x: expected an integer, got a boolean"),
+    (Number, True, "x: a value of type bool is unknown; send one of 2, 1"),
     (bool, "yes", "x: expected a boolean, got a string"),
     (bool, 1, "x: expected a boolean, got a number"),
     (datetime.date, "2026-01-31T00:00:00", "x: expected a date such as 2026-01-31, got a string"),
@@ -272,7 +287,6 @@ TAKEN: dict[str, list[tuple[Any, Any, Any]]] = {
     "a text of JSON": [
         (list[str], '["a", "b"]', ["a", "b"]),
         (Inner, '{"size": 1}', Inner(1)),
-        (list[Inner], ['{"size": 1}'], [Inner(1)]),
         (float, "-1.5e1", -15.0),
         (Inner, {"size": "7"}, Inner(7)),
     ],
@@ -290,17 +304,16 @@ TAKEN: dict[str, list[tuple[Any, Any, Any]]] = {
     "a collection": [
         (tuple[int, Inner], [1, {"size": 2}], (1, Inner(2))),
         (tuple[int, ...], [1, 2.0], (1, 2)),
-        (set[int], [1, 2], {1, 2}),
         (set[Point], [{"size": 1}, {"size": 1}], {Point(1)}),
         (frozenset[str], ["a"], frozenset("a")),
         (Sequence[int], [1], [1]),
         (dict[int, str], {"1": "a"}, {1: "a"}),
-        (dict[str, int], {"a": 2.0}, {"a": 2}),
         (dict[Number, Inner], {"2": {"size": 1}}, {Number.TWO: Inner(1)}),
         (Pair, [2], Pair(2)),
     ],
     "an option or a union": [
         (Number, 2.0, Number.TWO),
+        (Box, {"width": 1, "height": 2}, Box(Number.ONE, Number.TWO)),
         (Letter | None, "z", Letter.Z),
         (Literal["b", "a"] | int, "a", "a"),
         (int | None, 2.0, 2),
@@ -338,6 +351,7 @@ RECORD = {
         (Letter | None, {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]}),
         (Literal["b", 1, "a"], {"enum": ["b", 1, "a"]}),
         (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (str | int, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
         (Point, RECORD),
         (list[Point], {"type": "array", "items": RECORD}),
         (Point | None, {**RECORD, "type": ["object", "null"]}),

@@ -24,12 +24,6 @@ def test_the_schemas_are_valid_and_closed(section: PlanningToolsSection) -> None
             assert node == {} or node["additionalProperties"] is False
 
 
-def test_a_schema_is_a_copy_of_ones_own(section: PlanningToolsSection) -> None:
-    tool = section.tools()[0]
-    tool.parameters_schema()["properties"].clear()
-    assert set(tool.parameters_schema()["properties"]) == {"objective", "initial_steps"}
-
-
 def test_the_examples_are_a_run_that_gives_just_these_messages(session: Session) -> None:
     tools = PlanningToolsSection(session=session).tools()
     toolbox = Toolbox(tools, session=session)

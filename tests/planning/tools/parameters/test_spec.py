@@ -84,7 +84,6 @@ def registry() -> ToolRegistry:
     [
         ("financial_facts", FACTS),
         ("financial_facts", {**FACTS, "filing_type": None}),
-        ("company", {"name": "Apple"}),
         ("company", {"name": "Apple", "depth": 2.0, "tags": '["a"]'}),
         ("news", {"topic": "x"}),
     ],
@@ -154,7 +153,6 @@ def test_wrong_parameters_are_told_whole(
     ("query_type", "shown"),
     [
         ("filings", "filings"),
-        ("", ""),
         (None, "a value of type NoneType"),
         (["news"], "a value of type list"),
     ],

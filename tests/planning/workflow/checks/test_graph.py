@@ -48,16 +48,6 @@ def test_who_depends_on_whom_is_what_going_on_until_nothing_is_new_finds(edges: 
     assert Graph(edges).reaches(pairs) == {(node, other): other in reached[node] for node, other in pairs}
 
 
-def test_a_long_cycle_is_one_cycle() -> None:
-    size = 10_000
-    assert Graph([[(node + 1) % size] for node in range(size)]).cycles == [list(range(size))]
-
-
-def test_many_small_cycles_are_all_told() -> None:
-    cycles = Graph([[node ^ 1] for node in range(5_000)]).cycles
-    assert cycles == [[node, node + 1] for node in range(0, 5_000, 2)]
-
-
 def test_where_all_depend_on_all_each_is_told_once() -> None:
     cycles = Graph([[other for other in range(300) if other != node] for node in range(300)]).cycles
     assert sorted(node for cycle in cycles for node in cycle) == list(range(300))

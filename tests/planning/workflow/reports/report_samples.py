@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import attrs
+
 from planning.reading.places import Source
+from planning.workflow import Capabilities, validate_workflow
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.findings import Finding
 from planning.workflow.reports.report import Report
@@ -20,22 +23,6 @@ TEXT = """\
 """
 
 
-def at(
-    code: str,
-    part: str,
-    message: str,
-    hint: str = "",
-    *,
-    text: str = TEXT,
-    step: int | None = None,
-    step_id: str | None = None,
-    pointer: str = "",
-) -> Finding:
-    """A finding whose place is where a part of the text first stands."""
-    line, column = Source(text).place(text.index(part))
-    return Finding(code, message, hint, step, step_id, pointer, line, column, len(part))
-
-
 def report(*findings: Finding, text: str | None = TEXT, parsed_plan: list[object] | None = None) -> Report:
     """A report of findings, each where its severity belongs."""
     errors = tuple(each for each in findings if CODES[each.code].severity is Severity.ERROR)
@@ -49,52 +36,11 @@ def numbered(code: str, count: int) -> list[Finding]:
     return [Finding(code, f"problem {number}", "", pointer=f"/{number}") for number in range(count)]
 
 
-COMMENT = at("comment", "// for Monday", "a comment was ignored", "send the plan without comments")
-TOOL = at(
-    "unknown_tool",
-    '"serch"',
-    "no tool is named 'serch'",
-    "did you mean search?",
-    step=0,
-    step_id="fetch",
-    pointer="/steps/0/name",
-)
-NAN = at(
-    "not_a_number",
-    "NaN",
-    "NaN is no JSON",
-    "write a number or null",
-    step=0,
-    step_id="fetch",
-    pointer="/steps/0/inputs/limit",
-)
-REFERENCE = at(
-    "unknown_reference",
-    "${nope.output}",
-    "no step has the id 'nope'",
-    "refer to one of fetch, sum",
-    step=1,
-    step_id="sum",
-    pointer="/steps/1/inputs/text",
-)
-FIELD = at(
-    "unknown_field",
-    '"priority"',
-    "a step has no field 'priority'",
-    "remove it",
-    step=1,
-    step_id="sum",
-    pointer="/steps/1/priority",
-)
-ITSELF = at(
-    "self_dependency",
-    '"sum"]',
-    "the step depends on itself",
-    "remove 'sum' from its depends_on",
-    step=1,
-    step_id="sum",
-    pointer="/steps/1/depends_on/0",
-)
+_FOUND = validate_workflow(TEXT, Capabilities(tools=["search", "summarise"]))
+_BY_CODE = {each.code: each for each in (*_FOUND.errors, *_FOUND.warnings)}
+COMMENT, TOOL, NAN = (_BY_CODE[code] for code in ("comment", "unknown_tool", "not_a_number"))
+REFERENCE, ITSELF = (_BY_CODE[code] for code in ("unknown_reference", "self_dependency"))
+FIELD = attrs.evolve(_BY_CODE["unknown_field"], hint="remove it")
 
 ONE_OF_EACH = (TOOL, NAN, REFERENCE, FIELD, ITSELF)
 """One error of each category, in the order of the document."""

@@ -29,8 +29,7 @@ def test_an_accepted_plan_is_one_short_line() -> None:
 
 def test_an_accepted_plan_with_a_warning_says_both() -> None:
     assert report(COMMENT).to_prompt() == (
-        "The plan was accepted, with 1 warning:\n"
-        "- line 3, column 33: a comment was ignored; send the plan without comments"
+        "The plan was accepted, with 1 warning:\n- line 3, column 33: a comment was ignored; send plain JSON"
     )
 
 
@@ -48,7 +47,7 @@ def test_the_same_problem_at_several_places_is_written_once() -> None:
     assert report(other, TOOL, FIELD).to_prompt().split("\n") == [
         "The plan was not accepted: 3 errors. Send the whole corrected plan as JSON, without any other text.",
         "- line 5, column 6, step 1 'fetch', /steps/0/priority; line 7, column 6, step 2 'sum',"
-        " /steps/1/priority: a step has no field 'priority'; remove it",
+        " /steps/1/priority: 'priority' is not a field of a step; remove it",
         "- line 5, column 50, step 1 'fetch', /steps/0/name: no tool is named 'serch'; did you mean search?",
     ]
 

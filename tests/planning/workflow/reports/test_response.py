@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from report_samples import COMMENT, FIELD, ITSELF, NAN, ONE_OF_EACH, REFERENCE, TOOL, report
+from report_samples import COMMENT, FIELD, NAN, ONE_OF_EACH, REFERENCE, TOOL, report
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow.codes import CODES, Category, Severity
 from planning.workflow.findings import Finding
 from planning.workflow.reports import response
 
-SAID = {
-    TOOL: "line 5, column 50, step 1 'fetch', /steps/0/name: no tool is named 'serch'; did you mean search?",
-    NAN: "line 5, column 79, step 1 'fetch', /steps/0/inputs/limit: NaN is no JSON; write a number or null",
-    REFERENCE: "line 6, column 81, step 2 'sum', /steps/1/inputs/text: no step has the id 'nope';"
-    " refer to one of fetch, sum",
-    FIELD: "line 7, column 6, step 2 'sum', /steps/1/priority: a step has no field 'priority'; remove it",
-    ITSELF: "line 7, column 36, step 2 'sum', /steps/1/depends_on/0: the step depends on itself;"
-    " remove 'sum' from its depends_on",
-}
-
+SAID = {each: report(each).to_prompt().partition("\n- ")[2] for each in (*ONE_OF_EACH, COMMENT)}
+"""What a model reads of each, without the line above it."""
 
 FLAGS = {
     Category.JSON: "has_json_error",
@@ -39,7 +31,7 @@ def test_a_failing_report_is_the_whole_response() -> None:
         "success": False,
         "error": "Plan validation failed.",
         "validation_errors": [SAID[each] for each in ONE_OF_EACH],
-        "validation_warnings": ["line 3, column 33: a comment was ignored; send the plan without comments"],
+        "validation_warnings": [SAID[COMMENT]],
         "error_summary": {
             **dict.fromkeys(FLAGS.values(), True),
             "error_count": 5,
@@ -55,7 +47,7 @@ def test_a_succeeding_report_has_the_same_keys() -> None:
         "success": True,
         "error": None,
         "validation_errors": [],
-        "validation_warnings": ["line 3, column 33: a comment was ignored; send the plan without comments"],
+        "validation_warnings": [SAID[COMMENT]],
         "error_summary": {
             **dict.fromkeys(FLAGS.values(), False),
             "error_count": 0,

@@ -13,7 +13,7 @@ import pytest
 from planning import AddStep, NewPlanStep, Plan, SetupPlan, Toolbox
 from planning.reducers import REDUCERS
 from planning.tools import ToolResult
-from session import InProcessEventBus, Session, ToolFailed, ToolInvoked
+from session import Session, ToolFailed, ToolInvoked
 
 WRITERS, ROUNDS = 8, 15
 
@@ -102,27 +102,6 @@ def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -
     assert all(step.status == "done" and step.notes == (step.title,) for step in plan.steps[1:])
     assert len(session.select_all(ToolInvoked)) == 2 + 3 * WRITERS * ROUNDS
     assert replayed(session) == plan
-
-
-def test_subscribers_hear_the_events_in_the_order_of_the_commits(
-    toolbox: Toolbox, session: Session, bus: InProcessEventBus
-) -> None:
-    heard: list[ToolInvoked] = []
-    bus.subscribe(ToolInvoked, heard.append)
-    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
-
-    def write() -> None:
-        for _ in range(ROUNDS):
-            toolbox.invoke("planning_add_step", AddStep((NewPlanStep("x"),)))
-
-    at_once(*[write] * WRITERS)
-
-    assert [event.event_id for event in heard] == [
-        event.event_id for event in session.select_all(ToolInvoked)
-    ]
-    assert [event.result.message for event in heard[1:]] == [
-        f"Added {step_id}." for step_id in counted(WRITERS * ROUNDS)
-    ]
 
 
 def test_many_tasks_lose_no_update(toolbox: Toolbox, session: Session) -> None:

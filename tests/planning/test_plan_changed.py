@@ -126,29 +126,20 @@ def test_a_plan_becomes_plain_data_from_wherever_it_is() -> None:
     assert plan_to_dict(session) is None
     toolbox.invoke("planning_setup_plan", SETUP)
     toolbox.invoke("planning_mark_step", MarkStep("S001", "done", "Fails on empty names"))
+    step = {"step_id": "S001", "title": "Reproduce it", "details": None, "status": "done"}
     expected = {
         "objective": "Fix the login bug",
         "status": "active",
         "done": 1,
         "total": 2,
         "steps": [
-            {
-                "step_id": "S001",
-                "title": "Reproduce it",
-                "details": None,
-                "status": "done",
-                "notes": ["Fails on empty names"],
-            },
-            {"step_id": "S002", "title": "Fix it", "details": None, "status": "pending", "notes": []},
+            {**step, "notes": ["Fails on empty names"]},
+            {**step, "step_id": "S002", "title": "Fix it", "status": "pending", "notes": []},
         ],
     }
-    sources: list[HasPlan | Plan | None] = [
-        session,
-        session.at(2),
-        session.snapshot(),
-        session.select_latest(Plan),
-    ]
-    assert [plan_to_dict(source) for source in sources] == [expected] * 4
+    sources: tuple[HasPlan | Plan | None, ...] = (session, session.at(2), session.snapshot())
+    for source in (*sources, session.select_latest(Plan)):
+        assert plan_to_dict(source) == expected
     assert (
         diff_plans(session.at(1).select_latest(Plan), session.select_latest(Plan)).marked[0].step_id == "S001"
     )

@@ -61,7 +61,7 @@ def test_new_work_sets_its_plan_up(there: Plan | None, mirror: PlanMirror, sessi
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_an_active_plan_of_other_work_is_left_alone(
+def test_an_active_plan_of_other_work_is_left_alone_unless_it_may_be_replaced(
     is_new: bool, mirror: PlanMirror, session: Session
 ) -> None:
     session.dispatch(OTHER)
@@ -74,11 +74,7 @@ def test_an_active_plan_of_other_work_is_left_alone(
     with session.transaction() as transaction:
         assert not mirror.begin(transaction, may_replace, is_new=is_new)
     assert (asked, session.select_all(Plan), mirror.plan) == ([OTHER], (OTHER,), None)
-
-
-def test_an_active_plan_that_may_be_replaced_is_replaced(mirror: PlanMirror, session: Session) -> None:
-    session.dispatch(OTHER)
-    assert begin(mirror, session, may_replace=True, is_new=False)
+    assert begin(mirror, session, may_replace=True, is_new=is_new)
     assert session.select_all(Plan) == (SHOWN,)
 
 

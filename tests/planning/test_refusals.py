@@ -31,21 +31,10 @@ EMPTY = "steps: empty; send at least one step"
          ["details: expected a string of 0 to 512 characters, got a number", NO_PLAN]),
         ("planning_update_step", {"step_id": "S001", "title": None, "details": None, "x": 1},
          ["x: unknown field; the fields are step_id, title, details", NO_PLAN, NOTHING]),
-        (
-            "planning_add_step",
-            {"steps": [], "x": 1},
-            [EMPTY, "x: unknown field; the fields are steps", NO_PLAN],
-        ),
-        (
-            "planning_update_step",
-            {"step_id": "S001", "x": 1},
-            ["x: unknown field; the fields are step_id, title, details", NO_PLAN, NOTHING],
-        ),
-        (
-            "planning_mark_step",
-            {"step_id": "S001"},
-            ["status: missing; send one of pending, in_progress, blocked, done", NO_PLAN],
-        ),
+        ("planning_add_step", {"steps": [], "x": 1},
+         [EMPTY, "x: unknown field; the fields are steps", NO_PLAN]),
+        ("planning_mark_step", {"step_id": "S001"},
+         ["status: missing; send one of pending, in_progress, blocked, done", NO_PLAN]),
     ],
 )  # fmt: skip
 def test_what_is_empty_is_named_beside_everything_else(

@@ -15,7 +15,6 @@ from planning import (
     Plan,
     PlanningToolsSection,
     PlanStep,
-    ReadPlan,
     SetupPlan,
     Toolbox,
     ToolValidationError,
@@ -99,26 +98,6 @@ def test_a_result_and_its_event_carry_the_normalised_command(
         name, params, normal, session.session_id,
     )  # fmt: skip
     assert event.result is result
-
-
-@pytest.mark.parametrize("status", ["active", "completed", "abandoned"])
-def test_a_read_returns_the_plan_itself_and_changes_nothing(
-    status: str, toolbox: Toolbox, session: Session
-) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
-    if status == "completed":
-        toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
-    if status == "abandoned":
-        toolbox.invoke("planning_clear_plan")
-    before, slice_ = session.select_latest(Plan), session.select_all(Plan)
-    result = toolbox.invoke("planning_read_plan", ReadPlan())
-    assert result.value is before
-    assert before is not None
-    assert before.status == status
-    assert session.select_all(Plan) is slice_
-    event = session.select_latest(ToolInvoked)
-    assert event is not None
-    assert event.value == ReadPlan()
 
 
 def test_a_plan_can_be_dispatched_whole(session: Session) -> None:

@@ -215,8 +215,8 @@ class _Checks:
             table = place.table.lower() if isinstance(place, exp.Column) else ""
             for source in [each for key, each in select.sources.items() if table in {"", key}]:
                 names = source.columns or ("",)
-                is_known = "" not in names and len({name.lower() for name in names}) == len(names)
-                for name in names if is_known else [""]:
+                is_clear = len({name.lower() for name in names}) == len(names)
+                for name in names if is_clear else [""]:
                     spelled = _spelled(source, name) if name else ""
                     if spelled not in grouped:
                         yield source, spelled, name

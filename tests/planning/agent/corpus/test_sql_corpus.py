@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from sql_boundary import FAILED, LIMIT, Shop, failed, in_time, shop_alone
+from sql_boundary import LIMIT, Shop, assert_failed, in_time, shop_alone
 from sql_cases import CORPORA, Case, Corpus, Good
 from syrupy.assertion import SnapshotAssertion
 
@@ -87,7 +87,7 @@ each_database = pytest.mark.parametrize("asked", CORPORA, indirect=True)
 @cases("told", "heavy")
 def test_what_is_hostile_or_wrong_fails_and_does_nothing(asked: Asked, case: Case) -> None:
     answer = asked.answer(case)
-    assert failed(answer) == FAILED
+    assert_failed(answer)
     assert answer["code"] in case.codes
     assert asked.shop.told(answer)
     asked.assert_unharmed(asked.database_for(case))
@@ -97,7 +97,7 @@ def test_what_is_hostile_or_wrong_fails_and_does_nothing(asked: Asked, case: Cas
 def test_what_never_ends_is_ended_at_the_limit(asked: Asked, case: Case) -> None:
     with in_time():
         answer = asked.database.execute(str(case.sql))
-    assert failed(answer) == FAILED
+    assert_failed(answer)
     assert (answer["code"], answer["error"]) == (
         "timeout",
         "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT",

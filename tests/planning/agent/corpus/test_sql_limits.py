@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from sql_bombs import LATE_MISTAKES
-from sql_boundary import FAILED, LIMIT, Shop, failed, in_time, shop_alone
+from sql_boundary import LIMIT, Shop, assert_failed, in_time, shop_alone
 
 from planning.agent import SqlDatabase
 
@@ -28,7 +28,7 @@ def test_looking_for_what_was_meant_takes_no_longer_than_the_limit(shop: Shop, s
     with SqlDatabase(shop.path, timeout=LIMIT) as database:
         with in_time(2 * LIMIT + 2):
             answer = database.execute(sql)
-        assert failed(answer) == FAILED
+        assert_failed(answer)
         assert database.execute("SELECT 1 AS a")["data"] == [[1]]
 
 

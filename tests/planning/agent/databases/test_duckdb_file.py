@@ -6,9 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Timer
-from time import monotonic
-from typing import Any
 
 import duckdb
 import pytest
@@ -17,8 +14,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
 from planning.agent.databases.duckdb_file import DuckdbFile
-from planning.agent.sql.failures import Failure
-from planning.tools import StorageUnavailable
 
 pytestmark = pytest.mark.slow
 
@@ -47,28 +42,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DuckdbFile]:
+def database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlDatabase]:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("TZ", "UTC")
-    file = DuckdbFile(str(folder / "shop.duckdb"))
-    yield file
-    file.close()
-
-
-def rows(file: DuckdbFile, sql: str, seconds: float = 5.0) -> list[list[Any]]:
-    file.deadline = monotonic() + seconds
-    timer = Timer(seconds, file.interrupt)
-    timer.start()
-    try:
-        return file.run(sql, 1000)[1]
-    finally:
-        timer.cancel()
-
-
-def failure(file: DuckdbFile, sql: str, seconds: float = 5.0) -> tuple[str, str]:
-    with pytest.raises(Failure) as caught:
-        rows(file, sql, seconds)
-    return caught.value.kind, caught.value.text
+    with SqlDatabase(folder / "shop.duckdb", timeout=60) as database:
+        yield database
 
 
 @pytest.mark.parametrize(
@@ -82,9 +60,13 @@ def failure(file: DuckdbFile, sql: str, seconds: float = 5.0) -> tuple[str, str]
         "SET threads = 1",
     ],
 )
-def test_the_connection_alone_lets_nothing_be_written(file: DuckdbFile, folder: Path, sql: str) -> None:
+def test_the_connection_alone_lets_nothing_be_written(
+    folder: Path, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
     before = state(folder)
-    rows(file, "SELECT 1")
+    file = DuckdbFile(str(folder / "shop.duckdb"))
+    file.run("SELECT 1", 1)
     assert file._connection is not None
     with pytest.raises(duckdb.Error):
         file._connection.execute(sql)
@@ -93,47 +75,38 @@ def test_the_connection_alone_lets_nothing_be_written(file: DuckdbFile, folder: 
     assert not (Path.home() / ".duckdb").exists()
 
 
-def test_times_in_a_time_zone_are_read_in_this_process_too(file: DuckdbFile) -> None:
-    assert rows(file, "SELECT seen, id FROM customers ORDER BY id") == [
+def test_times_in_a_time_zone_are_read_in_this_process_too(database: SqlDatabase) -> None:
+    assert database.execute("SELECT seen, id FROM customers ORDER BY id")["data"] == [
         ["2024-01-02 03:04:05+00", 1],
         [None, 2],
     ]
 
 
-def test_the_schema_of_a_shop(folder: Path, snapshot: SnapshotAssertion) -> None:
-    with SqlDatabase(folder / "shop.duckdb") as database:
-        told = database.get_schema()
-    assert told == snapshot
+def test_the_schema_of_a_shop(database: SqlDatabase, snapshot: SnapshotAssertion) -> None:
+    assert database.get_schema() == snapshot
 
 
-def test_a_query_is_stopped_at_its_limit(file: DuckdbFile, folder: Path) -> None:
+def test_a_query_is_stopped_at_its_limit(database: SqlDatabase) -> None:
+    database.timeout = 0.2
     endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b"
-    assert failure(file, endless, 0.2)[0] == "timeout"
-    assert rows(file, "SELECT 1") == [[1]]
-    with SqlDatabase(folder / "shop.duckdb", timeout=0.2) as database:
-        assert database.execute(endless)["code"] == "timeout"
-        hard = "SELECT max(levenshtein(repeat('ab', 30000), repeat('ba', 30000)))"
-        assert database.execute(hard)["code"] == "timeout"
-        database.timeout = 30.0  # on a busy machine, loading DuckDB alone may take more than the limit
-        assert database.execute("SELECT 1")["data"] == [[1]]
+    hard = "SELECT max(levenshtein(repeat('ab', 30000), repeat('ba', 30000)))"
+    assert [database.execute(sql)["code"] for sql in (endless, hard)] == ["timeout"] * 2
+    database.timeout = 30.0  # on a busy machine, loading DuckDB alone may take more than the limit
+    assert database.execute("SELECT 1")["data"] == [[1]]
 
 
-def test_too_much_memory_is_refused(file: DuckdbFile) -> None:
-    assert failure(file, "SELECT list_sum(range(10000000000))", 60.0)[0] in {"memory", "sql"}
-    assert failure(file, "SELECT x FROM range(30000000) t(x) ORDER BY hash(x)", 60.0)[0] == "memory"
-    assert rows(file, "SELECT 1") == [[1]]
+@pytest.mark.parametrize(
+    "sql", ["SELECT list_sum(range(10000000000))", "SELECT x FROM range(30000000) t(x) ORDER BY hash(x)"]
+)
+def test_too_much_memory_is_refused(database: SqlDatabase, sql: str) -> None:
+    assert database.execute(sql)["code"] == "parameter"
+    assert database.execute("SELECT 1")["data"] == [[1]]
 
 
-def test_files_that_are_no_database_are_told(tmp_path: Path) -> None:
-    assert failure(DuckdbFile(str(tmp_path / "none.duckdb")), "SELECT 1") == ("missing", "")
-    assert failure(DuckdbFile(str(tmp_path)), "SELECT 1") == ("unreadable", "it is not a file")
+def test_a_text_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "text.duckdb").write_text("hello " * 5000)
-    assert failure(DuckdbFile(str(tmp_path / "text.duckdb")), "SELECT 1")[0] == "corrupt"
-    with (
-        SqlDatabase(tmp_path / "text.duckdb") as database,
-        pytest.raises(StorageUnavailable, match="is damaged, or not an SQLite"),
-    ):
-        database.get_schema()
+    with SqlDatabase(tmp_path / "text.duckdb") as database:
+        assert "is damaged, or not an SQLite" in database.execute("SELECT 1")["error"]
 
 
 HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('ready', flush=True); sys.stdin.read()"
@@ -185,12 +158,12 @@ def test_a_file_that_this_program_has_open_with_other_settings_is_told(folder: P
     assert (given["code"], given["error"]) == ("storage", told)
 
 
-def test_values_become_plain_ones(file: DuckdbFile) -> None:
+def test_values_become_plain_ones(database: SqlDatabase) -> None:
     sql = (
         "SELECT 3.0::DECIMAL(3, 1), 0.1::DECIMAL(3, 1), 12345678901234567.89::DECIMAL(19, 2), 'x'::BLOB, "
         "{'a': [DATE '2024-01-02', NULL], 'b': true}"
     )
-    assert rows(file, sql) == [
+    assert database.execute(sql)["data"] == [
         [3.0, 0.1, "12345678901234567.89", b"x", {"a": ["2024-01-02", None], "b": True}]
     ]
 
@@ -198,8 +171,7 @@ def test_values_become_plain_ones(file: DuckdbFile) -> None:
 def test_no_descriptor_is_left_open(folder: Path) -> None:
     before = descriptors()
     for _ in range(3):
-        file = DuckdbFile(str(folder / "shop.duckdb"))
-        rows(file, "SELECT 1")
-        failure(file, "SELECT nothing")
-        file.close()
-    assert descriptors() == before
+        with SqlDatabase(folder / "shop.duckdb") as database:
+            database.execute("SELECT 1")
+            database.execute("SELECT nothing")
+    until(lambda: descriptors() == before)

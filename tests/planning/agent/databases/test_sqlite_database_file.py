@@ -5,14 +5,13 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
-from readonly_files import descriptors, make, state
+from readonly_files import descriptors, make, state, until
 
 from planning.agent import SqlDatabase
 from planning.agent.databases import sqlite_boundary, sqlite_file
@@ -43,37 +42,10 @@ SEARCH = """
 """
 
 
-class Asked:
-    """One file, asked in this thread."""
-
-    def __init__(self, path: Path) -> None:
-        self.file = SqliteFile(str(path), 0.4)
-
-    def rows(self, sql: str, most_rows: int = 100, seconds: float = 5.0) -> list[list[Any]]:
-        self.file.deadline = monotonic() + seconds
-        return self.file.run(sql, most_rows)[1]
-
-    def failure(self, sql: str, seconds: float = 5.0) -> tuple[str, str]:
-        with pytest.raises(Failure) as caught:
-            self.rows(sql, seconds=seconds)
-        return caught.value.kind, caught.value.text
-
-    def tables(self, samples: int = 3, budget: float = 1.0, seconds: float = 5.0) -> list[dict[str, Any]]:
-        self.file.deadline = monotonic() + seconds
-        return self.file.tables(samples, monotonic() + budget)
-
-
-@pytest.fixture
-def asked(shop_path: Path) -> Iterator[Asked]:
-    asked = Asked(shop_path)
-    yield asked
-    asked.file.close()
-
-
 @pytest.mark.parametrize("lock", ["mode=ro", "query_only = 1"])
 @pytest.mark.parametrize("sql", WRITES)
 def test_each_lock_alone_lets_nothing_be_written(
-    asked: Asked, shop_path: Path, sql: str, lock: str, monkeypatch: pytest.MonkeyPatch
+    shop_path: Path, sql: str, lock: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(shop_path.parent)
     before = state(shop_path.parent)
@@ -85,25 +57,31 @@ def test_each_lock_alone_lets_nothing_be_written(
             sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
         )
     monkeypatch.setattr(sqlite_boundary.Boundary, "_authorize", lambda *_: sqlite3.SQLITE_OK)
-    assert asked.failure(sql)[0] in {"refused", "sql"}
-    asked.file.close()
+    file = SqliteFile(str(shop_path), 5.0)
+    file.deadline = monotonic() + 5.0
+    with pytest.raises(Failure) as caught:
+        file.run(sql, 1)
+    file.close()
+    assert caught.value.kind in {"refused", "sql"}
     assert state(shop_path.parent) == before
 
 
 def test_full_text_and_spatial_tables_are_read_and_not_written(tmp_path: Path) -> None:
     path = make(tmp_path / "search.db", SEARCH)
     before = state(tmp_path)
-    asked = Asked(path)
-    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [["One"]]
-    assert asked.rows("SELECT highlight(papers, 1, '<', '>') FROM papers('bye') ORDER BY rank") == [["<bye>"]]
-    assert asked.rows("SELECT snippet(old) FROM old WHERE old MATCH 'again'") == [["hello <b>again</b>"]]
-    assert asked.rows("SELECT x1, x2 FROM boxes WHERE x1 > 1") == [[2.0, 3.0]]
-    assert asked.rows("SELECT * FROM found") == [["One"]]
-    assert asked.failure("SELECT optimize(old) FROM old") == ("refused", "more than reading")
-    assert asked.failure("INSERT INTO papers(papers) VALUES ('optimize')") == ("refused", "more than reading")
-    assert [table["name"] for table in asked.tables()] == ["papers", "old", "boxes", "found"]
+    with SqlDatabase(path) as database:
+        for sql, given in {
+            "SELECT title FROM papers WHERE papers MATCH 'hello'": "One",
+            "SELECT highlight(papers, 1, '<', '>') FROM papers('bye') ORDER BY rank": "<bye>",
+            "SELECT snippet(old) FROM old WHERE old MATCH 'again'": "hello <b>again</b>",
+            "SELECT x2 FROM boxes WHERE x1 > 1": 3.0,
+            "SELECT * FROM found": "One",
+        }.items():
+            assert database.execute(sql)["data"] == [[given]]
+        for sql in ("SELECT optimize(old) FROM old", "INSERT INTO papers(papers) VALUES ('optimize')"):
+            assert database.execute(sql)["code"] == "parameter"
+        assert database.get_schema().startswith("SQLite, 3 tables, 1 view\n")
     assert state(tmp_path) == before
-    asked.file.close()
 
 
 def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
@@ -112,7 +90,6 @@ def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
     path = make(
         tmp_path / "wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1);"
     )
-    asked = Asked(path)
     changes = iter([2, 3])
 
     def changing(*given: Any) -> Any:
@@ -123,28 +100,30 @@ def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
         return more
 
     monkeypatch.setattr(sqlite_file, "fetched", changing)
-    assert asked.rows("SELECT a FROM t") == [[1], [2], [3]]
-    changes = iter(range(100))
-    assert asked.failure("SELECT a FROM t") == ("locked", "")
-    asked.file.close()
+    with SqlDatabase(path) as database:
+        assert database.execute("SELECT a FROM t")["data"] == [[1], [2], [3]]
+        changes = iter(range(100))
+        assert "is locked by another program" in database.execute("SELECT a FROM t")["error"]
 
 
 def test_no_descriptor_is_left_open(shop_path: Path) -> None:
     before = descriptors()
     for _ in range(5):
-        asked = Asked(shop_path)
-        asked.rows("SELECT 1")
-        asked.failure("SELECT nothing")
-        asked.file.close()
-    assert descriptors() == before
+        with SqlDatabase(shop_path) as database:
+            database.execute("SELECT 1")
+            database.execute("SELECT nothing")
+    until(lambda: descriptors() == before)
 
 
 def test_counting_a_long_table_stops_in_time(tmp_path: Path) -> None:
     many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 400000) SELECT x FROM c"
-    asked = Asked(make(tmp_path / "long.db", f"CREATE TABLE long (x); INSERT INTO long {many};"))
-    assert asked.tables(0, 0.001)[0]["rows"] is None
-    assert asked.tables(0, 5.0)[0]["rows"] == 400_000
-    asked.file.close()
+    file = SqliteFile(
+        str(make(tmp_path / "long.db", f"CREATE TABLE long (x); INSERT INTO long {many};")), 5.0
+    )
+    file.deadline = monotonic() + 5.0
+    assert file.tables(0, monotonic() + 0.001)[0]["rows"] is None
+    assert file.tables(0, monotonic() + 5.0)[0]["rows"] == 400_000
+    file.close()
 
 
 def test_the_locks_of_this_program_on_the_file_are_kept(shop_path: Path) -> None:

@@ -29,8 +29,6 @@ SHOP = """
 """
 COUNTING = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
-"""A program that leaves ``a.db`` in the middle of a change when it dies."""
-
 
 def make(path: Path, script: str = SHOP) -> Path:
     """An SQLite database."""

@@ -4,54 +4,22 @@
 
 from __future__ import annotations
 
-import sqlite3
 import tracemalloc
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from readonly_files import make
 
 from planning.agent import SqlDatabase
-from planning.agent.sql.results import table_text
 from planning.agent.sql.schema import schema_text
 from planning.tools import Toolbox
 
 MOST = 50_000
 
 
-def database_of(folder: Path, script: str) -> SqlDatabase:
-    path = folder / "large.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(script)
-    return SqlDatabase(path, timeout=60)
-
-
-def answer_of(columns: list[str], rows: list[list[Any]], **more: Any) -> dict[str, Any]:
-    return {
-        "success": True,
-        "data": rows,
-        "columns": columns,
-        "row_count": len(rows),
-        "truncated": False,
-    } | more
-
-
-# Rows
-
-
-def test_of_wide_rows_a_model_sees_as_many_as_there_is_room_for() -> None:
-    names = [f"c{number}" for number in range(100)]
-    told = table_text(answer_of(names, [["x" * 100] * 100] * 30))
-    line = " | ".join(["x" * 100] * 100)
-    assert told == "\n".join([" | ".join(names), *[line] * 4, "(4 of 30 rows; ask for less, or aggregate)"])
-    assert len(told) <= MOST
-    told = table_text(answer_of(names, [["x" * 100] * 100] * 30, truncated=True))
-    assert told.split("\n")[-1] == "(4 of more than 30 rows; ask for less, or aggregate)"
-
-
 def test_the_result_of_a_tool_is_bounded_whatever_is_asked(tmp_path: Path) -> None:
-    with database_of(tmp_path, "CREATE TABLE t (a TEXT)") as database:
+    with SqlDatabase(make(tmp_path / "t.db", "CREATE TABLE t (a TEXT)"), timeout=60) as database:
         toolbox = Toolbox(database.tools())
         columns = ", ".join(f"'{'x' * 40}' AS \"{'n' * 90}{number}\"" for number in range(600))
         result = toolbox.call("execute_sql", {"sql": f"SELECT {columns} FROM (VALUES (1), (2), (3))"})

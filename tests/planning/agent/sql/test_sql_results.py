@@ -8,8 +8,7 @@ import pytest
 
 from planning.agent import SqlDatabase
 from planning.agent.sql.results import table_text, validate_results
-from planning.tools import ToolContext
-from planning.tools.pipeline import CallPipeline as CallPath
+from planning.tools import Toolbox
 
 
 def good(data: list[Any], columns: list[str], **more: Any) -> dict[str, Any]:
@@ -67,6 +66,13 @@ def test_a_model_reads_a_compact_table() -> None:
     )
 
 
+def test_of_wide_rows_a_model_sees_as_many_as_there_is_room_for() -> None:
+    names, line = [f"c{number}" for number in range(100)], " | ".join(["x" * 100] * 100)
+    told = table_text(good([["x" * 100] * 100] * 30, names))
+    assert told == "\n".join([" | ".join(names), *[line] * 4, "(4 of 30 rows; ask for less, or aggregate)"])
+    assert len(told) <= 50_000
+
+
 def test_how_many_rows_there_are_is_told_honestly() -> None:
     assert table_text(good([], ["n"])) == "n\n0 rows"
     assert table_text(good([[1]] * 50, ["n"])) == "\n".join(["n", *["1"] * 50])
@@ -96,7 +102,7 @@ def test_a_failing_query_is_a_failing_call(shop: SqlDatabase) -> None:
     given = execute_sql.execute(sql="SELECT * FROM custmers")
     assert (given["success"], given["error"]) == (False, "no such table: custmers; did you mean customers?")
     assert given["result"]["code"] == "parameter"
-    result = CallPath(ToolContext()).call(execute_sql, {"sql": "SELECT * FROM custmers"})
+    result = Toolbox(shop.tools()).call("execute_sql", {"sql": "SELECT * FROM custmers"})
     assert (str(result.code), result.message, result.user_message) == (
         "parameter",
         "no such table: custmers; did you mean customers?",

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from time import sleep
 from urllib.parse import urlsplit
 
 import pytest
@@ -125,6 +126,17 @@ def test_a_client_whose_first_request_does_not_come_is_dropped(
             connection.sendall(said)
             with suppress(ConnectionError):
                 assert connection.recv(1_000) == b""
+
+
+@SERVERS
+def test_a_header_may_come_in_two_parts(serve: Callable[[], Iterator[str]], expected: int) -> None:
+    with serve() as url:  # type: ignore[attr-defined]  # a context manager
+        where = urlsplit(url)
+        with socket.create_connection((where.hostname, where.port), 5) as connection:
+            connection.sendall(f"GET {where.path} HTTP/1.1\r\n".encode())
+            sleep(0.2)
+            connection.sendall(f"Host: {where.netloc}\r\n\r\n".encode())
+            assert connection.recv(1_000).startswith(f"HTTP/1.1 {expected} ".encode())
 
 
 @SERVERS

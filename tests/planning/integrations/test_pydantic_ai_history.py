@@ -108,6 +108,20 @@ class TestHostSession:
         assert reminder_of(script.requests[-2]) == f"{HALF}\n\n{told}"
         assert told not in reminder_of(script.requests[-1])
 
+    def test_what_the_host_changed_is_news_once(self) -> None:
+        session = Session()
+
+        def look() -> str:
+            return "seen"
+
+        turns = [SHOP], "Done.", [("look", {})], "Done."
+        agent, script = agent_of(Planning(session), *turns, tools=[look])
+        messages = run_async(agent)
+        session.dispatch(MarkStep("S001", "done"))
+        run_async(agent, "Go on", message_history=messages)
+        news = "The plan has changed since your last turn: S001 done."
+        assert [news in str(request[-1]) for request in script.requests] == [False, False, True, False]
+
     def test_following_the_history_does_not_undo_what_the_host_did(self, run: Way) -> None:
         session = Session()
         agent, script = agent_of(Planning(session, follow_history=True), [SHOP], [mark("S001")], "Done.")

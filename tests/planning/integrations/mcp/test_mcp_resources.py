@@ -13,8 +13,9 @@ from mcp import Client, MCPDeprecationWarning, MCPError
 from mcp.client.session import IncomingMessage
 from mcp_served import connecting, in_both_eras, over_everything, over_http, said, setup
 
-from planning import MarkStep, SetupPlan, register_plan
+from planning import MarkStep, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
+from planning.suite import planning_tools
 from session import Session
 from session.stores import SqliteStore, StoreError
 
@@ -87,6 +88,29 @@ async def test_a_client_hears_of_the_changes_that_another_process_makes(tmp_path
         read = await client.read_resource("plan://watched")
         result = [event.uri, json.loads(read.contents[0].text)["objective"]]  # type: ignore[union-attr]  # as above
     assert result == ["plan://watched", "Once more"]
+
+
+async def test_a_change_of_the_store_that_is_not_one_of_the_plan_is_announced_to_nobody(
+    tmp_path: Path,
+) -> None:
+    def stored() -> Session:
+        session = Session(session_id="watched", store=SqliteStore(tmp_path / "plans.db"))
+        register_plan(session)
+        return session
+
+    elsewhere, served = stored(), stored()
+    toolbox = Toolbox(planning_tools(elsewhere))
+    toolbox.call("planning_setup_plan", setup("Seen", "One"))
+    served.refresh()
+    async with (
+        Client(build_server(session=served)) as client,
+        client.listen(resource_subscriptions=["plan://watched"]) as changes,
+    ):
+        refused = {"step_id": "S009", "status": "done"}
+        assert not (await asyncio.to_thread(toolbox.call, "planning_mark_step", refused)).success
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(changes), 0.5)
+        assert served.version == elsewhere.version  # it did take the change over
 
 
 async def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(

@@ -55,7 +55,6 @@ def unwritten(error: str, message: str | None = None, *, is_over: bool = False) 
         ('{"needs_user_input": true}', asked(ASKS)),
         (UserInputNeeded("it lacks a year", "Which year?"), asked("Which year?")),
     ],
-    ids=repr,
 )
 def test_a_generator_writes_a_statement_or_asks_or_fails(generator: Any, update: dict[str, Any]) -> None:
     assert node(generator).run(STATE) == update

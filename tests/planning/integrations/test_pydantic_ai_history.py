@@ -28,7 +28,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
-from test_pydantic_ai import Way, agent_of, answers, run_async, run_iter, run_sync
+from test_pydantic_ai import Turn, Way, agent_of, answers, run_async, run_iter, run_sync
 
 from planning import MarkStep
 from planning.integrations.pydantic_ai import Planning
@@ -114,7 +114,7 @@ class TestHostSession:
         def look() -> str:
             return "seen"
 
-        turns = [SHOP], "Done.", [("look", {})], "Done."
+        turns: list[Turn] = [SHOP, "Done.", [("look", {})], "Done."]
         agent, script = agent_of(Planning(session), *turns, tools=[look])
         messages = run_async(agent)
         session.dispatch(MarkStep("S001", "done"))

@@ -114,7 +114,7 @@ class TestHostSession:
         def look() -> str:
             return "seen"
 
-        turns: list[Turn] = [SHOP, "Done.", [("look", {})], "Done."]
+        turns: list[Turn] = [[SHOP], "Done.", [("look", {})], "Done."]
         agent, script = agent_of(Planning(session), *turns, tools=[look])
         messages = run_async(agent)
         session.dispatch(MarkStep("S001", "done"))

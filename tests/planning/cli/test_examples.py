@@ -53,6 +53,7 @@ def test_the_quickstart_runs(snapshot: SnapshotAssertion) -> None:
     assert done.stdout == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_the_background_agent_is_killed_and_resumed(provider: str) -> None:
     pytest.importorskip(provider, reason=f"needs the {provider} client: pip install '.[{provider}]'")

@@ -96,6 +96,7 @@ def test_a_line_of_any_length_is_cut() -> None:
 # What is unpacked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["MAP {}", "[]", "{'a': NULL}", "[[]]"])
 def test_nested_values_of_duckdb_cost_the_caller_a_bounded_memory(tmp_path: Path, value: str) -> None:
     duckdb = pytest.importorskip("duckdb")

@@ -17,7 +17,6 @@ from mcp_types import CallToolResult, TextContent
 from planning.integrations.mcp import build_server, serve_http
 
 MODES = ["auto", "legacy"]
-WAYS = ["memory", "http", "stdio"]
 PATIENCE = 30.0
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 HELLO = {
@@ -31,7 +30,9 @@ HELLO = {
     },
 }
 in_both_eras = pytest.mark.parametrize("mode", MODES)
-over_everything = pytest.mark.parametrize("way", WAYS)
+over_everything = pytest.mark.parametrize(
+    "way", ["memory", "http", pytest.param("stdio", marks=pytest.mark.slow)]
+)
 
 
 def within(main: Coroutine[Any, Any, Any]) -> Any:
@@ -63,7 +64,7 @@ async def connecting(
     """Serve in one way; gives what makes clients.
 
     Args:
-        way: One of ``WAYS``. Over stdio each client has a process of its own.
+        way: ``memory``, ``http`` or ``stdio``. Over stdio each client has a process of its own.
         mode: One of ``MODES``.
         arguments: Of ``planning mcp``, over stdio.
         built: Of ``build_server``, in the other ways.

@@ -33,6 +33,7 @@ def doubled(levels: int) -> dict[str, Any]:
     return {"value": value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("output", "inputs"),
     [
@@ -69,6 +70,7 @@ def test_inputs_that_come_to_too_much_are_an_error_before_they_are_built(
     assert peak < 200_000_000
 
 
+@pytest.mark.slow
 def test_a_run_keeps_so_much_and_no_more() -> None:
     steps = [called(f"s{n}", tool="produce", expected_key=f"k{n}") for n in range(60)]
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", "x" * 30_000_000))

@@ -14,12 +14,17 @@ from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
 __all__ = [
     "AddStep",
+    "ApprovePlan",
     "ClearPlan",
     "Command",
     "MarkStep",
     "MarkSteps",
+    "MoveStep",
     "NewPlanStep",
     "ReadPlan",
+    "RejectPlan",
+    "RemoveStep",
+    "RenumberSteps",
     "SetupPlan",
     "UpdateStep",
 ]
@@ -91,6 +96,46 @@ class ClearPlan:
 @dataclass(slots=True, frozen=True)
 class ReadPlan:
     """Ask for the plan as it is."""
+
+
+@dataclass(slots=True, frozen=True)
+class RemoveStep:
+    """Remove a step; its id is not used again. Without an open step left, the plan is completed."""
+
+    step_id: str = field(metadata=_STEP_ID)
+
+
+@dataclass(slots=True, frozen=True)
+class MoveStep:
+    """Move a step to another place among the steps."""
+
+    step_id: str = field(metadata=_STEP_ID)
+    index: int = field(metadata={"description": "Its new place, from 0"})
+
+
+@dataclass(slots=True, frozen=True)
+class RenumberSteps:
+    """Give the last steps other ids, so that those of removed steps are not used again; no one sends it.
+
+    Attributes:
+        count: How many steps, from the end.
+        first: The number of the first of them.
+    """
+
+    count: int
+    first: int
+
+
+@dataclass(slots=True, frozen=True)
+class ApprovePlan:
+    """Let the work begin: the plan, and the steps that wait by themselves, are approved."""
+
+
+@dataclass(slots=True, frozen=True)
+class RejectPlan:
+    """Send the plan back, with what is wrong with it, for the agent to change it."""
+
+    reason: str
 
 
 Command = SetupPlan | AddStep | UpdateStep | MarkStep | ClearPlan | ReadPlan

@@ -18,7 +18,10 @@ from planning.commands import (
     Command,
     MarkStep,
     MarkSteps,
+    MoveStep,
     NewPlanStep,
+    RemoveStep,
+    RenumberSteps,
     SetupPlan,
     UpdateStep,
 )
@@ -34,6 +37,9 @@ __all__ = [
     "clear_plan",
     "mark_step",
     "mark_steps",
+    "move_step",
+    "remove_step",
+    "renumber_steps",
     "setup_plan",
     "update_step",
 ]
@@ -109,12 +115,49 @@ def clear_plan(plans: Plans, _command: ClearPlan) -> Plans:
     return plans if plan is None else (replace(plan, status="abandoned", steps=()),)
 
 
-REDUCERS: Final = MappingProxyType[type[Command], Callable[[Plans, Any], Plans]]({
+def remove_step(plans: Plans, command: RemoveStep) -> Plans:
+    """Remove one step; the plan is completed when steps are left and all of them are done."""
+    plan, index = _found(plans, command.step_id)
+    if plan is None or index is None:
+        return plans
+    steps = plan.steps[:index] + plan.steps[index + 1 :]
+    completed = plan.status == "completed" or (bool(steps) and _all_done(steps))
+    return (Plan(plan.objective, "completed" if completed and steps else "active", steps),)
+
+
+def move_step(plans: Plans, command: MoveStep) -> Plans:
+    """Move one step to another place, from 0; the last place where the index is higher."""
+    plan, index = _found(plans, command.step_id)
+    if plan is None or index is None:
+        return plans
+    steps = list(plan.steps)
+    steps.insert(command.index, steps.pop(index))
+    return (replace(plan, steps=tuple(steps)),)
+
+
+def renumber_steps(plans: Plans, command: RenumberSteps) -> Plans:
+    """Give the last steps the ids from a number on."""
+    plan = _latest(plans, AddStep)
+    if plan is None:
+        return plans
+    start = len(plan.steps) - command.count
+    fresh = [
+        replace(step, step_id=format_id(command.first + number))
+        for number, step in enumerate(plan.steps[start:])
+    ]
+    return (replace(plan, steps=(*plan.steps[:start], *fresh)),)
+
+
+REDUCERS: Final = MappingProxyType[type, Callable[[Plans, Any], Plans]]({
     SetupPlan: setup_plan,
     AddStep: add_step,
     UpdateStep: update_step,
     MarkStep: mark_step,
+    MarkSteps: mark_steps,
     ClearPlan: clear_plan,
+    RemoveStep: remove_step,
+    MoveStep: move_step,
+    RenumberSteps: renumber_steps,
 })  # fmt: skip
 
 
@@ -143,6 +186,12 @@ def check_command(command: Any) -> None:
             _check_steps(steps, "initial_steps")
         case AddStep(steps=steps) if steps:
             _check_steps(steps, "steps")
+        case RemoveStep(step_id=step_id):
+            _check_id(step_id)
+        case MoveStep(step_id=step_id, index=index):
+            _check_id(step_id)
+            if type(index) is not int or index < 0:
+                raise ValueError("index: expected a whole number of at least 0")
         case UpdateStep(step_id=step_id, title=title, details=details):
             _check_id(step_id)
             if title is not None:
@@ -163,6 +212,12 @@ def _check_steps(steps: object, place: str) -> None:
         require_text(step.title, TITLE, place + "[{}].title", index)
         if step.details is not None:
             require_text(step.details, DETAILS, place + "[{}].details", index)
+
+
+def _found(plans: Plans, step_id: str) -> tuple[Plan | None, int | None]:
+    """The plan, unless it is abandoned, and the index of a step of it."""
+    plan = _latest(plans, MarkStep)
+    return plan, None if plan is None else index_of(plan.steps, step_id)
 
 
 def _latest(plans: Plans, command: type[Command]) -> Plan | None:

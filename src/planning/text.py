@@ -20,8 +20,10 @@ __all__ = [
     "STEP_ID",
     "TITLE",
     "TextRule",
+    "TextRules",
     "ascii_spelling",
     "fitted",
+    "rules_for",
 ]
 
 _SPELLINGS = {
@@ -202,3 +204,22 @@ NOTE = TextRule(limit=512, multiline=True)
 STEP_ID = TextRule(limit=64)
 OUTCOME = TextRule(limit=200)
 """How much of a step's outcome its note shows: a model may read the plan."""
+
+
+@attrs.frozen
+class TextRules:
+    """The rules for the texts of a plan in one alphabet."""
+
+    objective: TextRule
+    title: TextRule
+    details: TextRule
+    note: TextRule
+
+
+ASCII = TextRules(OBJECTIVE, TITLE, DETAILS, NOTE)
+
+
+def rules_for(text: str) -> TextRules:
+    """The rules for ``"ascii"``."""
+    assert text == "ascii"  # noqa: S101 - replaced with the rules for other languages
+    return ASCII

@@ -12,7 +12,7 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, TransactionError
 
-__all__ = ["LONGEST_ID", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
+__all__ = ["LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
@@ -22,6 +22,18 @@ LONGEST_ID = 200
 
 _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
+
+
+@attrs.define
+class Gate:
+    """What holds back the tools of a session's toolboxes; a companion of the session.
+
+    Attributes:
+        refusal: Given the session and the name of a tool that changes something, it returns why the tool may
+            not run now; None where it may. None: nothing is held back.
+    """
+
+    refusal: Callable[[Session, str], str | None] | None = None
 
 
 def frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -103,6 +103,7 @@ class ToolContract:
             any other exception is in no message. A tool with private data has none.
         session: The session that it is bound to, for a tool that publishes within its own transaction, and
             looks there for an earlier call with its idempotency key.
+        read_only: Whether it changes nothing: then it may run while a plan waits for approval.
         idempotent: Whether a call may be repeated when the outcome of the first is unknown, as
             after a worker died. A tool with effects that must not happen twice says False.
         is_async: Whether the function is a coroutine function.
@@ -136,6 +137,7 @@ class ToolContract:
     retry: Retry | None = _option(None)
     breaker: CircuitBreaker | None = _option(None)
     blocking: bool = _option(True)
+    read_only: bool = _option(False)
     idempotent: bool = _option(True)
     visible_errors: tuple[type[Exception], ...] = attrs.field(
         default=(), converter=error_types, kw_only=True, repr=False

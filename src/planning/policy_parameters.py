@@ -1,0 +1,114 @@
+"""What the planning tools take under a policy: the commands, with the arguments that the policy adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, make_dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from planning.commands import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    MoveStep,
+    NewPlanStep,
+    ReadPlan,
+    RemoveStep,
+    SetupPlan,
+    UpdateStep,
+)
+from planning.model import StepStatus
+from planning.policy import PlanPolicy
+from planning.text import TextRules, rules_for
+
+__all__ = ["MOST_MARKS", "parameters_of"]
+
+MOST_MARKS = 100
+"""The most marks in one call."""
+_MOST_EVIDENCE = 10
+
+Parameters = Mapping[str, type[Any]]
+
+
+def parameters_of(policy: PlanPolicy) -> Parameters:
+    """The type of each tool's parameters, by the tool's name: the command itself, or a subclass of it."""
+    return _made(policy.evidence is not None, policy.dependencies, policy.batch_marks, policy.text)
+
+
+@cache
+def _made(has_evidence: bool, has_dependencies: bool, is_batched: bool, text: str) -> Parameters:
+    """At most 16 for a program: to read one takes half a millisecond."""
+    rules = rules_for(text)
+    step = _step(rules, has_dependencies=has_dependencies, is_same=text == "ascii")
+    steps = {"setup": _steps(step, "initial_steps", SetupPlan), "add": _steps(step, "steps", AddStep)}
+    same = text == "ascii" and not has_dependencies
+    objective = _text("objective", rules.objective.about("The goal, one line"))
+    setup = SetupPlan if same else _extended(SetupPlan, objective, steps["setup"])
+    add = AddStep if same else _extended(AddStep, steps["add"])
+    title = _optional("title", rules.title.about("New title"))
+    details = _optional("details", rules.details.about('New details; "" clears them'))
+    update = UpdateStep if text == "ascii" else _extended(UpdateStep, title, details)
+    note = _optional("note", rules.note.about("What was observed"))
+    more = [note] if text != "ascii" else []
+    if has_evidence:
+        said = {"description": "To mark it done: calls that show it, such as C12", "max_items": _MOST_EVIDENCE}
+        more.append(("evidence", tuple[str, ...], field(default=(), metadata=said)))
+    mark = _extended(MarkStep, *more) if more else MarkStep
+    if is_batched:
+        mark = _batched(mark)
+    return MappingProxyType({
+        "planning_setup_plan": setup,
+        "planning_add_step": add,
+        "planning_update_step": update,
+        "planning_mark_step": mark,
+        "planning_clear_plan": ClearPlan,
+        "planning_read_plan": ReadPlan,
+        "planning_remove_step": RemoveStep,
+        "planning_move_step": MoveStep,
+    })  # fmt: skip
+
+
+def _extended(command: type[Any], *fields: Any) -> type[Any]:
+    """A subclass of a command, whose instances it can be given as well."""
+    return make_dataclass(command.__name__, fields, bases=(command,), frozen=True, slots=True)
+
+
+def _text(name: str, metadata: Mapping[str, Any]) -> Any:
+    return (name, str, field(metadata=metadata))
+
+
+def _optional(name: str, metadata: Mapping[str, Any]) -> Any:
+    return (name, str | None, field(default=None, metadata=metadata))
+
+
+def _step(rules: TextRules, *, has_dependencies: bool, is_same: bool) -> type[Any]:
+    if is_same and not has_dependencies:
+        return NewPlanStep
+    fields = [
+        _text("title", rules.title.about("What to do, one line")),
+        _optional("details", rules.details.about("More, if needed")),
+    ]
+    if has_dependencies:
+        said = {"description": "Steps to do first: ids, titles, or places in this call from 1"}
+        fields.append(("depends_on", tuple[str | int, ...], field(default=(), metadata=said)))
+    return _extended(NewPlanStep, *fields)
+
+
+def _steps(step: type[Any], name: str, command: type[Any]) -> Any:
+    metadata = command.__dataclass_fields__[name].metadata
+    kind: Any = tuple[step, ...]  # type: ignore[valid-type]  # a class that was made above
+    if command is SetupPlan:
+        return (name, kind, field(default=(), metadata=metadata))
+    return (name, kind, field(metadata=metadata))
+
+
+def _batched(mark: type[Any]) -> type[Any]:
+    """One mark, or several under ``marks``."""
+    known = mark.__dataclass_fields__
+    step_id = ("step_id", str | None, field(default=None, metadata=known["step_id"].metadata))
+    status = ("status", StepStatus | None, field(default=None, metadata=known["status"].metadata))
+    said = {"description": "Several marks in place of one, all or none", "max_items": MOST_MARKS}
+    marks: Any = ("marks", tuple[mark, ...], field(default=(), metadata=said))  # type: ignore[valid-type]  # as above
+    return _extended(mark, step_id, status, marks)

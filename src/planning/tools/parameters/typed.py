@@ -123,17 +123,18 @@ class TypedModel(ParameterModel):
         try:
             return self._validate(data)
         except pydantic.ValidationError as error:
-            first = error
+            first = error.with_traceback(None)  # which would hold this frame
         except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
             pass
         repaired = self._repaired(data)
         if self._branches and is_too_deep(repaired):
             raise ToolValidationError(TOO_DEEP)
-        if not self._rules:
+        is_same = all(repaired.get(name, self) is data[name] for name in data)
+        if first is not None and is_same and self._rules:
+            raise words.refusal(problems_of(first, data, self.published), self.published)
+        if not (is_same or self._rules):
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)
-        elif first is not None and all(repaired.get(name, self) is data[name] for name in data):
-            raise words.refusal(problems_of(first, data, self.published), self.published)
         value, problems = _validated(self._explaining, repaired, self.published)
         if not problems:
             return value

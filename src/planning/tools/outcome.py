@@ -42,6 +42,7 @@ __all__ = [
 
 _JSON = JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CODES = frozenset(map(str, ErrorKind))
+_SCALARS = frozenset({type(None), bool, int, float, str})
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
 _KNOWN = (StoreError, SessionBusyError)  # what they mean for the call is known better than by their text
 _AGAIN = "Call it again, or go on without it."
@@ -65,7 +66,7 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
     Raises:
         ResultInvalid: That is not a result.
     """
-    if outcome is None or type(outcome) is str:
+    if type(outcome) in _SCALARS:  # which say nothing of a failure
         result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     elif isinstance(outcome, ToolResult):
         if outcome.success is True and outcome.elapsed and not tool.returns_private_data:

@@ -10,25 +10,29 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, Protocol
 
+import attrs
+
 from planning.commands import MarkStep
 from planning.errors import Problem, ToolValidationError, show
 from planning.facts import EvidenceCall, PlanFacts, Proof, RecordEvidence
 from planning.model import Plan, PlanStep, StepStatus, index_of
 from planning.policy import PlanPolicy
-from planning.step_ids import as_text, written_alike
+from planning.step_ids import as_text, listed_ids, written_alike
 
 __all__ = [
+    "Finish",
     "HasFacts",
     "dependencies_of",
     "evidence_for",
-    "id_list",
     "is_stale",
     "latest_calls",
     "number_of_call",
+    "open_steps",
     "ready_steps",
     "refuse_order",
     "refuse_replacement",
     "refuse_waiting",
+    "unfinished",
     "waits",
 ]
 
@@ -69,14 +73,6 @@ def ready_steps(source: HasFacts | Plan) -> tuple[PlanStep, ...]:
     )
 
 
-def id_list(step_ids: Iterable[str], most: int = _NAMED) -> str:
-    """Ids in a sentence: ``S001``, ``S001 and S003``, ``S001, S002 and 5 more``."""
-    known = list(step_ids)
-    if len(known) > most:
-        return f"{', '.join(known[: most - 1])} and {len(known) - most + 1} more"
-    return " and ".join(filter(None, [", ".join(known[:-1]), *known[-1:]]))
-
-
 # What binds every change
 
 
@@ -99,14 +95,14 @@ def refuse_order(policy: PlanPolicy, marks: Iterable[MarkStep], plan: Plan, fact
                 verb = "is" if len(open_) == 1 else "are"
                 first = _first_open(open_[0], marked, plan, facts)
                 raise ToolValidationError(
-                    f"{step_id} depends on {id_list(open_)}, which {verb} not done; do {first} first"
+                    f"{step_id} depends on {listed_ids(open_)}, which {verb} not done; do {first} first"
                 )
         marked[step_id] = status
         running.discard(step_id)
         if most is not None and status == "in_progress":
             if len(running) >= most:
                 steps = "1 step" if most == 1 else f"{most} steps"
-                current = id_list(sorted(running))
+                current = listed_ids(sorted(running))
                 raise ToolValidationError(
                     f"at most {steps} may be in progress; mark {current} done, blocked or pending first"
                 )
@@ -146,7 +142,7 @@ def refuse_replacement(policy: PlanPolicy, plan: Plan | None) -> None:
         verb = "is" if len(open_) == 1 else "are"
         clear = "planning_clear_plan" in policy.names
         remedy = "finish the plan" + (", or drop it with planning_clear_plan" if clear else "")
-        raise ToolValidationError(f"{id_list(open_)} {verb} not done; {remedy} before you set up another")
+        raise ToolValidationError(f"{listed_ids(open_)} {verb} not done; {remedy} before you set up another")
 
 
 def refuse_waiting(marks: Iterable[MarkStep], facts: PlanFacts) -> None:
@@ -159,7 +155,7 @@ def refuse_waiting(marks: Iterable[MarkStep], facts: PlanFacts) -> None:
     if waiting:
         verb = "waits" if len(waiting) == 1 else "wait"
         raise ToolValidationError(
-            f"{id_list(waiting)} {verb} for approval; work on another step, or ask the user to approve it"
+            f"{listed_ids(waiting)} {verb} for approval; work on another step, or ask the user to approve it"
         )
 
 
@@ -215,13 +211,13 @@ def dependencies_of(
     except CycleError as error:
         cycle = list(reversed(error.args[1]))
         shown = " -> ".join(cycle if len(cycle) <= _NAMED else [*cycle[: _NAMED - 2], "...", cycle[-1]])
-        raise ToolValidationError(f"these steps wait for each other: {shown}; remove one of the dependencies") from None
+        raise ToolValidationError(
+            f"these steps wait for each other: {shown}; remove one of the dependencies"
+        ) from None
     return found
 
 
-def _referred(
-    reference: Any, known: set[str], by_title: Mapping[str, str], new: Sequence[str]
-) -> str | None:
+def _referred(reference: Any, known: set[str], by_title: Mapping[str, str], new: Sequence[str]) -> str | None:
     if type(reference) is int and 1 <= reference <= len(new):
         return new[reference - 1]
     text = str(as_text(reference)).strip()
@@ -321,4 +317,35 @@ def is_stale(policy: PlanPolicy, plan: Plan, facts: PlanFacts) -> bool:
         and not facts.is_noticed
         and facts.calls - facts.changed >= policy.stale_after
         and any(step.status in {"pending", "in_progress"} for step in plan.steps)
+    )
+
+
+@attrs.frozen
+class Finish:
+    """Whether an agent may claim to be finished.
+
+    Attributes:
+        ok: Whether it may.
+        open_steps: The ids of the steps that are open.
+        message: What the agent is to read where it may not; empty where it may.
+    """
+
+    ok: bool
+    open_steps: tuple[str, ...] = ()
+    message: str = ""
+
+
+def open_steps(plan: Plan | None) -> tuple[str, ...]:
+    """The ids of the steps of an active plan on which work is left: pending and in progress."""
+    if plan is None or plan.status != "active":
+        return ()
+    return tuple([step.step_id for step in plan.steps if step.status in {"pending", "in_progress"}])
+
+
+def unfinished(step_ids: Sequence[str]) -> str:
+    """What an agent reads that would stop with steps open."""
+    verb = "is" if len(step_ids) == 1 else "are"
+    return (
+        f"{listed_ids(step_ids)} {verb} open. Do the work and mark what is done; mark a step blocked, with a note, "
+        "if it cannot be done now."
     )

@@ -259,7 +259,7 @@ def _sentences(diff: PlanDiff) -> Iterator[str]:
     if diff.added:
         yield f"Added {_names([each.step.step_id for each in diff.added])}."
     if diff.removed and not is_gone and not is_new:
-        yield f"Removed {_names(diff.removed)}."
+        yield f"{_names(diff.removed)} {'was' if len(diff.removed) == 1 else 'were'} removed."
     if diff.moved:
         yield f"Moved {_names([each.step_id for each in diff.moved])}."
     if diff.status is not None:

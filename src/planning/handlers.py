@@ -14,24 +14,29 @@ from planning.commands import (
     Command,
     MarkStep,
     MarkSteps,
+    MoveStep,
     NewPlanStep,
     ReadPlan,
+    RemoveStep,
     SetupPlan,
     UpdateStep,
 )
 from planning.errors import Problem, ToolValidationError, unknown_option
 from planning.lifecycle import allows, refusal
 from planning.model import STEP_STATUSES, Plan, StepStatus, index_of, plain_status
-from planning.step_ids import as_text, written_alike
+from planning.step_ids import as_text, listed_ids, written_alike
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
 __all__ = [
     "add_step",
     "clear_plan",
     "diagnose",
+    "mark",
     "mark_step",
     "mark_steps",
+    "move_step",
     "read_plan",
+    "remove_step",
     "setup_plan",
     "update_step",
 ]
@@ -45,7 +50,7 @@ def setup_plan(command: SetupPlan, plan: Plan | None) -> SetupPlan:
     Raises:
         ToolValidationError: A text breaks its rule.
     """
-    problems = _lifecycle(plan, command)
+    problems = _lifecycle(plan, type(command))
     problems += _text("objective", command.objective, OBJECTIVE)
     problems += _steps("initial_steps", command.initial_steps)
     _refuse(problems)
@@ -58,7 +63,7 @@ def add_step(command: AddStep, plan: Plan | None) -> AddStep:
     Raises:
         ToolValidationError: No active plan, no steps, or text that breaks its rule.
     """
-    problems = _lifecycle(plan, command)
+    problems = _lifecycle(plan, type(command))
     problems += _steps("steps", command.steps) or _empty(command.steps)
     _refuse(problems)
     return AddStep(_clean_steps(command.steps))
@@ -72,7 +77,7 @@ def update_step(command: UpdateStep, plan: Plan | None) -> UpdateStep:
             rule.
     """
     step_id, wrong = _step_id(command.step_id, plan)
-    problems = _lifecycle(plan, command) + wrong
+    problems = _lifecycle(plan, type(command)) + wrong
     problems += [] if command.title is None else _text("title", command.title, TITLE)
     problems += [] if command.details is None else _text("details", command.details, DETAILS)
     problems += _unchanging(command.title, command.details)
@@ -91,7 +96,7 @@ def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
     if _is_normal_mark(command, plan):
         return command
     step_id, wrong = _step_id(command.step_id, plan)
-    problems = _lifecycle(plan, command) + wrong
+    problems = _lifecycle(plan, type(command)) + wrong
     status = _status(command.status)
     if status is None:
         problems.append(Problem(unknown_option(command.status, STEP_STATUSES), "status"))
@@ -106,9 +111,52 @@ def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
     """Check several marks, each by itself.
 
     Raises:
-        ToolValidationError: The first that is refused.
+        ToolValidationError: One or more are refused, each with its place.
     """
-    return MarkSteps(tuple([mark_step(mark, plan) for mark in command.marks]), command.is_last)
+    problems: list[Problem] = []
+    marks: list[MarkStep] = []
+    for index, each in enumerate(command.marks):
+        try:
+            marks.append(mark_step(each, plan))
+        except ToolValidationError as refusal:
+            problems += [problem.under(f"marks[{index}]") for problem in refusal.problems]
+    _refuse(problems)
+    return MarkSteps(tuple(marks), command.is_last)
+
+
+def mark(command: MarkStep | MarkSteps, plan: Plan | None) -> MarkStep | MarkSteps:
+    """Check one mark, or several.
+
+    Raises:
+        ToolValidationError: One is refused.
+    """
+    return mark_steps(command, plan) if isinstance(command, MarkSteps) else mark_step(command, plan)
+
+
+def remove_step(command: RemoveStep, plan: Plan | None) -> RemoveStep:
+    """Check which step is to go, in a plan that is not abandoned.
+
+    Raises:
+        ToolValidationError: No such plan or step.
+    """
+    step_id, wrong = _step_id(command.step_id, plan)
+    _refuse(_lifecycle(plan, MarkStep) + wrong)
+    return RemoveStep(step_id)
+
+
+def move_step(command: MoveStep, plan: Plan | None) -> MoveStep:
+    """Check which step is to move, and where to, in a plan that is not abandoned.
+
+    Raises:
+        ToolValidationError: No such plan, step or place.
+    """
+    step_id, wrong = _step_id(command.step_id, plan)
+    problems = _lifecycle(plan, MarkStep) + wrong
+    last = 0 if plan is None else len(plan.steps) - 1
+    if not problems and not (type(command.index) is int and 0 <= command.index <= last):
+        problems.append(Problem(f"no such place; send 0 to {last}", "index"))
+    _refuse(problems)
+    return MoveStep(step_id, command.index)
 
 
 def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:
@@ -117,7 +165,7 @@ def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:
     Raises:
         ToolValidationError: No plan, or one that is abandoned already.
     """
-    _refuse(_lifecycle(plan, command))
+    _refuse(_lifecycle(plan, type(command)))
     return command
 
 
@@ -127,7 +175,7 @@ def read_plan(command: ReadPlan, plan: Plan | None) -> ReadPlan:
     Raises:
         ToolValidationError: No plan.
     """
-    _refuse(_lifecycle(plan, command))
+    _refuse(_lifecycle(plan, type(command)))
     return command
 
 
@@ -163,8 +211,8 @@ def _refuse(problems: Sequence[Problem]) -> None:
         raise ToolValidationError(problems)
 
 
-def _lifecycle(plan: Plan | None, command: Command) -> list[Problem]:
-    reason = refusal(plan, type(command))
+def _lifecycle(plan: Plan | None, command: type[Command]) -> list[Problem]:
+    reason = refusal(plan, command)
     return [] if reason is None else [Problem(reason)]
 
 
@@ -189,8 +237,7 @@ def _step_id(given: Any, plan: Plan | None) -> tuple[str, list[Problem]]:
         return alike[0], []
     if alike:
         return "", [Problem(f"{step_id} may be {' or '.join(alike[:_NAMED])}; send one of these", "step_id")]
-    first, last = known[0], known[-1]
-    steps = f"its only step is {first}" if first == last else f"its steps are {first} to {last}"
+    steps = f"{'its steps are' if len(known) > 1 else 'its only step is'} {listed_ids(known)}"
     return "", [Problem(f"the plan has no step {step_id}; {steps}", "step_id")]
 
 

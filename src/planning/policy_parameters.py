@@ -53,7 +53,10 @@ def _made(has_evidence: bool, has_dependencies: bool, is_batched: bool, text: st
     note = _optional("note", rules.note.about("What was observed"))
     more = [note] if text != "ascii" else []
     if has_evidence:
-        said = {"description": "To mark it done: calls that show it, such as C12", "max_items": _MOST_EVIDENCE}
+        said = {
+            "description": "To mark it done: calls that show it, such as C12",
+            "max_items": _MOST_EVIDENCE,
+        }
         more.append(("evidence", tuple[str, ...], field(default=(), metadata=said)))
     mark = _extended(MarkStep, *more) if more else MarkStep
     if is_batched:

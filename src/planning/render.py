@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Protocol
 
-from planning.commands import AddStep, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
+from planning.commands import (
+    AddStep,
+    Command,
+    MarkStep,
+    MarkSteps,
+    MoveStep,
+    ReadPlan,
+    RemoveStep,
+    SetupPlan,
+    UpdateStep,
+)
 from planning.errors import LONGEST_MESSAGE, cut
+from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, index_of
+from planning.step_ids import listed_ids
 
 __all__ = ["plan_text", "plan_to_dict", "reply"]
 
@@ -19,33 +32,60 @@ _LAST_NOTES = 3
 _LONGEST_BLOCK = 4_000
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
     """The whole plan: the objective, then a line a step with its details and notes below it.
 
     A plan that is too long for one message is shown in part: the done steps without details and notes; or
     else consecutive done steps as one line, and as many of the others as fit, from the
     current step on.
+
+    Args:
+        plan: The plan.
+        facts: What a policy knows of it: what each step waits for, and what shows that it is done.
     """
+    remarks = {} if facts is None else _remarks(plan, facts)
     done = _count_done(plan.steps)
     head = f"{cut(plan.objective, _LONGEST_BLOCK)} ({plan.status}, {done} of {len(plan.steps)} done)"
-    text = "\n".join([head, *map(_block, plan.steps)])
+    text = "\n".join([head, *[_block(step, remarks) for step in plan.steps]])
     if len(text) > LONGEST_MESSAGE:
-        text = "\n".join([head, *map(_brief_block, plan.steps)])
+        text = "\n".join([head, *[_brief_block(step, remarks) for step in plan.steps]])
     if len(text) > LONGEST_MESSAGE:
-        text = cut(f"{head}\n{_excerpt(plan.steps)}", LONGEST_MESSAGE)
+        text = cut(f"{head}\n{_excerpt(plan.steps, remarks)}", LONGEST_MESSAGE)
     return text
+
+
+def _remarks(plan: Plan, facts: PlanFacts) -> Mapping[str, str]:
+    """What is said of steps behind their status: ``, after S001``, ``, verified``, ``, waits for approval``."""
+    done = {step.step_id for step in plan.steps if step.status == "done"}
+    remarks = {}
+    for step in plan.steps:
+        said = []
+        proof = facts.proofs.get(step.step_id)
+        if step.status == "done" and proof is not None:
+            said.append("verified" if proof.verified else f"reported with {', '.join(proof.evidence)}")
+        needed = [each for each in facts.depends_on.get(step.step_id, ()) if each not in done]
+        if step.status != "done" and needed:
+            said.append(f"after {listed_ids(needed)}")
+        if step.step_id in facts.waiting:
+            said.append("waits for approval")
+        if said:
+            remarks[step.step_id] = "".join(f", {each}" for each in said)
+    return remarks
 
 
 class HasPlan(Protocol):
     """What the selectors take: a session, ``session.at(version)``, a snapshot."""
 
-    def select_latest(self, slice_type: type[Plan], /) -> Plan | None:
-        """The plan, or None."""
+    def select_latest(self, slice_type: type[Any], /) -> Any:
+        """The newest item of a slice, or None."""
         ...
 
 
 def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
     """A plan as plain dictionaries and lists, ready for JSON; None when there is none.
+
+    With a policy the plan also has ``approval`` and its steps have ``depends_on``, ``evidence``, ``proof``
+    (``"reported"`` or ``"verified"``) and ``waits_for_approval``, each where there is something to say.
 
     Args:
         source: The plan, or where it is.
@@ -54,9 +94,12 @@ def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
     if plan is None:
         return None
     done, steps = plan.progress
+    facts = None if isinstance(source, Plan) or source is None else source.select_latest(PlanFacts)
+    approval = {} if facts is None or facts.approval == "none" else {"approval": facts.approval}
     return {
         "objective": plan.objective,
         "status": plan.status,
+        **approval,
         "done": done,
         "total": steps,
         "steps": [
@@ -66,30 +109,44 @@ def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
                 "details": step.details,
                 "status": step.status,
                 "notes": list(step.notes),
+                **({} if facts is None else _facts_of(step.step_id, facts)),
             }
             for step in plan.steps
         ],
     }
 
 
-def _block(step: PlanStep) -> str:
-    lines = [f"{step.step_id} {step.status}: {step.title}"]
+def _facts_of(step_id: str, facts: PlanFacts) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if step_id in facts.depends_on:
+        said["depends_on"] = list(facts.depends_on[step_id])
+    if step_id in facts.proofs:
+        proof = facts.proofs[step_id]
+        said["evidence"] = list(proof.evidence)
+        said["proof"] = "verified" if proof.verified else "reported"
+    if step_id in facts.waiting:
+        said["waits_for_approval"] = True
+    return said
+
+
+def _block(step: PlanStep, remarks: Mapping[str, str]) -> str:
+    lines = [f"{step.step_id} {step.status}{remarks.get(step.step_id, '')}: {step.title}"]
     lines.extend(f"  {line}" for line in (step.details or "").splitlines())
     lines.extend("  - " + note.replace("\n", "\n    ") for note in step.notes)
     return "\n".join(lines)
 
 
-def _brief_block(step: PlanStep) -> str:
+def _brief_block(step: PlanStep, remarks: Mapping[str, str]) -> str:
     """A step in brief: a done one on one line, any other with its last notes."""
     if step.status == "done":
         step = replace(step, details=None, notes=())
     elif len(step.notes) > _LAST_NOTES:
         older = f"({len(step.notes) - _LAST_NOTES} older notes are not shown)"
         step = replace(step, notes=(older, *step.notes[-_LAST_NOTES:]))
-    return cut(_block(step), _LONGEST_BLOCK)
+    return cut(_block(step, remarks), _LONGEST_BLOCK)
 
 
-def _excerpt(steps: tuple[PlanStep, ...]) -> str:
+def _excerpt(steps: tuple[PlanStep, ...], remarks: Mapping[str, str]) -> str:
     """The steps from the one before the current on, then earlier ones, as many as fit."""
     blocks = list[tuple[str, tuple[PlanStep, ...]]]()
     for is_done, run in groupby(steps, key=lambda step: step.status == "done"):
@@ -97,7 +154,7 @@ def _excerpt(steps: tuple[PlanStep, ...]) -> str:
             done = tuple(run)
             blocks.append((f"{_span(done)} done", done))
         else:
-            blocks.extend((_brief_block(step), (step,)) for step in run)
+            blocks.extend((_brief_block(step, remarks), (step,)) for step in run)
     statuses = [shown[0].status for _, shown in blocks]
     current = next((statuses.index(status) for status in _CURRENT if status in statuses), 0)
     start = end = max(0, current - 1)
@@ -121,29 +178,52 @@ def _counted(blocks: Sequence[tuple[str, tuple[PlanStep, ...]]]) -> str:
     return f"{len(steps)} not shown: {_span(steps)}"
 
 
-def reply(command: Command, plan: Plan, before: Plan | None = None) -> str:
+def reply(
+    command: Command | MarkSteps | RemoveStep | MoveStep,
+    plan: Plan,
+    before: Plan | None = None,
+    facts: PlanFacts | None = None,
+) -> str:
     """What the model reads after a command was carried out.
 
     Args:
         command: The command as the reducers saw it.
         plan: The plan that it left.
         before: The plan that it was given for.
+        facts: What a policy knew of it.
     """
     match command:
         case MarkStep():
-            return _marked(command, plan)
+            return _marked((command,), plan, facts)
+        case MarkSteps():
+            return _marked(command.marks, plan, facts)
+        case RemoveStep():
+            return _removed(command, plan, facts)
+        case MoveStep():
+            return f"{command.step_id} moved. Order: {listed_ids([step.step_id for step in plan.steps])}."
         case SetupPlan() if not plan.steps:
             return f"Plan set, no steps yet. {_replaced(before)}Add them with planning_add_step."
         case SetupPlan():
-            return f"Plan set: {_span(plan.steps)}. {_replaced(before)}{_next(plan, 0)}"
+            return f"Plan set: {_span(plan.steps)}. {_replaced(before)}{_then(plan, facts)}"
         case AddStep():
-            return f"Added {_span(plan.steps[-len(command.steps) :])}."
+            return f"Added {_span(plan.steps[-len(command.steps) :])}.{_approval(facts)}"
         case UpdateStep():
-            return f"{command.step_id} updated."
+            approval = _approval(facts) if command.title is not None else ""
+            return f"{command.step_id} updated.{approval}"
         case ReadPlan():
-            return plan_text(plan)
+            return plan_text(plan, facts)
         case _:
             return "Plan abandoned."
+
+
+def _then(plan: Plan, facts: PlanFacts | None) -> str:
+    """What an agent does after it has set a plan up."""
+    return _approval(facts).strip() or _next(plan, 0, facts)
+
+
+def _approval(facts: PlanFacts | None) -> str:
+    waits = facts is not None and facts.approval == "waiting"
+    return " Ask the user to approve it before you go on." if waits else ""
 
 
 def _replaced(before: Plan | None) -> str:
@@ -160,23 +240,35 @@ def _count_done(steps: tuple[PlanStep, ...]) -> int:
     return sum(step.status == "done" for step in steps)
 
 
-def _marked(command: MarkStep, plan: Plan) -> str:
-    status = command.status
-    marked = f"{command.step_id} {status}."
+def _marked(marks: Sequence[MarkStep], plan: Plan, facts: PlanFacts | None) -> str:
+    runs = groupby(marks, key=attrgetter("status"))
+    marked = ", ".join([f"{listed_ids([mark.step_id for mark in run])} {status}" for status, run in runs])
+    last = marks[-1]
     if plan.status == "completed":
-        return f"{marked} Plan completed."
-    if status not in _CLOSED:
-        return marked
-    index = index_of(plan.steps, command.step_id)
-    return f"{marked} {_next(plan, 0 if index is None else index)}"
+        return f"{marked}. Plan completed."
+    if last.status not in _CLOSED:
+        return f"{marked}."
+    index = index_of(plan.steps, last.step_id)
+    return f"{marked}. {_next(plan, 0 if index is None else index, facts)}"
 
 
-def _next(plan: Plan, index: int) -> str:
+def _removed(command: RemoveStep, plan: Plan, facts: PlanFacts | None) -> str:
+    freed = (
+        []
+        if facts is None
+        else [waiting for waiting, needed in facts.depends_on.items() if command.step_id in needed]
+    )
+    said = f" {listed_ids(freed)} no longer {'waits' if len(freed) == 1 else 'wait'} for it." if freed else ""
+    completed = " Plan completed." if plan.status == "completed" else ""
+    return f"{command.step_id} removed.{said}{completed}"
+
+
+def _next(plan: Plan, index: int, facts: PlanFacts | None) -> str:
     """The first open step from ``index`` on, or else from the start; or else another blocked one."""
     steps = plan.steps
     for place in range(index - len(steps), index):  # from the index round to it again
         step = steps[place]
-        if step.status not in _CLOSED:
+        if step.status not in _CLOSED and not (facts is not None and _must_wait(step, plan, facts)):
             return f"Next: {step.step_id} {step.title}"
     for place, step in enumerate(steps):
         if step.status == "blocked" and place != index:
@@ -184,6 +276,13 @@ def _next(plan: Plan, index: int) -> str:
     return "No other step is open."
 
 
-def _span(steps: tuple[PlanStep, ...]) -> str:
-    first, last = steps[0].step_id, steps[-1].step_id
-    return first if first == last else f"{first} to {last}"
+def _must_wait(step: PlanStep, plan: Plan, facts: PlanFacts) -> bool:
+    """Whether a step cannot begin now: it waits for approval, or for steps that are not done."""
+    indexes = [index_of(plan.steps, each) for each in facts.depends_on.get(step.step_id, ())]
+    return step.step_id in facts.waiting or any(
+        index is not None and plan.steps[index].status != "done" for index in indexes
+    )
+
+
+def _span(steps: Sequence[PlanStep]) -> str:
+    return listed_ids([step.step_id for step in steps])

@@ -45,6 +45,8 @@ from planning.facts import (
 )
 from planning.model import Plan, PlanStep, index_of
 from planning.policy import PlanPolicy
+from planning.reducers import renumber_steps
+from planning.render import reply
 from planning.step_ids import format_id, highest_number
 from planning.tools.background import await_within, run_in_thread
 from planning.tools.context import Gate
@@ -54,7 +56,7 @@ from planning.tools.result import type_name
 from session import Session, ToolFailed, ToolInvoked
 from session.reducers import append_part
 
-__all__ = ["Accepted", "News", "Steering", "register_facts", "register_policy"]
+__all__ = ["NOTHING_ASKED", "Accepted", "News", "Steering", "register_facts", "register_policy"]
 
 Question = tuple[PlanStep, str]
 NO_FACTS = PlanFacts()
@@ -145,7 +147,9 @@ class Accepted:
     @classmethod
     def of(cls, questions: list[Question], answers: list[Any]) -> Accepted:
         """What was asked, and the answers."""
-        held = [(step.step_id, text) for (step, text), answer in zip(questions, answers, strict=True) if answer]
+        held = [
+            (step.step_id, text) for (step, text), answer in zip(questions, answers, strict=True) if answer
+        ]
         return cls({step.step_id: step for step, _ in questions}, frozenset(held))
 
     def texts_of(self, step_id: str, plan: Plan) -> set[str]:
@@ -156,11 +160,18 @@ class Accepted:
         """
         asked, index = self.steps.get(step_id), index_of(plan.steps, step_id)
         step = None if index is None else plan.steps[index]
-        if asked is not None and step is not None and (step.title, step.details) != (asked.title, asked.details):
+        if (
+            asked is not None
+            and step is not None
+            and (step.title, step.details) != (asked.title, asked.details)
+        ):
             raise ToolValidationError(
                 f"{step_id} changed while its evidence was checked; read the plan, and mark it again"
             )
         return {text for known, text in self.texts if known == step_id}
+
+
+NOTHING_ASKED = Accepted()
 
 
 @attrs.frozen
@@ -181,7 +192,9 @@ class Steering:
             case MarkStep():
                 marks = getattr(params, "marks", ())
                 if marks:
-                    return MarkSteps(tuple([MarkStep(each.step_id, each.status, each.note) for each in marks]))
+                    return MarkSteps(
+                        tuple([MarkStep(each.step_id, each.status, each.note) for each in marks])
+                    )
                 return MarkStep(params.step_id, params.status, params.note)
         return params
 
@@ -213,6 +226,8 @@ class Steering:
                 return [RequestApproval((command.step_id,))] if waits_alone else []
             case MarkStep() | MarkSteps():
                 refuse_waiting(_marks(command), facts)
+                if plan is not None:
+                    refuse_order(self.policy, _marks(command), plan, facts)
                 return self._proved(command, params, plan, facts, session.select_all(EvidenceCall), accepted)
         return []
 
@@ -260,6 +275,45 @@ class Steering:
                 proved.append(record)
         return proved
 
+    def after(self, plan: Plan, entailed: Iterable[Any]) -> Plan:
+        """The plan as it will be once what follows from the command is dispatched."""
+        for each in entailed:
+            if isinstance(each, RenumberSteps):
+                (plan,) = renumber_steps((plan,), each)
+        return plan
+
+    def reply(self, command: Any, plan: Plan, before: Plan | None, session: Session) -> str:
+        """What the model reads after a command was carried out."""
+        facts = session.select_latest(PlanFacts) or NO_FACTS
+        if self.policy.approval and isinstance(command, SetupPlan | AddStep | UpdateStep):
+            facts = replace(facts, approval="waiting")
+        return reply(command, plan, before, facts)
+
+    @contextmanager
+    def looking(self, session: Session, actor: str | None, plan: Plan | None) -> Iterator[str]:
+        """Give what changed since the agent last looked, once: with the reply, or with a refusal.
+
+        Args:
+            session: The session, in its transaction.
+            actor: The agent.
+            plan: The plan that it finds.
+        """
+        news = session.companion(News)
+        changed = news.take(actor, plan)
+        try:
+            yield f"{changed} " if changed else ""
+        except ToolValidationError as refusal:
+            news.saw(actor, plan)
+            if not changed:
+                raise
+            *others, last = refusal.problems
+            message = f"{last.message}. {changed}"
+            raise ToolValidationError([*others, attrs.evolve(last, message=message)]) from None
+
+    def saw(self, session: Session, actor: str | None) -> None:
+        """The agent has seen the plan as it is now."""
+        session.companion(News).saw(actor, session.select_latest(Plan))
+
     # What the host is asked
 
     @property
@@ -297,7 +351,9 @@ class Steering:
         answers = []
         for step, text in questions:
             with _checking(step):
-                answers.append(run_in_thread(partial(verify, step, text), "verify", self.policy.verify_timeout))
+                answers.append(
+                    run_in_thread(partial(verify, step, text), "verify", self.policy.verify_timeout)
+                )
         return Accepted.of(questions, answers)
 
     async def averified(self, questions: list[Question]) -> Accepted:
@@ -332,4 +388,6 @@ def _plain_steps(steps: Any) -> Any:
     """New steps without what a policy added to them; what is no step is refused by the handler."""
     if not isinstance(steps, (tuple, list)):
         return steps
-    return tuple([NewPlanStep(each.title, each.details) if isinstance(each, NewPlanStep) else each for each in steps])
+    return tuple(
+        [NewPlanStep(each.title, each.details) if isinstance(each, NewPlanStep) else each for each in steps]
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["as_text", "format_id", "highest_number", "number_of", "written_alike"]
+__all__ = ["as_text", "format_id", "highest_number", "listed_ids", "number_of", "written_alike"]
 
 _LONGEST = 4_000  # Python turns longer digits into a number only when asked to
 _DIGITS = "0123456789"
@@ -44,3 +44,20 @@ def written_alike(step_id: str, known: Iterable[str]) -> list[str]:
     digits = number[1].lstrip("0")
     ending = [each for each in known if each.endswith(digits)]
     return [each for each in ending if (found := _SHAPE.fullmatch(each)) and found[1].lstrip("0") == digits]
+
+
+def listed_ids(step_ids: Sequence[str]) -> str:
+    """Ids in order, those in an unbroken row as one: ``S001, S004 to S006``."""
+    runs: list[list[str]] = []
+    for step_id in step_ids:
+        follows = runs and _follows(runs[-1][-1], step_id)
+        if follows:
+            runs[-1].append(step_id)
+        else:
+            runs.append([step_id])
+    return ", ".join([run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs])
+
+
+def _follows(before: str, step_id: str) -> bool:
+    number, next_number = number_of(before), number_of(step_id)
+    return number is not None and next_number == number + 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -17,15 +18,20 @@ from planning.commands import (
     Command,
     MarkStep,
     MarkSteps,
+    MoveStep,
     ReadPlan,
+    RemoveStep,
     SetupPlan,
     UpdateStep,
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, sign
 from planning.model import Plan, StepStatus
-from planning.reducers import REDUCERS, check_command, mark_steps
+from planning.policy import PlanPolicy
+from planning.policy_parameters import parameters_of
+from planning.reducers import REDUCERS, check_command
 from planning.render import reply
+from planning.steering import NOTHING_ASKED, Accepted, Steering, register_policy
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
@@ -45,30 +51,39 @@ Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
 
 
-def register_plan(session: Session) -> None:
-    """Register the plan's reducers with a session, and its announcement; again is no change."""
+def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
+    """Register the plan's reducers with a session, and its announcement; again is no change.
+
+    Args:
+        session: The session.
+        policy: What a host demands of the plan, when it does.
+    """
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
         session.register_reducer(command, reducer, Plan, check=check_command)
-    session.register_reducer(MarkSteps, mark_steps, Plan, check=check_command)
     session.register_types(ReadPlan, ToolResult)
     announce_plan(session)
+    if policy is not None:
+        register_policy(session, policy)
 
 
-def planning_tools(session: SessionSource) -> tuple[Tool, ...]:
-    """The six planning tools of a session, in the order in which a model reads them.
+def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> tuple[Tool, ...]:
+    """The planning tools of a session, in the order in which a model reads them: six without a policy.
 
     Args:
         session: The session; or a callable without arguments that returns that of the current call.
+        policy: What the host demands; see ``PlanPolicy``.
 
     Raises:
         TypeError: It is neither.
     """
-    found = SessionOfCall(session, register_plan)
+    found = SessionOfCall(session, partial(register_plan, policy=policy))
+    steering = None if policy is None else Steering(policy)
+    kinds = {} if policy is None else parameters_of(policy)
 
     def bind(
         name: str,
-        parameters: type[Command],
+        parameters: type[Command | RemoveStep | MoveStep],
         handler: Handler,
         description: str,
         arguments: dict[str, Any],
@@ -77,16 +92,16 @@ def planning_tools(session: SessionSource) -> tuple[Tool, ...]:
         return Tool(
             name=name,
             description=description,
-            parameters=parameters,
-            function=_in_transaction(found, name, handler),
+            parameters=kinds.get(name, parameters),
+            function=_in_transaction(found, name, handler, steering),
             examples=(ToolExample(arguments, message),),
             diagnose=_diagnosis(found, name, parameters),
             publishes="own",
-            blocking=False,
+            blocking=policy is not None and policy.verify is not None and parameters is MarkStep,
             session=found,
         )
 
-    return (
+    tools = (
         bind(
             "planning_setup_plan",
             SetupPlan,
@@ -114,7 +129,7 @@ def planning_tools(session: SessionSource) -> tuple[Tool, ...]:
         bind(
             "planning_mark_step",
             MarkStep,
-            handlers.mark_step,
+            handlers.mark if policy is not None else handlers.mark_step,
             "Set a step's status.",
             {"step_id": "S001", "status": "done", "note": "Fails on empty names"},
             "S001 done. Next: S002 Write a failing test",
@@ -136,6 +151,28 @@ def planning_tools(session: SessionSource) -> tuple[Tool, ...]:
             "Fix the login bug (abandoned, 0 of 0 done)",
         ),
     )
+    if policy is None:
+        return tools
+    if policy.agent_edits:
+        tools += (
+            bind(
+                "planning_remove_step",
+                RemoveStep,
+                handlers.remove_step,
+                "Remove a step.",
+                {"step_id": "S002"},
+                "S002 removed.",
+            ),
+            bind(
+                "planning_move_step",
+                MoveStep,
+                handlers.move_step,
+                "Move a step to another place.",
+                {"step_id": "S003", "index": 0},
+                "S003 moved. Order: S003, S001, S002.",
+            ),
+        )
+    return tuple([tool for tool in tools if tool.name in policy.names])
 
 
 def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Session:
@@ -194,22 +231,31 @@ def carry_out(
         ToolError: The session's reducers did not take it.
     """
     checked = handler(command, before)
+    return checked, _dispatched(transaction, name, checked, before)
+
+
+def _dispatched(transaction: Transaction, name: str, checked: object, before: Plan | None) -> Plan:
+    """Dispatch a command that a handler has checked; returns the resulting plan.
+
+    Raises:
+        ToolError: The session's reducers did not take it.
+    """
     transaction.dispatch(checked)
     plan = transaction.latest(Plan)
     # Reducers build a new plan for every command that a handler let through: the old one
     # here means that another reducer replaced ours, and nothing was carried out.
-    if plan is None or (plan is before) is not (handler is handlers.read_plan):
+    if plan is None or (plan is before) is not (type(checked) is ReadPlan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
-    return checked, plan
+    return plan
 
 
 def _in_transaction(
-    found: SessionOfCall, name: str, handler: Handler
-) -> Callable[[Command, ToolContext], ToolResult]:
+    found: SessionOfCall, name: str, handler: Handler, steering: Steering | None = None
+) -> Callable[[Any, ToolContext], Any]:
     """A tool function that checks a command and carries it out in one transaction."""
     reads = handler is handlers.read_plan
 
-    def run(params: Command, context: ToolContext) -> ToolResult:
+    def run(params: Any, context: ToolContext, accepted: Accepted = NOTHING_ASKED) -> ToolResult:
         session = found.fixed
         if session is None or context.session is not session:
             session = _session_of(found, name, context)
@@ -222,12 +268,25 @@ def _in_transaction(
                 if repeat is not None and not reads:
                     return repeat
             before = transaction.latest(Plan)
-            command, plan = carry_out(transaction, name, handler, params, before)
+            if steering is None:
+                sent, entailed = params, ()
+                command, plan = carry_out(transaction, name, handler, params, before)
+                message = reply(command, plan, before)
+            else:
+                sent = steering.seed(params)
+                with steering.looking(session, context.actor, before) as news:
+                    command = handler(sent, before)
+                    entailed = steering.entailed(command, params, before, session, accepted)
+                    plan = steering.after(_dispatched(transaction, name, command, before), entailed)
+                    message = news + steering.reply(command, plan, before, session)
             value = plan if reads else command
-            message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
             ids = {**context.of_events, "session_id": session.session_id, "fingerprint": fingerprint}
-            transaction.publish(ToolInvoked(name, params, result, command, **ids))
+            transaction.publish(ToolInvoked(name, sent, result, command, **ids))
+            if steering is not None:
+                for each in entailed:
+                    transaction.dispatch(each)
+                steering.saw(session, context.actor)
             sign(session, transaction)
         return result
 
@@ -247,7 +306,21 @@ def _in_transaction(
             command = handler(params, plan)  # refuses where there is none
             return ToolResult(True, reply(command, plan, plan), plan, None, None, perf_counter() - started)
 
-    return read if reads else run
+    if reads or steering is None or steering.policy.verify is None:
+        return read if reads else run
+
+    def ask(params: Any, context: ToolContext) -> ToolResult:
+        session = _session_of(found, name, context)
+        questions = steering.questions(params, session, handler)
+        return run(params, context, steering.verified(questions))
+
+    async def ask_async(params: Any, context: ToolContext) -> ToolResult:
+        session = _session_of(found, name, context)
+        questions = await session.off_loop(partial(steering.questions, params, session, handler))
+        accepted = await steering.averified(questions)
+        return await session.off_loop(partial(run, params, context, accepted))
+
+    return ask_async if steering.is_async else ask
 
 
 class PlanMirror:

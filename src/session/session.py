@@ -26,7 +26,7 @@ from session.history import (
 )
 from session.kept import Kept
 from session.reducers import Reducer, check_limit
-from session.slices import Check, Route, items_of, require_made
+from session.slices import Check, Guard, Route, items_of, require_made
 from session.snapshot import Snapshot
 from session.state import State
 from session.transaction import OTHER_KEY, Transaction
@@ -360,6 +360,23 @@ class Session:
         if check is not None:
             require_function("check", check, "it would never be awaited")
         self._state.add_route(event_type, Route(reducer, kept, is_private, check))
+
+    def register_guard(self, event_type: type[T], guard: Guard[T]) -> None:
+        """Let ``guard`` refuse values of exactly ``event_type``, whoever dispatches them.
+
+        Unlike a reducer it sees other slices. It is asked once, when a value is dispatched, and never when the
+        history is reduced again. Registering an equal guard again changes nothing.
+
+        Args:
+            event_type: The type.
+            guard: ``(value, select_latest)``; raises to refuse the value, and nothing changes.
+
+        Raises:
+            TypeError: The type is not a class, or the guard cannot be called.
+        """
+        _require_class(event_type)
+        require_function("guard", guard, "it would never be awaited")
+        self._state.add_guard(event_type, guard)
 
     def register_types(self, *types: type[Any]) -> None:
         """Let a store build values of these classes, which no registered reducer names.

@@ -6,7 +6,7 @@ A slice is a tuple, or a log, which grows at its end in constant time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -16,6 +16,7 @@ from session.reducers import Append, Reducer
 
 __all__ = [
     "Check",
+    "Guard",
     "LateLog",
     "Log",
     "Route",
@@ -29,6 +30,9 @@ __all__ = [
     "routes_of",
     "type_name",
 ]
+
+
+T = TypeVar("T")
 
 
 class Log:
@@ -166,6 +170,9 @@ def added(before: Slice, after: Slice) -> tuple[Any, ...]:
 Check = Callable[[Any], None]
 """Raises a ValueError for what must not be in a slice."""
 
+Guard = Callable[[T, Callable[[type[Any]], Any]], None]
+"""Raises for a value that must not be dispatched now; it is given what selects the latest item of a slice."""
+
 
 @attrs.frozen
 class Route:
@@ -216,6 +223,8 @@ class Route:
         reducer = self.reducer
         if type(reducer) is Append:
             item = event if reducer.part is None else reducer.part(event)
+            if item is None:
+                return old
             return (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
         items = old if isinstance(old, tuple) else old.items
         reduced: object = reducer(items, event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from session.history import (
 )
 from session.kept import Kept, require_version
 from session.locks import ProcessLock
-from session.slices import Route, Routes, Slice, items_of, latest_of, routes_of
+from session.slices import Guard, Route, Routes, Slice, items_of, latest_of, routes_of
 
 if TYPE_CHECKING:
     from session.stored import Stored
@@ -52,6 +52,7 @@ class State(ProcessLock):
         "companions",
         "deliveries",
         "delivering",
+        "guards",
         "hears",
         "open",
         "past",
@@ -83,6 +84,7 @@ class State(ProcessLock):
         self.private: frozenset[type] = frozenset()  # slices without a past
         self.registered: Routes = {}
         self.routes: dict[type, tuple[Route, ...]] = {}
+        self.guards: Mapping[type, tuple[Guard[Any], ...]] = {}
         self.companions: dict[type, Any] = {}
         self._resolved_for: Routes | None = None
         if self.stored is not None and self.stored.head.version:
@@ -102,6 +104,7 @@ class State(ProcessLock):
         with self.lock:
             twin.announcements = self.announcements
             twin.registered = self.registered
+            twin.guards = self.guards
             twin.private = self.private
             twin.views = dict(self.views)
             if twin.stored is not None and self.stored is not None:
@@ -150,6 +153,13 @@ class State(ProcessLock):
                 self.private |= {route.slice_type}
             if self.stored is not None:
                 self.stored.records.learn((event_type, route.slice_type))
+
+    def add_guard(self, event_type: type, guard: Guard[Any]) -> None:
+        """Add a guard of a type; an equal one again changes nothing."""
+        with self.lock:
+            known = self.guards.get(event_type, ())
+            if guard not in known:
+                self.guards = {**self.guards, event_type: (*known, guard)}
 
     def find_routes(self, event_type: type) -> tuple[Route, ...]:
         """Find, and keep, the reducers that answer values of a type. The caller holds the lock."""

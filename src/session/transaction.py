@@ -219,6 +219,9 @@ class Transaction:
             raise TransactionError(_NOT_HERE)
         if isinstance(event, SessionEvent):
             event = self._taken_in(event)
+        if state.guards:
+            for guard in state.guards.get(type(event), ()):
+                guard(event, self.latest)
         routes = state.routes.get(type(event))
         if routes is None:
             routes = state.find_routes(type(event))

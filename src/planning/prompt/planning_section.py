@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
+from planning.checks import Finish, is_stale, latest_calls, open_steps, unfinished
+from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
 from planning.model import Plan
+from planning.policy import PlanPolicy
 from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
@@ -26,27 +32,32 @@ class PlanningToolsSection(Section[None]):
         *,
         session: SessionSource,
         strategy: PlanningStrategy = PlanningStrategy.REACT,
+        policy: PlanPolicy | None = None,
         enabled: Enabled = True,
     ) -> None:
-        """Register the plan's reducers with a session, and bind the six tools to it.
+        """Register the plan's reducers with a session, and bind the planning tools to it.
 
         Args:
             session: The session that holds the plan; or a callable without arguments that returns the
                 session of the current call, so that one agent serves many: see ``Toolbox``.
             strategy: The mindset of the copy.
+            policy: What the host demands of the plan; see ``PlanPolicy``.
             enabled: See ``Section``.
 
         Raises:
-            TypeError: ``session`` or ``strategy`` is of another type.
+            TypeError: ``session``, ``strategy`` or ``policy`` is of another type.
         """
         if not isinstance(strategy, PlanningStrategy):
             raise TypeError(f"strategy must be a PlanningStrategy, got {strategy!r}")
+        if policy is not None and not isinstance(policy, PlanPolicy):
+            raise TypeError(f"policy must be a PlanPolicy, got {policy!r}")
         super().__init__(title="Planning", enabled=enabled)
         self.strategy = strategy
-        self._found = SessionOfCall(session, register_plan)
+        self.policy = policy
+        self._found = SessionOfCall(session, partial(register_plan, policy=policy))
         if self._found.fixed is not None:
             self._found.prepare(self._found.fixed)
-        self._tools = planning_tools(session)
+        self._tools = planning_tools(session, policy)
 
     @property
     def session(self) -> Session:
@@ -60,10 +71,10 @@ class PlanningToolsSection(Section[None]):
     def body(self, params: None = None) -> str:
         """The copy of the strategy."""
         del params  # it takes none
-        return section_body(self.strategy)
+        return section_body(self.strategy, self.policy)
 
     def tools(self) -> tuple[Tool, ...]:
-        """The six planning tools; none while the section is disabled."""
+        """The planning tools; none while the section is disabled."""
         return self._tools if self.is_enabled() else ()
 
     def reminder(self, session: Session | None = None) -> str:
@@ -80,4 +91,74 @@ class PlanningToolsSection(Section[None]):
         elif session.store is not None:  # what a store has of a plan is read by the plan's reducers
             self._found.prepare(session)
         plan = session.select_latest(Plan)
-        return plan_text(plan) if plan is not None and plan.status == "active" else ""
+        if plan is None or plan.status != "active":
+            return ""
+        if self.policy is None:
+            return plan_text(plan)
+        facts = session.select_latest(PlanFacts) or PlanFacts()
+        return "\n".join([plan_text(plan, facts), *self._remarks(plan, facts, session)])
+
+    def _remarks(self, plan: Plan, facts: PlanFacts, session: Session) -> Iterator[str]:
+        """What the policy has to say below the plan."""
+        policy = self.policy
+        if policy is None:
+            return
+        current = plan.next_step
+        if policy.evidence is not None and current is not None:
+            calls = latest_calls(facts.began.get(current.step_id, 0), session.select_all(EvidenceCall))
+            if calls:
+                yield f"Evidence for {current.step_id}: {calls}"
+        if facts.approval == "waiting":
+            yield "The plan waits for the user's approval."
+        if facts.approval == "rejected":
+            yield f"The user rejected the plan: {facts.reason}"
+        if is_stale(policy, plan, facts):
+            calls = facts.calls - facts.changed
+            yield f"The plan has not changed for {calls} tool calls. Mark what is done, or change it."
+
+    def take_notice(self, session: Session | None = None) -> None:
+        """Say that the agent has read the reminder: that the plan is stale is not said again.
+
+        Args:
+            session: As for ``reminder``.
+
+        Raises:
+            ContextInvalid: The section finds no session.
+            StoreError: The session's store does not take it.
+        """
+        session = self.session if session is None else session
+        plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts)
+        if self.policy is not None and plan is not None and facts is not None:
+            if is_stale(self.policy, plan, facts):
+                with session.transaction() as transaction:
+                    transaction.dispatch(TakeNotice())
+
+    def may_finish(self, session: Session | None = None, *, is_new_turn: bool = False) -> Finish:
+        """Whether an agent may claim to be finished; asked before its last answer is given to the user.
+
+        Without ``finish_gate`` it always may. With it, the answer is no while steps are open, and yes when it
+        was no so many times without a change of the plan; the history says so.
+
+        Args:
+            session: As for ``reminder``.
+            is_new_turn: Whether the user has spoken since it was last asked: then the count starts over.
+
+        Raises:
+            ContextInvalid: The section finds no session.
+            StoreError: The session's store does not take it.
+        """
+        session = self.session if session is None else session
+        most = None if self.policy is None else self.policy.finish_gate
+        if most is None:
+            return Finish(ok=True)
+        with session.transaction() as transaction:
+            plan = transaction.latest(Plan)
+            open_ = open_steps(plan)
+            if not open_:
+                return Finish(ok=True)
+            facts = transaction.latest(PlanFacts) or PlanFacts()
+            let_go = not is_new_turn and facts.asked >= most
+            transaction.dispatch(AskToFinish(open_, let_go, is_new_turn))
+        if let_go:
+            return Finish(ok=True, open_steps=open_)
+        return Finish(ok=False, open_steps=open_, message=unfinished(open_))

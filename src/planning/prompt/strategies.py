@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final
 
 from planning.model import STEP_STATUSES
+from planning.policy import PlanPolicy
 from planning.step_ids import format_id
 from planning.text import NOTE, OBJECTIVE, TITLE
 
@@ -38,6 +39,7 @@ _MINDSETS: Final[Mapping[PlanningStrategy, str]] = MappingProxyType({
 })  # fmt: skip
 
 _TOOL: Final = re.compile(r"planning_\w+")
+_FIRST: Final = "planning_setup_plan"
 _WHEN: Final = "Plan work of several steps; answer simple requests directly."
 _STATUSES: Final = ", ".join(f"`{status}`" for status in STEP_STATUSES)
 _GUIDANCE: Final = (
@@ -50,18 +52,51 @@ _GUIDANCE: Final = (
     "`planning_clear_plan` discards the plan: only when the goal is dropped.",
     "Be brief. ASCII only.",
 )
+_EDITS: Final = "Drop a step with `planning_remove_step`; reorder with `planning_move_step`."
 
 
-def section_body(strategy: PlanningStrategy, tools: Container[str] | None = None) -> str:
+def section_body(strategy: PlanningStrategy, policy: PlanPolicy | None = None) -> str:
     """The section's text below its heading.
 
     Args:
         strategy: The mindset.
-        tools: The planning tools that the agent has, if not all of them: the text names no other.
+        policy: What the host demands: the text names no tool that the agent does not have, and adds a line for
+            each demand.
     """
-    lines = _GUIDANCE if tools is None else filter(None, (_about(line, tools) for line in _GUIDANCE))
-    guidance = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
-    return f"{_WHEN}\n\n{_MINDSETS[strategy]}\n\n{guidance}"
+    if policy is None:
+        return _body([_WHEN, _MINDSETS[strategy]], _GUIDANCE)
+    tools = policy.names
+    lines = [kept for line in _GUIDANCE if (kept := _about(line, tools))]
+    end = lines.pop() if policy.text == "ascii" else lines.pop().partition(" ASCII")[0]
+    return _body([_WHEN, _MINDSETS[strategy]] if _FIRST in tools else [], [*lines, *_demands(policy), end])
+
+
+def _body(paragraphs: Sequence[str], lines: Sequence[str]) -> str:
+    guidance = "\n".join([f"{number}. {line}" for number, line in enumerate(lines, start=1)])
+    return "\n\n".join([*paragraphs, guidance])
+
+
+def _demands(policy: PlanPolicy) -> Iterator[str]:
+    """What a policy asks of the agent, as far as it has the tools for it."""
+    tools = policy.names
+    marks, adds = "planning_mark_step" in tools, not tools.isdisjoint({_FIRST, "planning_add_step"})
+    if policy.agent_edits:
+        yield from filter(None, [_about(_EDITS, tools)])
+    if policy.batch_marks and marks:
+        yield "Mark several steps in one call with `marks`."
+    if policy.dependencies and adds:
+        yield "Where a step must wait for others, name them in `depends_on`."
+    if policy.most_in_progress is not None and marks:
+        steps = "one step" if policy.most_in_progress == 1 else f"{policy.most_in_progress} steps"
+        yield f"Have at most {steps} in progress."
+    if policy.evidence is not None and marks:
+        texts = ", or a text that shows it" if policy.verify is not None else ""
+        each = "; one call proves one step" if policy.evidence == "unique" else ""
+        yield f"To mark a step done, give `evidence`: calls made since it began, such as `C12`{texts}{each}."
+    if policy.approval and adds:
+        yield "Work begins when the user has approved the plan. Steps that you add or retitle later wait too."
+    if policy.replace is not None and _FIRST in tools:
+        yield "Finish a plan before you set up another."
 
 
 def _about(line: str, tools: Container[str]) -> str:

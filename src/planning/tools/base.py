@@ -24,7 +24,7 @@ __all__ = ["BaseTool"]
 
 _OPTIONS = (
     "examples", "requires_identifier", "identifiers", "input_request", "returns_private_data",
-    "rate_limit_key", "timeout", "retry", "breaker", "idempotent", "visible_errors",
+    "rate_limit_key", "timeout", "retry", "breaker", "read_only", "idempotent", "visible_errors",
 )  # fmt: skip
 
 
@@ -41,6 +41,7 @@ class BaseTool(QueryResponses, ABC):
         requires_identifier: Whether the user must have said whom it is about.
         returns_private_data: Whether its arguments and results are private.
         rate_limit_key: The group of tools whose calls are limited together.
+        read_only: Whether it changes nothing; see ``Tool``.
         idempotent: Whether a call may be repeated when the outcome of the first is unknown.
         visible_errors: The types of exceptions whose text the model reads.
     """
@@ -58,6 +59,7 @@ class BaseTool(QueryResponses, ABC):
     timeout: float | None = None
     retry: Retry | None = None
     breaker: CircuitBreaker | None = None
+    read_only: bool = False
     idempotent: bool = True
     visible_errors: tuple[type[Exception], ...] = ()
     examples: tuple[ToolExample, ...] = ()

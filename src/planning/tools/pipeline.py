@@ -24,7 +24,7 @@ from planning.tools.admission import (
     with_identifier,
 )
 from planning.tools.attempts import Attempts, Runner, background
-from planning.tools.context import SessionOfCall, ToolContext
+from planning.tools.context import Gate, SessionOfCall, ToolContext
 from planning.tools.contract import ToolContract
 from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import (
@@ -66,7 +66,7 @@ _NO_CONTEXT = ToolContext()
 class CallPipeline(Attempts):
     """Makes calls, for one session and within its limits."""
 
-    __slots__ = ("_fingerprint", "_key", "_limiter", "_tell")
+    __slots__ = ("_fingerprint", "_gated", "_key", "_limiter", "_tell")
 
     def __init__(
         self,
@@ -76,6 +76,7 @@ class CallPipeline(Attempts):
         timeout: float | None = None,
         runner: Runner | None = None,
         tell: Callable[[ToolInvoked], object] | None = None,
+        gated: bool = False,
     ) -> None:
         """Configure the calls.
 
@@ -86,12 +87,14 @@ class CallPipeline(Attempts):
             timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
             runner: Where the functions of awaited calls run; in this process if omitted.
             tell: Takes the event of a call that was made, to publish it; published at once if omitted.
+            gated: Whether the calls are a model's, which the session's ``Gate`` may hold back.
         """
         super().__init__(context, timeout, runner)
         self._key = context.idempotency_key
         self._fingerprint: str | None = None  # a call with a key has a pipeline of its own
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
         self._tell = tell
+        self._gated = gated
 
     def call(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
         """Make a call that always has a result.
@@ -124,7 +127,7 @@ class CallPipeline(Attempts):
     async def acall(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
         """The same from async code."""
         stored = self._stored(tool)
-        if stored is not None and tool.publishes == "own":
+        if stored is not None and tool.publishes == "own" and not tool.is_async:
             return await stored.off_loop(partial(self.call, tool, arguments, raises=raises))
         started, has_begun = perf_counter(), False
         try:
@@ -157,7 +160,8 @@ class CallPipeline(Attempts):
 
     def _accept(self, tool: ToolContract, arguments: object) -> Any:
         """Take parameters from Python: an instance of the parameter type, or what to make one from."""
-        if type(arguments) is tool.model.kind:
+        kind = tool.model.kind
+        if type(arguments) is kind or (tool.publishes == "own" and type(arguments) in kind.__mro__[:-1]):
             if tool.requires_identifier:
                 check_identifiers(tool, {name: getattr(arguments, name, None) for name in tool.identifiers})
             return arguments
@@ -269,6 +273,11 @@ class CallPipeline(Attempts):
         if session is None or tool.publishes == "own":
             return None
         session.require_free()
+        if self._gated and not tool.read_only:
+            refusal = session.companion(Gate).refusal
+            reason = None if refusal is None else refusal(session, tool.name)
+            if reason is not None:
+                raise ToolError(reason)
         return None if tool.returns_private_data else copied(params)
 
     def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:

@@ -77,7 +77,7 @@ class Toolbox:
         fixed = None if self._source is None else self._source.fixed
         if fixed is not None:
             register_ledger(fixed)
-        self._pipeline = CallPipeline(ToolContext(fixed), limiter=self._limiter, timeout=timeout)
+        self._pipeline = CallPipeline(ToolContext(fixed), limiter=self._limiter, timeout=timeout, gated=True)
         self._is_fixed = self._source is None or fixed is not None
 
     @property
@@ -179,7 +179,7 @@ class Toolbox:
             ContextInvalid: The context cannot be read, or the call has no session.
         """
         made = ToolContext.of({} if context is None else context, self.session)
-        return CallPipeline(made, limiter=self._limiter, timeout=self._timeout)
+        return CallPipeline(made, limiter=self._limiter, timeout=self._timeout, gated=True)
 
     def _find(self, name: object) -> Tool:
         tool = self._get(name)

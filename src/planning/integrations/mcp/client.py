@@ -128,9 +128,11 @@ def _tool(
 
     name = as_name(prefix + listed.name)
     hints = listed.annotations
-    is_safe = hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
+    reads = hints is not None and bool(hints.read_only_hint)
+    is_safe = reads or (hints is not None and bool(hints.idempotent_hint))
+    options = {"parameters": listed.input_schema, "idempotent": is_safe, "read_only": reads}
     try:
-        return Tool(name, listed.description or "", call, parameters=listed.input_schema, idempotent=is_safe)
+        return Tool(name, listed.description or "", call, **options)
     except (TypeError, ValueError) as error:
         raise ToolError(f"the MCP server's tool {show(listed.name)} cannot be used: {error}") from None
 

@@ -226,7 +226,9 @@ def _in_transaction(
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
-            ids = {**context.of_events, "session_id": session.session_id, "fingerprint": fingerprint}
+            ids = context.of_events
+            if key is not None or context.session is None:
+                ids = {**ids, "session_id": session.session_id, "fingerprint": fingerprint}
             transaction.publish(ToolInvoked(name, params, result, command, **ids))
             sign(session, transaction)
         return result

@@ -281,7 +281,9 @@ def _in_transaction(
                     message = news + steering.reply(command, plan, before, session)
             value = plan if reads else command
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
-            ids = {**context.of_events, "session_id": session.session_id, "fingerprint": fingerprint}
+            ids = context.of_events
+            if key is not None or context.session is None:
+                ids = {**ids, "session_id": session.session_id, "fingerprint": fingerprint}
             transaction.publish(ToolInvoked(name, sent, result, command, **ids))
             if steering is not None:
                 for each in entailed:

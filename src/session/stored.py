@@ -19,7 +19,6 @@ from session.errors import RecordError, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
     Entry,
-    Restored,
     Rewound,
     Slices,
     called,
@@ -228,8 +227,7 @@ class Stored(Replay):
         Raises:
             StoreError: The store does not take it, or a value cannot be stored.
         """
-        is_restored = any(isinstance(part, Restored) for part in entry.parts)
-        kinds = after.keys() | before.keys() if is_restored else after.keys()
+        kinds = after.keys() | before.keys() if entry.restores else after.keys()
         changed = [
             type_name(kind)
             for kind in kinds

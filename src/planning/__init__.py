@@ -11,12 +11,26 @@ from typing import TYPE_CHECKING
 from planning.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from planning.commands import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
+    from planning.checks import ready_steps
+    from planning.commands import (
+        AddStep,
+        ApprovePlan,
+        ClearPlan,
+        MarkStep,
+        MoveStep,
+        NewPlanStep,
+        ReadPlan,
+        RejectPlan,
+        RemoveStep,
+        SetupPlan,
+        UpdateStep,
+    )
     from planning.definitions import tool_definitions
     from planning.diff import PlanDiff, diff_plans
     from planning.errors import ToolValidationError
     from planning.events import PlanChanged
     from planning.model import Plan, PlanStatus, PlanStep, StepStatus
+    from planning.policy import PlanPolicy
     from planning.prompt import PlanningStrategy, PlanningToolsSection
     from planning.render import plan_text, plan_to_dict
     from planning.suite import register_plan
@@ -47,6 +61,12 @@ __all__ = [
     "plan_to_dict",
     "register_plan",
     "tool_definitions",
+    "PlanPolicy",
+    "ready_steps",
+    "RemoveStep",
+    "MoveStep",
+    "ApprovePlan",
+    "RejectPlan",
 ]
 
 _HOMES = {
@@ -74,6 +94,12 @@ _HOMES = {
     "plan_to_dict": "render",
     "register_plan": "suite",
     "tool_definitions": "definitions",
+    "PlanPolicy": "policy",
+    "ready_steps": "checks",
+    "RemoveStep": "commands",
+    "MoveStep": "commands",
+    "ApprovePlan": "commands",
+    "RejectPlan": "commands",
     "prompt": "",
     "tools": "",
 }

@@ -56,13 +56,11 @@ def ready_steps(source: HasFacts | Plan) -> tuple[PlanStep, ...]:
     Args:
         source: A session, ``session.at(version)`` or a snapshot; a plan alone has no dependencies.
     """
-    if isinstance(source, Plan):
-        plan, facts = source, None
-    else:
-        plan, facts = source.select_latest(Plan), source.select_latest(PlanFacts)
+    facts: PlanFacts | None = None if isinstance(source, Plan) else source.select_latest(PlanFacts)
+    plan: Plan | None = source if isinstance(source, Plan) else source.select_latest(Plan)
     if plan is None:
         return ()
-    depends_on: Mapping[str, tuple[str, ...]] = {} if facts is None else facts.depends_on
+    depends_on = {} if facts is None else facts.depends_on
     done = {step.step_id for step in plan.steps if step.status == "done"} if depends_on else set()
     return tuple(
         [
@@ -164,8 +162,10 @@ def waits(facts: PlanFacts | None, tool: str) -> str | None:
     if facts is None or facts.approval not in {"waiting", "rejected"}:
         return None
     if facts.approval == "waiting":
-        return f"{tool} was not called: the plan waits for approval; end your turn and ask the user to approve it"
-    return f"{tool} was not called: the plan was rejected ({facts.reason}); change the plan first"
+        reason = "the plan waits for approval; end your turn and ask the user to approve it"
+    else:
+        reason = f"the plan was rejected ({facts.reason}); change the plan first"
+    return f"{tool} was not called: {reason}"
 
 
 def dependencies_of(
@@ -346,6 +346,6 @@ def unfinished(step_ids: Sequence[str]) -> str:
     """What an agent reads that would stop with steps open."""
     verb = "is" if len(step_ids) == 1 else "are"
     return (
-        f"{listed_ids(step_ids)} {verb} open. Do the work and mark what is done; mark a step blocked, with a note, "
-        "if it cannot be done now."
+        f"{listed_ids(step_ids)} {verb} open. Do the work and mark what is done; mark a step blocked, with a "
+        "note, if it cannot be done now."
     )

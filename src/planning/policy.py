@@ -59,8 +59,8 @@ class PlanPolicy:
     ``most_in_progress`` bind every change of the session's plan. Each setting is off by default.
 
     Attributes:
-        tools: The planning tools that the agent gets: of ``setup``, ``add``, ``update``, ``mark``, ``clear`` and
-            ``read``, and with ``agent_edits`` also ``remove`` and ``move``; None for all of them.
+        tools: The planning tools that the agent gets: of ``setup``, ``add``, ``update``, ``mark``, ``clear``
+            and ``read``, and with ``agent_edits`` also ``remove`` and ``move``; None for all of them.
         evidence: ``"required"``: a step is marked done only with evidence: a successful call that was made
             since the step began, or a text that ``verify`` accepts. ``"unique"``: the same, and one call
             proves one step.
@@ -70,8 +70,8 @@ class PlanPolicy:
         stale_after: After so many tool calls without a change of the plan, the reminder says so once.
         finish_gate: How often ``section.may_finish()`` refuses, without a change of the plan in between,
             because steps are open; None for never.
-        approval: Whether a new plan waits for ``ApprovePlan`` before other tools run, and a step that is added
-            or retitled later waits before it may begin.
+        approval: Whether a new plan waits for ``ApprovePlan`` before other tools run, and a step that is
+            added or retitled later waits before it may begin.
         replace: ``"refuse_unfinished"``: a plan with open steps cannot be replaced by a new one.
         dependencies: Whether steps may depend on others (``depends_on``).
         most_in_progress: How many steps may be in progress at once.

@@ -34,12 +34,17 @@ Parameters = Mapping[str, type[Any]]
 
 def parameters_of(policy: PlanPolicy) -> Parameters:
     """The type of each tool's parameters, by the tool's name: the command itself, or a subclass of it."""
-    return _made(policy.evidence is not None, policy.dependencies, policy.batch_marks, policy.text)
+    return _made(
+        has_evidence=policy.evidence is not None,
+        has_dependencies=policy.dependencies,
+        is_batched=policy.batch_marks,
+        text=policy.text,
+    )
 
 
 @cache
-def _made(has_evidence: bool, has_dependencies: bool, is_batched: bool, text: str) -> Parameters:
-    """At most 16 for a program: to read one takes half a millisecond."""
+def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, text: str) -> Parameters:
+    """The same; at most 16 for a program, for to read one takes half a millisecond."""
     rules = rules_for(text)
     step = _step(rules, has_dependencies=has_dependencies, is_same=text == "ascii")
     steps = {"setup": _steps(step, "initial_steps", SetupPlan), "add": _steps(step, "steps", AddStep)}

@@ -186,12 +186,8 @@ def check_command(command: Any) -> None:
             _check_steps(steps, "initial_steps")
         case AddStep(steps=steps) if steps:
             _check_steps(steps, "steps")
-        case RemoveStep(step_id=step_id):
-            _check_id(step_id)
-        case MoveStep(step_id=step_id, index=index):
-            _check_id(step_id)
-            if type(index) is not int or index < 0:
-                raise ValueError("index: expected a whole number of at least 0")
+        case RemoveStep() | MoveStep():
+            _check_target(command)
         case UpdateStep(step_id=step_id, title=title, details=details):
             _check_id(step_id)
             if title is not None:
@@ -203,6 +199,13 @@ def check_command(command: Any) -> None:
 def _check_id(step_id: object) -> None:
     if not isinstance(step_id, str):
         require_text(step_id, STEP_ID, "step_id")
+
+
+def _check_target(command: RemoveStep | MoveStep) -> None:
+    _check_id(command.step_id)
+    index: object = getattr(command, "index", 0)
+    if type(index) is not int or index < 0:
+        raise ValueError("index: expected a whole number of at least 0")
 
 
 def _check_steps(steps: object, place: str) -> None:

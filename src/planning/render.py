@@ -55,7 +55,7 @@ def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
 
 
 def _remarks(plan: Plan, facts: PlanFacts) -> Mapping[str, str]:
-    """What is said of steps behind their status: ``, after S001``, ``, verified``, ``, waits for approval``."""
+    """What is said of steps behind their status: ``, after S001``, ``, verified``."""
     done = {step.step_id for step in plan.steps if step.status == "done"}
     remarks = {}
     for step in plan.steps:

@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from planning import handlers
 from planning.checks import (
     dependencies_of,
     evidence_for,
@@ -52,7 +53,6 @@ from planning.tools.background import await_within, run_in_thread
 from planning.tools.context import Gate
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
-from planning.tools.result import type_name
 from session import Session, ToolFailed, ToolInvoked
 from session.reducers import append_part
 
@@ -191,11 +191,12 @@ class Steering:
                 return UpdateStep(params.step_id, params.title, params.details)
             case MarkStep():
                 marks = getattr(params, "marks", ())
-                if marks:
+                if len(marks) > 1:
                     return MarkSteps(
                         tuple([MarkStep(each.step_id, each.status, each.note) for each in marks])
                     )
-                return MarkStep(params.step_id, params.status, params.note)
+                one = marks[0] if marks else params
+                return MarkStep(one.step_id, one.status, one.note)
         return params
 
     def entailed(
@@ -322,8 +323,8 @@ class Steering:
         verify = self.policy.verify
         return verify is not None and read_signature(verify).is_async
 
-    def questions(self, params: Any, session: Session, handler: Callable[[Any, Any], Any]) -> list[Question]:
-        """What ``verify`` is to be asked about a call: the steps to be done, each with a text that is no call.
+    def questions(self, params: Any, session: Session) -> list[Question]:
+        """What ``verify`` is to be asked about a call: steps to be done, each with a text that is not a call.
 
         Raises:
             ToolValidationError: The call is refused anyway.
@@ -331,7 +332,7 @@ class Steering:
         plan = session.select_latest(Plan)
         if self.policy.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
-        marks, calls = _marks(handler(self.seed(params), plan)), session.select_all(EvidenceCall)
+        marks, calls = _marks(handlers.mark(self.seed(params), plan)), session.select_all(EvidenceCall)
         steps = {step.step_id: step for step in plan.steps}
         return [
             (steps[mark.step_id], text)
@@ -374,8 +375,8 @@ def _checking(step: PlanStep) -> Iterator[None]:
         raise ToolError(f"the evidence for {step.step_id} was not checked in time; send it again") from error
     except Exception as error:
         raise ToolError(
-            f"the evidence for {step.step_id} could not be checked ({type_name(error)}); send it again, or send "
-            "other evidence"
+            f"the evidence for {step.step_id} could not be checked ({type(error).__name__}); send it again, "
+            "or send other evidence"
         ) from error
 
 

@@ -11,6 +11,7 @@ __all__ = ["as_text", "format_id", "highest_number", "listed_ids", "number_of", 
 _LONGEST = 4_000  # Python turns longer digits into a number only when asked to
 _DIGITS = "0123456789"
 _SHAPE = re.compile(r"[Ss]?([0-9]+)")
+_LISTED = 20
 _MOST = 10**9  # no plan has as many steps
 
 
@@ -55,7 +56,9 @@ def listed_ids(step_ids: Sequence[str]) -> str:
             runs[-1].append(step_id)
         else:
             runs.append([step_id])
-    return ", ".join([run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs])
+    shown = [run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs[:_LISTED]]
+    more = sum(map(len, runs[_LISTED:]))
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _follows(before: str, step_id: str) -> bool:

@@ -26,6 +26,7 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, sign
+from planning.facts import PlanFacts
 from planning.model import Plan, StepStatus
 from planning.policy import PlanPolicy
 from planning.policy_parameters import parameters_of
@@ -47,6 +48,7 @@ __all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan",
 
 C = TypeVar("C")
 Handler = Callable[[Any, Plan | None], Any]
+_EDITS = (handlers.remove_step, handlers.move_step)
 Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
 
@@ -83,7 +85,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
 
     def bind(
         name: str,
-        parameters: type[Command | RemoveStep | MoveStep],
+        parameters: type[Any],
         handler: Handler,
         description: str,
         arguments: dict[str, Any],
@@ -95,13 +97,13 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
             parameters=kinds.get(name, parameters),
             function=_in_transaction(found, name, handler, steering),
             examples=(ToolExample(arguments, message),),
-            diagnose=_diagnosis(found, name, parameters),
+            diagnose=_diagnosis(found, name, MarkStep if handler in _EDITS else parameters),
             publishes="own",
             blocking=policy is not None and policy.verify is not None and parameters is MarkStep,
             session=found,
         )
 
-    tools = (
+    tools: tuple[Tool, ...] = (
         bind(
             "planning_setup_plan",
             SetupPlan,
@@ -268,8 +270,9 @@ def _in_transaction(
                 if repeat is not None and not reads:
                     return repeat
             before = transaction.latest(Plan)
+            entailed: list[Any] = []
             if steering is None:
-                sent, entailed = params, ()
+                sent = params
                 command, plan = carry_out(transaction, name, handler, params, before)
                 message = reply(command, plan, before)
             else:
@@ -306,19 +309,31 @@ def _in_transaction(
                 session.refresh(PATIENCE)
             plan: Any = session.select_latest(Plan)
             command = handler(params, plan)  # refuses where there is none
-            return ToolResult(True, reply(command, plan, plan), plan, None, None, perf_counter() - started)
+            message = reply(command, plan, plan, session.select_latest(PlanFacts))
+            return ToolResult(True, message, plan, None, None, perf_counter() - started)
 
-    if reads or steering is None or steering.policy.verify is None:
-        return read if reads else run
+    if reads:
+        return read
+    if handler is handlers.mark and steering is not None and steering.policy.verify is not None:
+        return _asking(found, name, steering, run)
+    return run
+
+
+def _asking(
+    found: SessionOfCall,
+    name: str,
+    steering: Steering,
+    run: Callable[[Any, ToolContext, Accepted], ToolResult],
+) -> Callable[[Any, ToolContext], Any]:
+    """A tool function that marks steps after the host's ``verify`` was asked, outside of any transaction."""
 
     def ask(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(found, name, context)
-        questions = steering.questions(params, session, handler)
-        return run(params, context, steering.verified(questions))
+        return run(params, context, steering.verified(steering.questions(params, session)))
 
     async def ask_async(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(found, name, context)
-        questions = await session.off_loop(partial(steering.questions, params, session, handler))
+        questions = await session.off_loop(partial(steering.questions, params, session))
         accepted = await steering.averified(questions)
         return await session.off_loop(partial(run, params, context, accepted))
 

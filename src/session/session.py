@@ -364,7 +364,7 @@ class Session:
     def register_guard(self, event_type: type[T], guard: Guard[T]) -> None:
         """Let ``guard`` refuse values of exactly ``event_type``, whoever dispatches them.
 
-        Unlike a reducer it sees other slices. It is asked once, when a value is dispatched, and never when the
+        Unlike a reducer it sees other slices. It is asked when a value is dispatched, and not when the
         history is reduced again. Registering an equal guard again changes nothing.
 
         Args:

@@ -100,7 +100,7 @@ ONE, TWO, THREE = step(1), step(2), step(3)
         (plan(ONE), plan(step(1, "Think first")), "S001 retitled: Think first."),
         (plan(ONE), plan(replace(ONE, details="how")), "Details of S001 changed."),
         (plan(ONE, TWO, THREE), plan(TWO, THREE, ONE), "Moved S001."),
-        (plan(ONE, TWO), plan(ONE), "Removed S002."),
+        (plan(ONE, TWO), plan(ONE), "S002 was removed."),
         (plan(ONE), plan(step(1, "Another"), objective="Ship it"), "New plan: Ship it. Added S001."),
         (plan(ONE), plan(ONE, objective="Ship it"), "New objective: Ship it."),
         (plan(), plan(*[step(number) for number in range(1, 13)]),

@@ -169,7 +169,7 @@ def test_the_shape_of_a_step_id_is_forgiven(given: Any, recorded: str) -> None:
     "given", ["2", "S2", 2, "S", "001x", "phase", "phase2", "S-1", "+1", "1.0", "S1_0", "S0", "11"]
 )
 def test_a_step_id_that_means_no_step_is_refused(given: Any) -> None:
-    message = f"step_id: the plan has no step {given}; its steps are S001 to 7"
+    message = f"step_id: the plan has no step {given}; its steps are S001, S010, S1000, Intro, phase-2, 7"
     assert refusal(MarkStep(given, "done"), plan(*IDS)) == message
 
 

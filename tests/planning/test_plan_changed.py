@@ -77,7 +77,7 @@ def test_every_other_way_is_announced_too() -> None:
     assert [(event.version, str(event.diff), event.actor, event.call_id) for event in heard[1:]] == [
         (2, "Added S003.", None, None),
         (3, "S001, S002 done.", "host", "call-7"),
-        (4, "S001, S002 pending. Removed S003.", None, None),
+        (4, "S001, S002 pending. S003 was removed.", None, None),
         (5, "Added S003.", "host", None),
         (6, "S003 blocked.", None, None),
         (7, "Plan removed.", None, None),

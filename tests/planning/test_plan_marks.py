@@ -76,7 +76,7 @@ def test_each_mark_is_checked_and_normalised_like_a_single_one() -> None:
 def test_a_mark_that_is_refused_refuses_all() -> None:
     with pytest.raises(ToolValidationError) as refused:
         checked(MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN)
-    assert str(refused.value) == "step_id: the plan has no step S007; its steps are S001 to S002"
+    assert str(refused.value) == "marks[1].step_id: the plan has no step S007; its steps are S001 to S002"
 
 
 def test_a_note_that_no_plan_can_hold_is_refused_when_it_is_dispatched(session: Session) -> None:

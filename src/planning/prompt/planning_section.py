@@ -113,8 +113,8 @@ class PlanningToolsSection(Section[None]):
         if facts.approval == "rejected":
             yield f"The user rejected the plan: {facts.reason}"
         if is_stale(policy, plan, facts):
-            calls = facts.calls - facts.changed
-            yield f"The plan has not changed for {calls} tool calls. Mark what is done, or change it."
+            count = facts.calls - facts.changed
+            yield f"The plan has not changed for {count} tool calls. Mark what is done, or change it."
 
     def take_notice(self, session: Session | None = None) -> None:
         """Say that the agent has read the reminder: that the plan is stale is not said again.
@@ -128,10 +128,10 @@ class PlanningToolsSection(Section[None]):
         """
         session = self.session if session is None else session
         plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts)
-        if self.policy is not None and plan is not None and facts is not None:
-            if is_stale(self.policy, plan, facts):
-                with session.transaction() as transaction:
-                    transaction.dispatch(TakeNotice())
+        if self.policy is None or plan is None or facts is None:
+            return
+        if is_stale(self.policy, plan, facts):
+            session.dispatch(TakeNotice())
 
     def may_finish(self, session: Session | None = None, *, is_new_turn: bool = False) -> Finish:
         """Whether an agent may claim to be finished; asked before its last answer is given to the user.

@@ -60,8 +60,8 @@ def section_body(strategy: PlanningStrategy, policy: PlanPolicy | None = None) -
 
     Args:
         strategy: The mindset.
-        policy: What the host demands: the text names no tool that the agent does not have, and adds a line for
-            each demand.
+        policy: What the host demands: the text names no tool that the agent does not have, and has a line
+            for each demand.
     """
     if policy is None:
         return _body([_WHEN, _MINDSETS[strategy]], _GUIDANCE)

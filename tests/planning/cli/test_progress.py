@@ -88,7 +88,7 @@ def test_a_plan_is_compared_with_the_one_before() -> None:
         ("  S002  Do 2", ""),
     ]
     noted = plan("pending", notes=("no luck",))
-    assert progress.take_plan(noted) == [("S001 pending: no luck. Removed S002.", TROUBLE)]
+    assert progress.take_plan(noted) == [("S001 pending: no luck. S002 was removed.", TROUBLE)]
     assert progress.take_plan(noted) == [("Nothing changed.", "")]
     assert progress.take_plan(Plan("Fix it", "abandoned")) == [("Plan abandoned.", "")]
     assert progress.take_plan(None) == [("Plan removed.", "")]

@@ -130,9 +130,11 @@ def _tool(
     hints = listed.annotations
     reads = hints is not None and bool(hints.read_only_hint)
     is_safe = reads or (hints is not None and bool(hints.idempotent_hint))
-    options = {"parameters": listed.input_schema, "idempotent": is_safe, "read_only": reads}
+    schema = listed.input_schema
     try:
-        return Tool(name, listed.description or "", call, **options)
+        return Tool(
+            name, listed.description or "", call, parameters=schema, idempotent=is_safe, read_only=reads
+        )
     except (TypeError, ValueError) as error:
         raise ToolError(f"the MCP server's tool {show(listed.name)} cannot be used: {error}") from None
 

@@ -24,6 +24,7 @@ from planning.errors import cut, printable, show
 from planning.integrations._common import call_context, toolbox_of
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
 from planning.integrations.mcp.results import called, definition, refused
+from planning.policy import PlanPolicy
 from planning.prompt.section import Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_to_dict
@@ -325,7 +326,7 @@ class _Service:
         return self._is_own and bool(self._names)
 
     def _copy(self, strategy: PlanningStrategy) -> str:
-        return section_body(strategy, self._names)
+        return section_body(strategy, PlanPolicy(tools=self._names))
 
     async def list_prompts(self, _ctx: ServerRequestContext[Any], _params: object) -> types.ListPromptsResult:
         """The strategies, when the planning tools are offered."""

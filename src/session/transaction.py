@@ -212,7 +212,7 @@ class Transaction:
             found = self._state.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
-    def dispatch(self, event: object) -> None:
+    def dispatch(self, event: Any) -> None:
         """Run the reducers of an event or value now.
 
         Raises:
@@ -245,7 +245,7 @@ class Transaction:
                     slices[route.slice_type] = new = route.apply(old, event)
                     if new is not old and not route.stays:
                         changed = True
-                        if state.stored is not None and route.check is None:
+                        if route.check is None and state.stored is not None:
                             state.stored.require_readable(route.slice_type, added(old, new))
             finally:
                 self._reducing = False
@@ -254,7 +254,7 @@ class Transaction:
         if not routing.is_private:
             self._parts.append(event)
 
-    def _taken_in(self, event: Any) -> SessionEvent:
+    def _taken_in(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session, and what it says of who made the change."""
         session_id = self._state.session_id
         if event.session_id is not session_id:

@@ -72,7 +72,9 @@ class Log:
 
     def alike(self) -> Log:
         """An equal log that has built no tuple."""
-        return _window(self._buffer, self._start, self._stop)
+        log = Log()
+        log._buffer, log._start, log._stop, log._items = self._buffer, self._start, self._stop, None
+        return log
 
     def push(self, entry: object, limit: int | None = None) -> Log:
         """This log and one more entry, of which the last ``limit`` stay.
@@ -88,13 +90,9 @@ class Log:
         stop = len(buffer)
         if limit is not None and stop - start > limit:
             start = stop - limit
-        return _window(buffer, start, stop)
-
-
-def _window(buffer: Sequence[Any], start: int, stop: int) -> Log:
-    log = Log.__new__(Log)
-    log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
-    return log
+        log = Log.__new__(Log)
+        log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
+        return log
 
 
 class LateLog(Log):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, ToolInvoked, addressed, value_of
+from session.events import CARRIERS, SessionEvent, ToolInvoked, addressed
 from session.history import Entry, Restored, Slices, called
 from session.slices import added, latest_of
 from session.state import BUSY, State
@@ -294,7 +294,7 @@ class Transaction:
         Raises:
             The same as ``dispatch``.
         """
-        value = value_of(event)
+        value = event.value if isinstance(event, CARRIERS) else None
         if value is None or value is self._dispatched:
             self.dispatch(event)
             return

@@ -25,6 +25,7 @@ PlanStatus = Literal["active", "completed", "abandoned"]
 StepStatus = Literal["pending", "in_progress", "blocked", "done"]
 
 STEP_STATUSES: Final[tuple[StepStatus, ...]] = get_args(StepStatus)
+_SPELLED = {status.replace("_", ""): status for status in STEP_STATUSES}
 _SEPARATORS = re.compile(r"[\s_-]+")
 
 
@@ -168,9 +169,5 @@ def plain_status(value: Any) -> Any:
     """The status that a string spells differently, such as ``Done`` or ``in progress``; else the value."""
     if not isinstance(value, str):
         return value
-    spelled = _squeezed(str.__str__(value))  # of a string enum, its value
-    return next((status for status in STEP_STATUSES if _squeezed(status) == spelled), value)
-
-
-def _squeezed(text: str) -> str:
-    return _SEPARATORS.sub("", text).lower()
+    spelled = _SEPARATORS.sub("", str.__str__(value))  # of a string enum, its value
+    return _SPELLED.get(spelled.lower(), value)

@@ -17,10 +17,10 @@ __all__ = ["Edits", "Places", "Source"]
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*+,?[ \t\n\r]*+")
-_BRACKET = re.compile(r'[^"\[\]{}]*+(?:"(?:[^"\\]|\\.)*+"[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
+_BRACKET = re.compile(r'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
 _MOST_CHILDREN = 100_000
 _MOST_REPEATED = 1_000
-_LONG = 10_000
+_LONG = 100_000
 _FEW = 16
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _UNIT = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|(?s:\\.|.)")

@@ -8,6 +8,7 @@ everything else is an error, after which it continues with the next step.
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import Final
 
 from planning.reading import tokens
@@ -68,7 +69,7 @@ class Reading(Brackets):
         if self.is_ambiguous:
             self.notes.pop("missing_bracket", None)
             self.notes.pop("extra_bracket", None)
-        self.edits.sort(key=lambda edit: edit[:2])  # insertions come before removals
+        self.edits.sort(key=itemgetter(0, 1))  # insertions come before removals
 
     def _read(self) -> None:
         """Read items until everything is closed."""

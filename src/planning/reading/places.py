@@ -76,23 +76,21 @@ class Edits:
             edits: Replacements in order, none overlapping another.
         """
         pieces, length = [], 0
-        self._new, self._old, self._moves = [0], [start], [True]
+        self._new, self._old, self._moves = new, old, moves = [0], [start], [True]
         for first, last, replacement in edits:
-            piece = text[start:first]
-            pieces += [piece, replacement]
-            length += len(piece)
+            pieces += text[start:first], replacement
+            length += first - start
             if replacement:
-                self._add(length, first, moves=False)
+                new.append(length)
+                old.append(first)
+                moves.append(False)
                 length += len(replacement)
-            self._add(length, last, moves=True)
+            new.append(length)
+            old.append(last)
+            moves.append(True)
             start = last
         pieces.append(text[start:end])
         self.text = "".join(pieces)
-
-    def _add(self, new: int, old: int, *, moves: bool) -> None:
-        self._new.append(new)
-        self._old.append(old)
-        self._moves.append(moves)
 
     def original(self, offset: int, *, is_end: bool = False) -> int:
         """The offset in the original of an offset in the new text.

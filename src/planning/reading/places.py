@@ -75,7 +75,8 @@ class Edits:
             end: Where it ends.
             edits: Replacements in order, none overlapping another.
         """
-        pieces, length = [], 0
+        pieces: list[str] = []
+        length = 0
         self._new, self._old, self._moves = new, old, moves = [0], [start], [True]
         for first, last, replacement in edits:
             pieces += text[start:first], replacement

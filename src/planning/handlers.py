@@ -117,7 +117,8 @@ def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
     Raises:
         ToolValidationError: The first that is refused.
     """
-    return MarkSteps(tuple([mark_step(mark, plan) for mark in command.marks]), command.is_last)
+    marks = [mark if _is_normal_mark(mark, plan) else mark_step(mark, plan) for mark in command.marks]
+    return MarkSteps(tuple(marks), command.is_last)
 
 
 def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from session.changes import ReadChange, read_change
-from session.checkpoints import read_items, reading, slices_of, write_items
+from session.checkpoints import Reading, read_items, slices_of, write_items
 from session.errors import StoreError
 from session.events import SessionId
 from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
@@ -82,7 +82,7 @@ class Replay:
     def _slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
         name = type_name(kind)
         taken, start, items, known = self._start(name, version)
-        with reading(f"the checkpoint of version {taken}", taken):
+        with Reading(f"the checkpoint of version {taken}", taken):
             slice_: Slice = read_items(kind, items, self.records)
         known_at = {start: slice_}  # what a rewind restores: else each would be replayed from the beginning
         for change in self._read(start + 1, version):
@@ -108,9 +108,12 @@ class Replay:
 
     def _is_written(self, kind: type, slice_: Slice, items: object, version: int) -> bool:
         """Whether a slice is what a checkpoint has, which may be in an older format."""
-        with reading(f"the checkpoint of version {version}", version):
+        written = write_items(kind, items_of(slice_), self.records)
+        if written == items:
+            return True
+        with Reading(f"the checkpoint of version {version}", version):
             known = read_items(kind, items, self.records)
-        return write_items(kind, items_of(slice_), self.records) == write_items(kind, known, self.records)
+        return written == write_items(kind, known, self.records)
 
     def _start(self, name: str, version: int) -> tuple[int, int, Any, dict[int, Any]]:
         """Where to begin reducing a slice.
@@ -170,7 +173,7 @@ class Replay:
                 continue
             for route in routes_of(event_type, registered, self.limit):
                 if route.slice_type is kind:
-                    with reading(f"version {change.version}", change.version):
+                    with Reading(f"version {change.version}", change.version):
                         slice_, is_reduced = route.apply(slice_, read()), True
         return slice_, is_reduced
 
@@ -183,7 +186,7 @@ class Replay:
         known: Mapping[int, Slice],
     ) -> Slice:
         if not isinstance(restored, Rewound):
-            with reading(f"version {change.version}", change.version):
+            with Reading(f"version {change.version}", change.version):
                 return read_items(kind, restored.state.get(type_name(kind), []), self.records)
         if not 0 <= restored.version < change.version:
             raise StoreError(damaged(change.version), version=change.version)
@@ -206,7 +209,9 @@ class Replay:
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)
             if at and checkpoint.check == chained(at[0].hash, checkpoint.text):
                 found.append((checkpoint.version, slices_of(checkpoint.text, checkpoint.version)))
-        return found[:most]
+                if len(found) == most:
+                    break
+        return found
 
     def _read(self, first: int, last: int, *, remember: bool = True) -> Iterator[ReadChange]:
         """The changes from a version to another, which are sound."""

@@ -237,7 +237,7 @@ class Stored(Replay):
         ]
         text = write_change(entry, sorted(changed), self._session_id, self.records)
         hash_ = chained(self.head.hash, text)
-        head = attrs.evolve(self.head, version=entry.version, hash=hash_, changed_at=entry.at)
+        head = self.head.grown(entry.version, hash_, entry.at)
         rewinds = [part.version for part in entry.parts if isinstance(part, Rewound)]
         rewound_to = rewinds[-1] if rewinds else None
         change = StoredChange(entry.version, text, hash_, entry.key, rewound_to)
@@ -281,7 +281,8 @@ class Stored(Replay):
     def _checkpoint(self, change: StoredChange, after: Slices, stays: Callable[[type], bool]) -> Checkpoint:
         """The slices of a change as text; of one that was not read here, what the newest checkpoint says."""
         resolved = {type_name(kind): kind for kind in after if not stays(kind)}
-        newest = self._checkpoints(self.head.version, 1)
+        is_whole = self._tail.names <= resolved.keys()
+        newest = [] if is_whole else self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}
         slices = {
             name: {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from store_places import PLAN, call, mark, numbered, open_session, refused, regi
 from planning import Plan
 from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
 from session.events import SessionId
-from session.stores import MemoryStore, SqliteStore, StoredSession, StoreError
+from session.stores import Checkpoint, MemoryStore, SqliteStore, StoredSession, StoreError
 
 OTHER = "another file is in the place of {}, or of its WAL: end the programs that use it, and open it anew"
 
@@ -226,6 +226,36 @@ def test_many_rewinds_are_replayed_in_a_moment_without_checkpoints() -> None:
     assert state_of(there) == state_of(session)
     assert state_of(there.at(300)) == state_of(session.at(2))
     assert mark(there, "S002").success
+
+
+def test_verify_reads_few_checkpoints_at_a_time() -> None:
+    class Asked(MemoryStore):
+        most = 0
+
+        def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+            found = super().checkpoints(session_id, last, most)
+            self.most = max(self.most, len(found))
+            return found
+
+    store = Asked()
+    session = open_session(store)
+    call(session, *PLAN)
+    for _ in range(100):  # each with a checkpoint
+        session.rewind(session.version)
+    assert store.verify("run-7") == 101
+    assert 0 < store.most <= 10
+
+
+def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
+    session = open_session(SqliteStore(tmp_path / "plans.db"))
+    call(session, *PLAN)
+    mark(session, "S001")
+    statements = list[str]()
+    for link in (store_of(session)._reader, store_of(session)._writer):
+        link.connected().set_trace_callback(statements.append)
+    assert mark(session, "S002").success
+    verbs = [statement.split()[0] for statement in statements]
+    assert verbs == ["SELECT", "BEGIN", "SELECT", "UPDATE", "INSERT", "COMMIT"]
 
 
 # Another store in the same file

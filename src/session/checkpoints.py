@@ -29,7 +29,7 @@ def write_items(kind: type, items: Sequence[Any], records: Records) -> list[Any]
     Raises:
         RecordError: One has no JSON form.
     """
-    written = list[Any]()
+    written: list[Any] = []
     try:
         for item in items:
             written.append(records.write_as(item, kind))
@@ -44,7 +44,8 @@ def read_items(kind: type, items: object, records: Records) -> tuple[Any, ...]:
     Raises:
         RecordError: They are not items of it.
     """
-    name, found = kind.__qualname__, list[Any]()
+    name = kind.__qualname__
+    found: list[Any] = []
     if not isinstance(items, list):
         raise RecordError(f"expected a list of items, got {shown(items)}", name)
     try:
@@ -91,7 +92,7 @@ def is_item(kind: type, item: object) -> bool:
     return isinstance(item, dict if typing_extensions.is_typeddict(kind) else kind)
 
 
-@attrs.frozen
+@attrs.define
 class Reading:
     """Make a StoreError of whatever reading raises, within a ``with`` block.
 

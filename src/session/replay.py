@@ -204,7 +204,7 @@ class Replay:
 
     def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
         """The newest checkpoints up to a version: their versions and slices. A damaged one is left out."""
-        found = list[tuple[int, Mapping[str, Any]]]()
+        found: list[tuple[int, Mapping[str, Any]]] = []
         for checkpoint in self.store.checkpoints(self._session_id, version, most + 1):
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)
             if at and checkpoint.check == chained(at[0].hash, checkpoint.text):

@@ -45,7 +45,7 @@ __all__ = ["Stored"]
 
 T = TypeVar("T")
 
-CHECKPOINT = 128
+CHECKPOINT = 64
 """After how many changes a checkpoint is written at the earliest."""
 
 
@@ -159,7 +159,7 @@ class Stored(Replay):
         """
         head = self.head
         require_version(version, head.version)
-        sources = list[tuple[SessionId, int]]()
+        sources: list[tuple[SessionId, int]] = []
         for source, last in (*head.forked_from, (head.session_id, version)):
             sources.append((source, min(last, version)))
             if last >= version:

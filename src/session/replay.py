@@ -84,7 +84,9 @@ class Replay:
         taken, start, items, known = self._start(name, version)
         with Reading(f"the checkpoint of version {taken}", taken):
             slice_: Slice = read_items(kind, items, self.records)
-        known_at = {start: slice_}  # what a rewind restores: else each would be replayed from the beginning
+        # What a rewind restores: else each would be replayed from the beginning.
+        restored = {to for at, to in self.store.rewinds(self._session_id) if start < at <= version}
+        known_at = {start: slice_}
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
                 slice_, is_reduced = self._reduced(kind, slice_, change, registered, known_at)
@@ -103,7 +105,8 @@ class Replay:
                     "wrote it, or accept the reducers of today with store.drop_checkpoints(session_id)",
                     version=change.version,
                 )
-            known_at[change.version] = slice_
+            if change.version in restored:
+                known_at[change.version] = slice_
         return slice_
 
     def _is_written(self, kind: type, slice_: Slice, items: object, version: int) -> bool:

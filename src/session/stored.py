@@ -228,8 +228,8 @@ class Stored(Replay):
         Raises:
             StoreError: The store does not take it, or a value cannot be stored.
         """
-        is_restored = any(isinstance(part, Restored) for part in entry.parts)
-        kinds = after.keys() | before.keys() if is_restored else after.keys()
+        restored = [part for part in entry.parts if isinstance(part, Restored)]
+        kinds = after.keys() | before.keys() if restored else after.keys()
         changed = [
             type_name(kind)
             for kind in kinds
@@ -238,7 +238,7 @@ class Stored(Replay):
         text = write_change(entry, sorted(changed), self._session_id, self.records)
         hash_ = chained(self.head.hash, text)
         head = self.head.grown(entry.version, hash_, entry.at)
-        rewinds = [part.version for part in entry.parts if isinstance(part, Rewound)]
+        rewinds = [part.version for part in restored if isinstance(part, Rewound)]
         rewound_to = rewinds[-1] if rewinds else None
         change = StoredChange(entry.version, text, hash_, entry.key, rewound_to)
         tail = self._tail

@@ -26,7 +26,7 @@ from session.stores.chain import (
     refuse_copy,
     stale,
 )
-from session.stores.sqlite_file import explained, identity, opened, path_of
+from session.stores.sqlite_file import Explaining, explained, identity, opened, path_of
 from session.stores.sqlite_link import Link, close_links
 
 __all__ = ["SqliteStore"]
@@ -374,10 +374,6 @@ class SqliteStore(Store):
             files = _here.files = {}
         return files
 
-    @contextmanager
-    def _explaining(self, timeout: float | None = None) -> Iterator[None]:
+    def _explaining(self, timeout: float | None = None) -> Explaining:
         """Make a StoreError of what SQLite raises."""
-        try:
-            yield
-        except (sqlite3.Error, OSError, UnicodeError, MemoryError) as error:
-            raise explained(error, self._path, self._timeout if timeout is None else timeout) from error
+        return Explaining(self._path, self._timeout if timeout is None else timeout)

@@ -6,8 +6,10 @@ import random
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from session_records import Count, Note, Ping, texts
@@ -256,6 +258,34 @@ def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
     assert mark(session, "S002").success
     verbs = [statement.split()[0] for statement in statements]
     assert verbs == ["SELECT", "BEGIN", "SELECT", "UPDATE", "INSERT", "COMMIT"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """An item of which the test sees whether it is still there."""
+
+    text: str
+
+
+def test_a_slice_is_replayed_without_keeping_what_it_was_before() -> None:
+    made, most = WeakSet[Held](), [0]
+
+    def replace(_slice: tuple[Held, ...], note: Note) -> tuple[Held, ...]:
+        item = Held(note.text)
+        made.add(item)
+        most.append(len(made))
+        return (item,)
+
+    store = MemoryStore()
+    for is_again in (False, True):
+        session = Session(session_id="run-7", store=store)
+        session.register_reducer(Note, replace, Held)
+        for number in range(0 if is_again else 60):
+            session.dispatch(Note(str(number)))
+        assert session.select_all(Held) == (Held("59"),)
+        assert max(most) <= 3
+        del session
+    assert len(most) > 100  # it was replayed
 
 
 # Another store in the same file

@@ -57,6 +57,7 @@ _QUALIFIERS = (
 )
 
 
+@lru_cache(maxsize=256)
 def require_plain(kind: Any) -> None:
     """Refuse a class whose values are never built from JSON.
 
@@ -238,6 +239,7 @@ def loaded_type(name: str) -> type:
     return found
 
 
+@lru_cache(maxsize=256)
 def compared(kind: Any) -> tuple[str, ...]:
     """The fields by which to see whether a record is built again as it is.
 

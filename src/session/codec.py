@@ -168,13 +168,14 @@ def _field_of(kind: type, field: Any, hint: Any) -> Field:
 
 @lru_cache(maxsize=256)
 def parts_of(kind: type) -> tuple[type, ...]:
-    """The classes that the hints of a record's fields name.
+    """The records and enums that the hints of a record's fields name.
 
     Raises:
         NameError: A hint cannot be resolved.
         TypeError: Likewise.
     """
-    return tuple({part for field in fields_of(kind) for part in _named_in(field.hint)})
+    named = {part for field in fields_of(kind) for part in _named_in(field.hint)}
+    return tuple(part for part in named if is_record(part) or issubclass(part, Enum))
 
 
 def _bare(hint: Any) -> Any:

@@ -117,7 +117,7 @@ def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
     Raises:
         ToolValidationError: The first that is refused.
     """
-    marks = [mark if _is_normal_mark(mark, plan) else mark_step(mark, plan) for mark in command.marks]
+    marks = [mark_step(mark, plan) for mark in command.marks]
     return MarkSteps(tuple(marks), command.is_last)
 
 

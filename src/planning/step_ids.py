@@ -43,8 +43,8 @@ def written_alike(step_id: str, known: Iterable[str]) -> list[str]:
         meant = step_id.casefold()
         return [each for each in known if each.casefold() == meant]
     digits = number[1].lstrip("0")
-    ending = [each for each in known if each.endswith(digits)]
-    return [each for each in ending if (found := _SHAPE.fullmatch(each)) and found[1].lstrip("0") == digits]
+    similar = [each for each in known if digits in each]
+    return [each for each in similar if (found := _SHAPE.fullmatch(each)) and found[1].lstrip("0") == digits]
 
 
 def listed_ids(step_ids: Sequence[str]) -> str:

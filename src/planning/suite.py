@@ -30,7 +30,7 @@ from planning.facts import PlanFacts
 from planning.model import Plan, StepStatus
 from planning.policy import PlanPolicy
 from planning.policy_parameters import parameters_of
-from planning.reducers import REDUCERS, check_command
+from planning.reducers import REDUCERS, check_command, check_mark
 from planning.render import reply
 from planning.steering import NOTHING_ASKED, Accepted, Steering, register_policy
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
@@ -62,7 +62,8 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
     """
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
-        session.register_reducer(command, reducer, Plan, check=check_command)
+        check = check_mark if command is MarkStep else check_command
+        session.register_reducer(command, reducer, Plan, check=check)
     session.register_types(ReadPlan, ToolResult)
     announce_plan(session)
     if policy is not None:

@@ -6,6 +6,7 @@ A slice is a tuple, or a log, which grows at its end in constant time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import attrs
@@ -76,7 +77,9 @@ class Log:
 
     def alike(self) -> Log:
         """An equal log that has built no tuple."""
-        return _window(self._buffer, self._start, self._stop)
+        log = Log()
+        log._buffer, log._start, log._stop, log._items = self._buffer, self._start, self._stop, None
+        return log
 
     def push(self, entry: object, limit: int | None = None) -> Log:
         """This log and one more entry, of which the last ``limit`` stay.
@@ -92,13 +95,9 @@ class Log:
         stop = len(buffer)
         if limit is not None and stop - start > limit:
             start = stop - limit
-        return _window(buffer, start, stop)
-
-
-def _window(buffer: Sequence[Any], start: int, stop: int) -> Log:
-    log = Log.__new__(Log)
-    log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
-    return log
+        log = Log.__new__(Log)
+        log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
+        return log
 
 
 class LateLog(Log):
@@ -306,7 +305,12 @@ def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[
         registered: What was registered.
         limit: How many events such a log keeps.
     """
-    found = registered.get(event_type, ())
-    if issubclass(event_type, SessionEvent) and all(route.slice_type is not event_type for route in found):
-        found = (*found, Route(Append(limit), event_type))
+    found, is_event = registered.get(event_type, ()), issubclass(event_type, SessionEvent)
+    if is_event and all(route.slice_type is not event_type for route in found):
+        found = (*found, _log_route(event_type, limit))
     return found
+
+
+@lru_cache(maxsize=256)
+def _log_route(event_type: Any, limit: int | None) -> Route:
+    return Route(Append(limit), event_type)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, ToolInvoked, addressed, value_of
+from session.events import CARRIERS, SessionEvent, ToolInvoked, addressed
 from session.history import Entry, Restored, Slices, called
 from session.slices import added, latest_of
 from session.state import BUSY, State
@@ -212,7 +212,7 @@ class Transaction:
             found = self._state.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
-    def dispatch(self, event: object) -> None:
+    def dispatch(self, event: Any) -> None:
         """Run the reducers of an event or value now.
 
         Raises:
@@ -247,7 +247,7 @@ class Transaction:
                     slices[route.slice_type] = new = route.apply(old, event)
                     if new is not old and not route.stays:
                         changed = True
-                        if state.stored is not None and route.check is None:
+                        if route.check is None and state.stored is not None:
                             state.stored.require_readable(route.slice_type, added(old, new))
             finally:
                 self._reducing = False
@@ -256,7 +256,7 @@ class Transaction:
         if not routing.is_private:
             self._parts.append(event)
 
-    def _taken_in(self, event: Any) -> SessionEvent:
+    def _taken_in(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session, and what it says of who made the change."""
         session_id = self._state.session_id
         if event.session_id is not session_id:
@@ -296,7 +296,7 @@ class Transaction:
         Raises:
             The same as ``dispatch``.
         """
-        value = value_of(event)
+        value = event.value if isinstance(event, CARRIERS) else None
         if value is None or value is self._dispatched:
             self.dispatch(event)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from json import JSONEncoder
 from time import perf_counter
 from typing import Any
@@ -312,7 +312,8 @@ def _kind(value: object) -> str:
 
 
 def _asked(error: ToolError, reason: str) -> str:
-    said: object = None
-    with suppress(Exception):  # a subclass may answer with anything
-        said = error.user_message()
+    try:
+        said: object = error.user_message()
+    except Exception:  # noqa: BLE001 - a subclass may do anything
+        return reason
     return reason if said is None else safe_text(said)

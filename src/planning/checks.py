@@ -74,7 +74,7 @@ def ready_steps(source: HasFacts | Plan) -> tuple[PlanStep, ...]:
 # What binds every change
 
 
-def refuse_order(policy: PlanPolicy, marks: Iterable[MarkStep], plan: Plan, facts: PlanFacts) -> None:
+def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, facts: PlanFacts) -> None:
     """Refuse marks that begin or finish a step too early, or begin too many; each after those before it.
 
     Raises:
@@ -82,6 +82,8 @@ def refuse_order(policy: PlanPolicy, marks: Iterable[MarkStep], plan: Plan, fact
     """
     marked: dict[str, StepStatus] = {}
     most = policy.most_in_progress
+    if most is not None and all(mark.status != "in_progress" for mark in marks):
+        most = None
     running: set[str] = set()
     if most is not None:
         running = {step.step_id for step in plan.steps if step.status == "in_progress"}
@@ -149,6 +151,8 @@ def refuse_waiting(marks: Iterable[MarkStep], facts: PlanFacts) -> None:
     Raises:
         ToolValidationError: One of them waits.
     """
+    if not facts.waiting:
+        return
     waiting = [mark.step_id for mark in marks if mark.status in _BEGINS and mark.step_id in facts.waiting]
     if waiting:
         verb = "waits" if len(waiting) == 1 else "wait"
@@ -257,13 +261,17 @@ def evidence_for(
         for each in proof.evidence
         if other != step_id
     }
-    offered = latest_calls(since, calls, used)
-    remedy = f"send evidence with a call made since it began: {offered}"
-    if not offered:
-        more = ", or send a text that shows it" if policy.verify is not None else ""
-        remedy = f"call a tool that does the work of {step_id} first{more}"
+
+    def refusal(reason: str) -> ToolValidationError:
+        offered = latest_calls(since, calls, used)
+        remedy = f"send evidence with a call made since it began: {offered}"
+        if not offered:
+            more = ", or send a text that shows it" if policy.verify is not None else ""
+            remedy = f"call a tool that does the work of {step_id} first{more}"
+        return ToolValidationError(f"{reason}; {remedy}")
+
     if not evidence:
-        raise ToolValidationError(f"{step_id} needs evidence; {remedy}")
+        raise refusal(f"{step_id} needs evidence")
     kept: list[str] = []
     verified = False
     for each in evidence:
@@ -274,7 +282,7 @@ def evidence_for(
                 verified = True
                 continue
             said = "no call has this id" if policy.verify is None else "the host does not accept it"
-            raise ToolValidationError(f"{show(each)} is no evidence for {step_id}: {said}; {remedy}")
+            raise refusal(f"{show(each)} is not evidence for {step_id}: {said}")
         alias, call = f"C{number}", calls[number - 1]
         wrong = None
         if not call.success:
@@ -284,19 +292,17 @@ def evidence_for(
         elif alias in used:
             wrong = f"is the evidence of {used[alias]} already"
         if wrong is not None:
-            raise ToolValidationError(f"{alias} ({call.tool}) {wrong}; {remedy}")
+            raise refusal(f"{alias} ({call.tool}) {wrong}")
         kept.append(alias)
     return RecordEvidence(step_id, Proof(tuple(dict.fromkeys(kept)), verified))
 
 
 def number_of_call(given: str, calls: Sequence[EvidenceCall]) -> int | None:
-    """The number of the call that is meant, by its id or its alias; None when there is none."""
-    for index in range(len(calls) - 1, -1, -1):
-        if calls[index].call_id == given:
-            return index + 1
+    """The number of the call that is meant, by its alias or its id; None when there is none."""
     alias = _ALIAS.fullmatch(given.strip())
-    number = 0 if alias is None else int(alias[1])
-    return number if 1 <= number <= len(calls) else None
+    if alias is not None and int(alias[1]) <= len(calls):
+        return int(alias[1])
+    return next((number for number in range(len(calls), 0, -1) if calls[number - 1].call_id == given), None)
 
 
 def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str] = ()) -> str:

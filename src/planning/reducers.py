@@ -209,7 +209,7 @@ def _check_id(step_id: object) -> None:
 
 def _check_target(command: RemoveStep | MoveStep) -> None:
     _check_id(command.step_id)
-    index: object = getattr(command, "index", 0)
+    index: Any = getattr(command, "index", 0)
     if type(index) is not int or index < 0:
         raise ValueError("index: expected a whole number of at least 0")
 

@@ -194,9 +194,11 @@ def reply(
     """
     match command:
         case MarkStep():
-            return _marked((command,), plan, facts)
+            return _marked(f"{command.step_id} {command.status}.", command, plan, facts)
         case MarkSteps():
-            return _marked(command.marks, plan, facts)
+            runs = groupby(command.marks, key=attrgetter("status"))
+            said = [f"{listed_ids([mark.step_id for mark in run])} {status}" for status, run in runs]
+            return _marked(f"{', '.join(said)}.", command.marks[-1], plan, facts)
         case RemoveStep():
             return _removed(command, plan, facts)
         case MoveStep():
@@ -240,16 +242,13 @@ def _count_done(steps: tuple[PlanStep, ...]) -> int:
     return sum(step.status == "done" for step in steps)
 
 
-def _marked(marks: Sequence[MarkStep], plan: Plan, facts: PlanFacts | None) -> str:
-    runs = groupby(marks, key=attrgetter("status"))
-    marked = ", ".join([f"{listed_ids([mark.step_id for mark in run])} {status}" for status, run in runs])
-    last = marks[-1]
+def _marked(marked: str, last: MarkStep, plan: Plan, facts: PlanFacts | None) -> str:
     if plan.status == "completed":
-        return f"{marked}. Plan completed."
+        return f"{marked} Plan completed."
     if last.status not in _CLOSED:
-        return f"{marked}."
+        return marked
     index = index_of(plan.steps, last.step_id)
-    return f"{marked}. {_next(plan, 0 if index is None else index, facts)}"
+    return f"{marked} {_next(plan, 0 if index is None else index, facts)}"
 
 
 def _removed(command: RemoveStep, plan: Plan, facts: PlanFacts | None) -> str:

@@ -50,7 +50,7 @@ from planning.reducers import renumber_steps
 from planning.render import reply
 from planning.step_ids import format_id, highest_number
 from planning.tools.background import await_within, run_in_thread
-from planning.tools.context import Gate
+from planning.tools.context import Gate, ToolContext
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
 from session import Session, ToolFailed, ToolInvoked
@@ -79,7 +79,11 @@ class News:
     def take(self, actor: str | None, plan: Plan | None) -> str:
         """What changed since the agent last looked; empty when nothing did, or it never looked."""
         known = self.seen.get(actor)
-        return "" if known is None or known == plan else f"Since you last looked: {diff_plans(known, plan)}"
+        return (
+            ""
+            if known is None or known is plan or known == plan
+            else f"Since you last looked: {diff_plans(known, plan)}"
+        )
 
     def saw(self, actor: str | None, plan: Plan | None) -> None:
         """The agent has seen the plan."""
@@ -175,10 +179,75 @@ NOTHING_ASKED = Accepted()
 
 
 @attrs.frozen
+class Steered:
+    """A call that was carried out under a policy.
+
+    Attributes:
+        sent: The command as it was sent.
+        command: The command as its handler left it.
+        plan: The resulting plan.
+        entailed: What is dispatched after it.
+        message: The reply.
+    """
+
+    sent: Any
+    command: Any
+    plan: Plan
+    entailed: list[Any]
+    message: str
+
+
+@attrs.frozen
 class Steering:
     """A policy, for the planning tools of one section."""
 
     policy: PlanPolicy
+
+    def carry_out(
+        self,
+        session: Session,
+        context: ToolContext,
+        params: Any,
+        before: Plan | None,
+        handler: Callable[[Any, Plan | None], Any],
+        dispatch: Callable[[Any], Plan],
+        accepted: Accepted,
+    ) -> Steered:
+        """Check a call by its handler and by the policy, and dispatch its command.
+
+        An agent that acts on a plan which others have changed since it last looked reads what has changed,
+        once: with the reply, or with the refusal.
+
+        Args:
+            session: The session, in its transaction.
+            context: The call's.
+            params: The arguments.
+            before: The plan.
+            handler: The command's handler.
+            dispatch: Dispatches the command; returns the resulting plan.
+            accepted: What ``verify`` said.
+
+        Raises:
+            ToolValidationError: The call is refused; nothing has changed.
+        """
+        news = session.companion(News)
+        changed = news.take(context.actor, before)
+        try:
+            sent = self.seed(params)
+            command = handler(sent, before)
+            facts = session.select_latest(PlanFacts) or NO_FACTS
+            entailed = self._entailed(command, params, before, facts)
+            plan = dispatch(command)
+            if self.policy.evidence is not None and isinstance(command, MarkStep | MarkSteps):
+                entailed = self._proved(_marks(command), params, plan, session, accepted)
+        except ToolValidationError as refusal:
+            news.saw(context.actor, before)
+            raise _with_news(refusal, changed) from None
+        for each in entailed:
+            if isinstance(each, RenumberSteps):
+                (plan,) = renumber_steps((plan,), each)
+        message = self._reply(command, plan, before, session)
+        return Steered(sent, command, plan, entailed, f"{changed} {message}" if changed else message)
 
     def seed(self, params: Any) -> Any:
         """The command that the arguments mean, without what the policy added to them."""
@@ -199,37 +268,29 @@ class Steering:
                 return MarkStep(one.step_id, one.status, one.note)
         return params
 
-    def entailed(
-        self, command: Any, params: Any, plan: Plan | None, session: Session, accepted: Accepted
-    ) -> list[Any]:
-        """The commands that follow a command; asked before it is carried out.
+    def _entailed(self, command: Any, params: Any, plan: Plan | None, facts: PlanFacts) -> list[Any]:
+        """The commands that follow from a command.
 
         Args:
             command: The command as its handler returned it.
             params: The arguments that it was made of.
             plan: The plan before it.
-            session: The session, in its transaction.
-            accepted: What ``verify`` said.
+            facts: What is known of the plan.
 
         Raises:
             ToolValidationError: The policy refuses the command.
         """
-        facts = session.select_latest(PlanFacts) or NO_FACTS
         match command:
+            case MarkStep() | MarkSteps():
+                refuse_waiting(_marks(command), facts)
             case SetupPlan():
                 refuse_replacement(self.policy, plan)
-                entailed = self._depending(params.initial_steps, 0, 0, None)
+                entailed = self._depending(params.initial_steps, 0, None)
                 return entailed + ([RequestApproval()] if self.policy.approval else [])
             case AddStep():
                 return self._added(params, plan, facts)
-            case UpdateStep():
-                waits_alone = self.policy.approval and command.title is not None
-                return [RequestApproval((command.step_id,))] if waits_alone else []
-            case MarkStep() | MarkSteps():
-                refuse_waiting(_marks(command), facts)
-                if plan is not None:
-                    refuse_order(self.policy, _marks(command), plan, facts)
-                return self._proved(command, params, plan, facts, session.select_all(EvidenceCall), accepted)
+            case UpdateStep(title=str()) if self.policy.approval:
+                return [RequestApproval((command.step_id,))]
         return []
 
     def _added(self, params: Any, plan: Plan | None, facts: PlanFacts) -> list[Any]:
@@ -239,13 +300,13 @@ class Steering:
         entailed: list[Any] = []
         if highest > in_plan:
             entailed.append(RenumberSteps(count, highest + 1))
-        entailed += self._depending(params.steps, len(steps), highest, plan)
+        entailed += self._depending(params.steps, highest, plan)
         if self.policy.approval:
             ids = map(format_id, range(highest + 1, highest + 1 + count))
             entailed.append(RequestApproval(tuple(ids)))
         return entailed
 
-    def _depending(self, steps: Iterable[Any], first: int, highest: int, plan: Plan | None) -> list[Any]:
+    def _depending(self, steps: Iterable[Any], highest: int, plan: Plan | None) -> list[Any]:
         new = list(steps)
         given = [getattr(step, "depends_on", ()) for step in new]
         if not any(given):
@@ -253,63 +314,43 @@ class Steering:
         known = [] if plan is None else [step.step_id for step in plan.steps]
         known += map(format_id, range(highest + 1, highest + 1 + len(new)))
         titles = [step.title.strip() for step in new]
-        found = dependencies_of(given, titles, first, known, plan)
+        found = dependencies_of(given, titles, len(known) - len(new), known, plan)
         return [SetDependencies(found)] if found else []
 
     def _proved(
         self,
-        command: MarkStep | MarkSteps,
+        marks: Sequence[MarkStep],
         params: Any,
-        plan: Plan | None,
-        facts: PlanFacts,
-        calls: Sequence[EvidenceCall],
+        plan: Plan,
+        session: Session,
         accepted: Accepted,
     ) -> list[Any]:
+        """What shows that the steps are done which were marked so just now."""
+        facts, calls = session.select_latest(PlanFacts) or NO_FACTS, session.select_all(EvidenceCall)
         proved: list[Any] = []
-        if self.policy.evidence is None or plan is None:
-            return proved
-        for mark, given in _paired(_marks(command), params):
-            if mark.status == "done":
-                texts, evidence = accepted.texts_of(mark.step_id, plan), getattr(given, "evidence", ())
-                record = evidence_for(self.policy, mark.step_id, evidence, facts, calls, texts)
-                facts = replace(facts, proofs={**facts.proofs, record.step_id: record.proof})
-                proved.append(record)
+        begun: set[str] = set()
+        for mark, given in _paired(marks, params):
+            if mark.status == "in_progress":
+                begun.add(mark.step_id)
+            if mark.status != "done":
+                continue
+            if mark.step_id in begun:
+                raise ToolValidationError(
+                    f"{mark.step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
+                    "then mark it done"
+                )
+            texts, evidence = accepted.texts_of(mark.step_id, plan), getattr(given, "evidence", ())
+            proved.append(evidence_for(self.policy, mark.step_id, evidence, facts, calls, texts))
+            if self.policy.evidence == "unique":
+                facts = replace(facts, proofs={**facts.proofs, mark.step_id: proved[-1].proof})
         return proved
 
-    def after(self, plan: Plan, entailed: Iterable[Any]) -> Plan:
-        """The plan as it will be once what follows from the command is dispatched."""
-        for each in entailed:
-            if isinstance(each, RenumberSteps):
-                (plan,) = renumber_steps((plan,), each)
-        return plan
-
-    def reply(self, command: Any, plan: Plan, before: Plan | None, session: Session) -> str:
+    def _reply(self, command: Any, plan: Plan, before: Plan | None, session: Session) -> str:
         """What the model reads after a command was carried out."""
         facts = session.select_latest(PlanFacts) or NO_FACTS
         if self.policy.approval and isinstance(command, SetupPlan | AddStep | UpdateStep):
             facts = replace(facts, approval="waiting")
         return reply(command, plan, before, facts)
-
-    @contextmanager
-    def looking(self, session: Session, actor: str | None, plan: Plan | None) -> Iterator[str]:
-        """Give what changed since the agent last looked, once: with the reply, or with a refusal.
-
-        Args:
-            session: The session, in its transaction.
-            actor: The agent.
-            plan: The plan that it finds.
-        """
-        news = session.companion(News)
-        changed = news.take(actor, plan)
-        try:
-            yield f"{changed} " if changed else ""
-        except ToolValidationError as refusal:
-            news.saw(actor, plan)
-            if not changed:
-                raise
-            *others, last = refusal.problems
-            message = f"{last.message}. {changed}"
-            raise ToolValidationError([*others, attrs.evolve(last, message=message)]) from None
 
     def saw(self, session: Session, actor: str | None) -> None:
         """The agent has seen the plan as it is now."""
@@ -367,6 +408,13 @@ class Steering:
         return Accepted.of(questions, answers)
 
 
+def _with_news(refusal: ToolValidationError, changed: str) -> ToolValidationError:
+    if not changed:
+        return refusal
+    *others, last = refusal.problems
+    return ToolValidationError([*others, attrs.evolve(last, message=f"{last.message}. {changed}")])
+
+
 @contextmanager
 def _checking(step: PlanStep) -> Iterator[None]:
     try:
@@ -380,7 +428,7 @@ def _checking(step: PlanStep) -> Iterator[None]:
         ) from error
 
 
-def _paired(marks: tuple[MarkStep, ...], params: Any) -> Iterable[tuple[MarkStep, Any]]:
+def _paired(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
     """Each mark with the arguments that it was made of."""
     return zip(marks, getattr(params, "marks", ()) or (params,), strict=True)
 

@@ -234,10 +234,10 @@ def carry_out(
         ToolError: The session's reducers did not take it.
     """
     checked = handler(command, before)
-    return checked, _dispatched(transaction, name, checked, before)
+    return checked, _dispatched(transaction, name, before, checked)
 
 
-def _dispatched(transaction: Transaction, name: str, checked: object, before: Plan | None) -> Plan:
+def _dispatched(transaction: Transaction, name: str, before: Plan | None, checked: object) -> Plan:
     """Dispatch a command that a handler has checked; returns the resulting plan.
 
     Raises:
@@ -277,12 +277,10 @@ def _in_transaction(
                 command, plan = carry_out(transaction, name, handler, params, before)
                 message = reply(command, plan, before)
             else:
-                sent = steering.seed(params)
-                with steering.looking(session, context.actor, before) as news:
-                    command = handler(sent, before)
-                    entailed = steering.entailed(command, params, before, session, accepted)
-                    plan = steering.after(_dispatched(transaction, name, command, before), entailed)
-                    message = news + steering.reply(command, plan, before, session)
+                dispatch = partial(_dispatched, transaction, name, before)
+                steered = steering.carry_out(session, context, params, before, handler, dispatch, accepted)
+                sent, command, plan = steered.sent, steered.command, steered.plan
+                entailed, message = steered.entailed, steered.message
             value = plan if reads else command
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
             ids = context.of_events

@@ -17,7 +17,7 @@ from planning.errors import Problem, ToolValidationError, show
 from planning.facts import EvidenceCall, PlanFacts, Proof, RecordEvidence
 from planning.model import Plan, PlanStep, StepStatus, index_of
 from planning.policy import PlanPolicy
-from planning.step_ids import as_text, listed_ids, written_alike
+from planning.step_ids import alike_key, listed_ids
 
 __all__ = [
     "Finish",
@@ -172,42 +172,32 @@ def waits(facts: PlanFacts | None, tool: str) -> str | None:
     return f"{tool} was not called: {reason}"
 
 
-def dependencies_of(
-    given: Sequence[Sequence[Any]], titles: Sequence[str], first: int, ids: Sequence[str], plan: Plan | None
-) -> dict[str, tuple[str, ...]]:
+def dependencies_of(given: Sequence[Sequence[Any]], steps: Sequence[PlanStep]) -> dict[str, tuple[str, ...]]:
     """The dependencies of new steps, by id.
 
     Args:
         given: For each new step, what it depends on: ids, titles, or places among the new steps, from 1.
-        titles: The titles of the new steps.
-        first: The index in ``ids`` of the first new step.
-        ids: The ids of all steps, the new ones last.
-        plan: The plan that the steps are added to; None for a new plan.
+        steps: The steps of the plan, the new ones last.
 
     Raises:
         ToolValidationError: A step is not known, or the new steps depend on each other in a cycle.
     """
-    new = ids[first:]
-    by_title = {} if plan is None else {step.title: step.step_id for step in plan.steps}
-    by_title.update(zip(titles, new, strict=True))
-    known = set(ids)
+    new = [step.step_id for step in steps[len(steps) - len(given) :]]
+    named: dict[str, list[str]] = {}
+    for step in steps:
+        for name in {step.title, alike_key(step.step_id)}:
+            named.setdefault(name, []).append(step.step_id)
+    known = {step.step_id for step in steps}
     problems: list[Problem] = []
     found: dict[str, tuple[str, ...]] = {}
-    for index, each in enumerate(given):
-        needed = []
-        for reference in each:
-            step_id = _referred(reference, known, by_title, new)
-            if step_id is None:
-                problems.append(
-                    Problem(
-                        f"no step is {show(reference)}; use an id, a title, or a place in this call, from 1",
-                        f"[{index}].depends_on",
-                    )
-                )
-            else:
-                needed.append(step_id)
+    for index, references in enumerate(given):
+        needed = dict.fromkeys(
+            step_id
+            for each in references
+            if (step_id := _referred(each, known, named, new, f"[{index}].depends_on", problems)) is not None
+        )
         if needed:
-            found[new[index]] = tuple(dict.fromkeys(needed))
+            found[new[index]] = tuple(needed)
     if problems:
         raise ToolValidationError(problems)
     try:
@@ -221,16 +211,30 @@ def dependencies_of(
     return found
 
 
-def _referred(reference: Any, known: set[str], by_title: Mapping[str, str], new: Sequence[str]) -> str | None:
-    if type(reference) is int and 1 <= reference <= len(new):
-        return new[reference - 1]
-    text = str(as_text(reference)).strip()
+def _referred(
+    reference: Any,
+    known: Container[str],
+    named: Mapping[str, Sequence[str]],
+    new: Sequence[str],
+    place: str,
+    problems: list[Problem],
+) -> str | None:
+    """The step that is meant; otherwise None, and one problem more."""
+    text = str(reference).strip()
     if text in known:
         return text
-    if text in by_title:
-        return by_title[text]
-    alike = written_alike(text, known)
-    return alike[0] if len(alike) == 1 else None
+    meant = named.get(text, ())
+    if not meant and text.isascii() and text.isdecimal() and len(text) < _NAMED and 0 < int(text) <= len(new):
+        return new[int(text) - 1]
+    meant = meant or named.get(alike_key(text), ())
+    if len(meant) == 1:
+        return meant[0]
+    problems.append(
+        Problem(f"{show(text)} is {listed_ids(meant)}; use one of these ids", place)
+        if meant
+        else Problem(f"no step is {show(text)}; use an id, a title, or a place in this call, from 1", place)
+    )
+    return None
 
 
 def evidence_for(

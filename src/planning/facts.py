@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 from planning.commands import (
-    AddStep,
     ApprovePlan,
     ClearPlan,
     Command,
@@ -21,11 +20,13 @@ from planning.commands import (
     MoveStep,
     RejectPlan,
     RemoveStep,
+    RenumberSteps,
     SetupPlan,
     UpdateStep,
 )
+from planning.model import Plan
 from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
-from planning.step_ids import format_id, number_of
+from planning.step_ids import format_id, highest_number
 
 __all__ = [
     "FACT_REDUCERS",
@@ -39,6 +40,7 @@ __all__ = [
     "TakeNotice",
     "count_call",
     "evidence_call",
+    "first_facts",
 ]
 
 Approval = Literal["none", "waiting", "approved", "rejected"]
@@ -148,11 +150,17 @@ class AskToFinish:
 Facts = tuple[PlanFacts, ...]
 PLANNING_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 _COMMANDS: Final = frozenset({*get_args(Command), MarkSteps, RemoveStep, MoveStep})
-_NONE: Final = PlanFacts()
 
 
-def _latest(facts: Facts) -> PlanFacts:
-    return facts[-1] if facts else _NONE
+def first_facts(plan: Plan | None, calls: int = 0) -> PlanFacts:
+    """What is known of a plan that was there before: each of its calls may be evidence.
+
+    Args:
+        plan: The plan.
+        calls: How many calls the slice ``EvidenceCall`` has.
+    """
+    steps = () if plan is None else plan.steps
+    return PlanFacts(highest_number(step.step_id for step in steps), calls, calls)
 
 
 def _changed(facts: PlanFacts, **fields: Any) -> Facts:
@@ -161,21 +169,24 @@ def _changed(facts: PlanFacts, **fields: Any) -> Facts:
 
 
 def _set_up(facts: Facts, command: SetupPlan) -> Facts:
-    known = _latest(facts)
-    calls, steps = known.calls, len(command.initial_steps)
+    calls, steps = facts[-1].calls, len(command.initial_steps)
     began = dict.fromkeys(map(format_id, range(1, steps + 1)), calls)
     return (PlanFacts(highest=steps, calls=calls, changed=calls, began=began),)
 
 
-def _added(facts: Facts, command: AddStep) -> Facts:
-    known = _latest(facts)
-    highest = known.highest + len(command.steps)
-    fresh = dict.fromkeys(map(format_id, range(known.highest + 1, highest + 1)), known.calls)
-    return _changed(known, highest=highest, began={**known.began, **fresh})
+def _given(facts: Facts, plan: Plan) -> Facts:
+    calls = facts[-1].calls
+    return (replace(first_facts(plan, calls), began={step.step_id: calls for step in plan.steps}),)
+
+
+def _renumbered(facts: Facts, command: RenumberSteps) -> Facts:
+    known, last = facts[-1], command.first + command.count
+    fresh = dict.fromkeys(map(format_id, range(command.first, last)), known.calls)
+    return _changed(known, highest=last - 1, began={**known.began, **fresh})
 
 
 def _marked(facts: Facts, command: MarkStep) -> Facts:
-    known = _latest(facts)
+    known = facts[-1]
     step_id, status = command.step_id, command.status
     begins, reopens = status == "in_progress", status != "done" and step_id in known.proofs
     if not (begins or reopens or known.asked or known.is_noticed) and known.changed == known.calls:
@@ -197,7 +208,7 @@ def _marked(facts: Facts, command: MarkStep) -> Facts:
 
 
 def _all_marked(facts: Facts, command: MarkSteps) -> Facts:
-    known = _latest(facts)
+    known = facts[-1]
     began = {mark.step_id: known.calls for mark in command.marks if mark.status == "in_progress"}
     reopened = {mark.step_id for mark in command.marks if mark.status != "done"}
     return _changed(known, began={**known.began, **began}, proofs=_without(known.proofs, reopened))
@@ -205,12 +216,12 @@ def _all_marked(facts: Facts, command: MarkSteps) -> Facts:
 
 def _cleared(facts: Facts, _command: ClearPlan) -> Facts:
     """An abandoned plan has no steps; one that was not approved still waits, so that work does not begin."""
-    known = _latest(facts)
+    known = facts[-1]
     return _changed(known, began={}, depends_on={}, proofs={}, waiting=())
 
 
 def _removed(facts: Facts, command: RemoveStep) -> Facts:
-    known, step_id = _latest(facts), command.step_id
+    known, step_id = facts[-1], command.step_id
     gone = {step_id}
     depends_on = {
         waiting: tuple([each for each in needed if each != step_id])
@@ -219,7 +230,6 @@ def _removed(facts: Facts, command: RemoveStep) -> Facts:
     }
     return _changed(
         known,
-        highest=max(known.highest, number_of(step_id) or 0),
         began=_without(known.began, gone),
         depends_on={waiting: needed for waiting, needed in depends_on.items() if needed},
         proofs=_without(known.proofs, gone),
@@ -228,21 +238,21 @@ def _removed(facts: Facts, command: RemoveStep) -> Facts:
 
 
 def _touched(facts: Facts, _command: UpdateStep | MoveStep) -> Facts:
-    return _changed(_latest(facts))
+    return _changed(facts[-1])
 
 
 def _with_dependencies(facts: Facts, command: SetDependencies) -> Facts:
-    known = _latest(facts)
+    known = facts[-1]
     return (replace(known, depends_on={**known.depends_on, **command.depends_on}),)
 
 
 def _proved(facts: Facts, command: RecordEvidence) -> Facts:
-    known = _latest(facts)
+    known = facts[-1]
     return (replace(known, proofs={**known.proofs, command.step_id: command.proof}),)
 
 
 def _requested(facts: Facts, command: RequestApproval) -> Facts:
-    known = _latest(facts)
+    known = facts[-1]
     if command.step_ids and known.approval not in {"waiting", "rejected"}:
         new = [each for each in command.step_ids if each not in known.waiting]
         return (replace(known, waiting=(*known.waiting, *new)),)
@@ -250,30 +260,30 @@ def _requested(facts: Facts, command: RequestApproval) -> Facts:
 
 
 def _approved(facts: Facts, _command: ApprovePlan) -> Facts:
-    known = _latest(facts)
+    known = facts[-1]
     if known.approval in {"none", "approved"} and not known.waiting:
         return facts
     return (replace(known, approval="approved", reason=None, waiting=()),)
 
 
 def _rejected(facts: Facts, command: RejectPlan) -> Facts:
-    return (replace(_latest(facts), approval="rejected", reason=command.reason),)
+    return (replace(facts[-1], approval="rejected", reason=command.reason),)
 
 
 def _noticed(facts: Facts, _command: TakeNotice) -> Facts:
-    return (replace(_latest(facts), is_noticed=True),)
+    return (replace(facts[-1], is_noticed=True),)
 
 
 def _asked(facts: Facts, command: AskToFinish) -> Facts:
-    known = _latest(facts)
+    known = facts[-1]
     return (replace(known, asked=1 if command.is_new_turn else known.asked + 1),)
 
 
 def count_call(facts: Facts, event: Any) -> Facts:
     """One more tool call was made or failed; planning calls do not count."""
-    if _is_planning(event):
+    if not facts or _is_planning(event):
         return facts
-    known = _latest(facts)
+    known = facts[-1]
     return (replace(known, calls=known.calls + 1),)
 
 
@@ -295,9 +305,20 @@ def _without(known: Mapping[str, Any], gone: Iterable[str]) -> Mapping[str, Any]
     return {step_id: value for step_id, value in known.items() if step_id not in gone}
 
 
-FACT_REDUCERS: Final = MappingProxyType[type, Callable[[Facts, Any], Facts]]({
+@dataclass(slots=True, frozen=True)
+class _WhereKnown:
+    """A reducer that leaves a session without facts as it is: no policy was ever registered with it."""
+
+    reducer: Callable[[Facts, Any], Facts]
+
+    def __call__(self, facts: Facts, command: Any) -> Facts:
+        return self.reducer(facts, command) if facts else facts
+
+
+_REDUCERS: Final[Mapping[type, Callable[[Facts, Any], Facts]]] = {
+    Plan: _given,
     SetupPlan: _set_up,
-    AddStep: _added,
+    RenumberSteps: _renumbered,
     UpdateStep: _touched,
     MarkStep: _marked,
     MarkSteps: _all_marked,
@@ -311,5 +332,8 @@ FACT_REDUCERS: Final = MappingProxyType[type, Callable[[Facts, Any], Facts]]({
     RejectPlan: _rejected,
     TakeNotice: _noticed,
     AskToFinish: _asked,
+}
+FACT_REDUCERS: Final = MappingProxyType({
+    command: _WhereKnown(reducer) for command, reducer in _REDUCERS.items()
 })  # fmt: skip
 """What each command does to the facts."""

@@ -12,6 +12,7 @@ from planning.policy import PlanPolicy
 from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
+from planning.steering import facts_in
 from planning.suite import planning_tools, register_plan
 from planning.tools.context import SessionOfCall, SessionSource
 from planning.tools.tool import Tool
@@ -156,7 +157,7 @@ class PlanningToolsSection(Section[None]):
             open_ = open_steps(plan)
             if not open_:
                 return Finish(ok=True)
-            facts = transaction.latest(PlanFacts) or PlanFacts()
+            facts = facts_in(transaction)
             let_go = not is_new_turn and facts.asked >= most
             transaction.dispatch(AskToFinish(open_, let_go, is_new_turn))
         if let_go:

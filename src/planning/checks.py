@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from planning.commands import MarkStep
-from planning.errors import Problem, ToolValidationError, show
+from planning.errors import Problem, ToolValidationError, cut, show
 from planning.facts import EvidenceCall, PlanFacts, Proof, RecordEvidence
 from planning.model import Plan, PlanStep, StepStatus, index_of
 from planning.policy import PlanPolicy
@@ -24,6 +24,7 @@ __all__ = [
     "HasFacts",
     "dependencies_of",
     "evidence_for",
+    "is_alias",
     "is_stale",
     "latest_calls",
     "number_of_call",
@@ -36,9 +37,10 @@ __all__ = [
     "waits",
 ]
 
-_ALIAS: Final = re.compile(r"[Cc]0*([1-9][0-9]{0,8})")
+_ALIAS: Final = re.compile(r"C0*([1-9][0-9]{0,8})")
 _NAMED: Final = 8
 _OFFERED: Final = 3
+_LONGEST_NAME: Final = 80
 _BEGINS: Final = ("in_progress", "done")
 
 
@@ -61,12 +63,12 @@ def ready_steps(source: HasFacts | Plan) -> tuple[PlanStep, ...]:
     if plan is None:
         return ()
     depends_on = {} if facts is None else facts.depends_on
-    done = {step.step_id for step in plan.steps if step.status == "done"} if depends_on else set()
+    open_ = {step.step_id for step in plan.steps if step.status != "done"} if depends_on else set()
     return tuple(
         [
             step
             for step in plan.steps
-            if step.status == "pending" and done.issuperset(depends_on.get(step.step_id, ()))
+            if step.status == "pending" and open_.isdisjoint(depends_on.get(step.step_id, ()))
         ]
     )
 
@@ -81,12 +83,9 @@ def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, fact
         ToolValidationError: A prerequisite is open, or too many steps would be in progress.
     """
     marked: dict[str, StepStatus] = {}
-    most = policy.most_in_progress
-    if most is not None and all(mark.status != "in_progress" for mark in marks):
-        most = None
-    running: set[str] = set()
-    if most is not None:
-        running = {step.step_id for step in plan.steps if step.status == "in_progress"}
+    begins = "in_progress" in [mark.status for mark in marks]
+    most = policy.most_in_progress if begins else None
+    running = 0 if most is None else [step.status for step in plan.steps].count("in_progress")
     for mark in marks:
         step_id, status = mark.step_id, mark.status
         if policy.dependencies and status in _BEGINS and step_id in facts.depends_on:
@@ -97,33 +96,43 @@ def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, fact
                 raise ToolValidationError(
                     f"{step_id} depends on {listed_ids(open_)}, which {verb} not done; do {first} first"
                 )
+        if most is not None:
+            running -= _status(step_id, marked, plan) == "in_progress"
+            if status == "in_progress":
+                if running >= most:
+                    raise ToolValidationError(_too_many(most, step_id, marked, plan))
+                running += 1
         marked[step_id] = status
-        running.discard(step_id)
-        if most is not None and status == "in_progress":
-            if len(running) >= most:
-                steps = "1 step" if most == 1 else f"{most} steps"
-                current = listed_ids(sorted(running))
-                raise ToolValidationError(
-                    f"at most {steps} may be in progress; mark {current} done, blocked or pending first"
-                )
-            running.add(step_id)
+
+
+def _too_many(most: int, step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> str:
+    steps = "1 step" if most == 1 else f"{most} steps"
+    others = [step.step_id for step in plan.steps if step.step_id != step_id]
+    running = listed_ids([each for each in others if _status(each, marked, plan) == "in_progress"])
+    return f"at most {steps} may be in progress; mark {running} done, blocked or pending first"
+
+
+def _status(step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> StepStatus | None:
+    """The status of a step after the marks before; None where there is no such step."""
+    if step_id in marked:
+        return marked[step_id]
+    index = index_of(plan.steps, step_id)
+    return None if index is None else plan.steps[index].status
 
 
 def _is_open(step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> bool:
-    if step_id in marked:
-        return marked[step_id] != "done"
-    index = index_of(plan.steps, step_id)
-    return index is not None and plan.steps[index].status != "done"
+    return _status(step_id, marked, plan) not in {"done", None}
 
 
 def _first_open(step_id: str, marked: Mapping[str, StepStatus], plan: Plan, facts: PlanFacts) -> str:
     """The step to do first: an open one on which this one depends, and which depends on no open one."""
-    while True:
+    for _ in plan.steps:
         needed = facts.depends_on.get(step_id, ())
         before = next((each for each in needed if _is_open(each, marked, plan)), None)
         if before is None:
-            return step_id
+            break
         step_id = before
+    return step_id
 
 
 # What binds the agent
@@ -259,12 +268,7 @@ def evidence_for(
         ToolValidationError: There is no evidence, or one of it does not hold.
     """
     since = facts.began.get(step_id, 0)
-    used = {
-        each: other
-        for other, proof in (facts.proofs.items() if policy.evidence == "unique" else ())
-        for each in proof.evidence
-        if other != step_id
-    }
+    used = _used(step_id, facts) if policy.evidence == "unique" else {}
 
     def refusal(reason: str) -> ToolValidationError:
         offered = latest_calls(since, calls, used)
@@ -276,37 +280,50 @@ def evidence_for(
 
     if not evidence:
         raise refusal(f"{step_id} needs evidence")
-    kept: list[str] = []
+    kept: dict[str, None] = {}
     verified = False
     for each in evidence:
         number = number_of_call(each, calls)
         if number is None:
-            if each in accepted:
-                kept.append(each)
-                verified = True
-                continue
-            said = "no call has this id" if policy.verify is None else "the host does not accept it"
-            raise refusal(f"{show(each)} is not evidence for {step_id}: {said}")
+            if each not in accepted:
+                is_refused = policy.verify is not None and not is_alias(each)
+                said = "the host does not accept it" if is_refused else "no call has this id"
+                raise refusal(f"{show(each)} is not evidence for {step_id}: {said}")
+            kept[each], verified = None, True
+            continue
         alias, call = f"C{number}", calls[number - 1]
-        wrong = None
-        if not call.success:
-            wrong = "failed"
-        elif number <= since:
-            wrong = f"was made before {step_id} began"
-        elif alias in used:
-            wrong = f"is the evidence of {used[alias]} already"
-        if wrong is not None:
-            raise refusal(f"{alias} ({call.tool}) {wrong}")
-        kept.append(alias)
-    return RecordEvidence(step_id, Proof(tuple(dict.fromkeys(kept)), verified))
+        if not call.success or number <= since or alias in used:
+            wrong = f"was made before {step_id} began" if call.success else "failed"
+            if alias in used and number > since:
+                wrong = f"is the evidence of {used[alias]} already"
+            raise refusal(f"{alias} ({cut(call.tool, _LONGEST_NAME)}) {wrong}")
+        kept[alias] = None
+    return RecordEvidence(step_id, Proof(tuple(kept), verified))
+
+
+def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:
+    """The evidence of other steps, with theirs."""
+    return {
+        each: other for other, proof in facts.proofs.items() if other != step_id for each in proof.evidence
+    }
+
+
+def is_alias(given: str) -> bool:
+    """Whether a text is written as the alias of a call: such a text proves nothing by itself."""
+    return _ALIAS.fullmatch(given.strip().upper()) is not None
 
 
 def number_of_call(given: str, calls: Sequence[EvidenceCall]) -> int | None:
     """The number of the call that is meant, by its alias or its id; None when there is none."""
-    alias = _ALIAS.fullmatch(given.strip())
+    alias = _ALIAS.fullmatch(given)
     if alias is not None and int(alias[1]) <= len(calls):
         return int(alias[1])
-    return next((number for number in range(len(calls), 0, -1) if calls[number - 1].call_id == given), None)
+    given = given.strip()
+    for number in range(len(calls), 0, -1):
+        if calls[number - 1].call_id == given:
+            return number
+    alias = _ALIAS.fullmatch(given.upper())
+    return int(alias[1]) if alias is not None and int(alias[1]) <= len(calls) else None
 
 
 def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str] = ()) -> str:
@@ -314,7 +331,7 @@ def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str]
     found: list[str] = []
     for number in range(len(calls), since, -1):
         if calls[number - 1].success and f"C{number}" not in used:
-            found.insert(0, f"C{number} ({calls[number - 1].tool})")
+            found.insert(0, f"C{number} ({cut(calls[number - 1].tool, _LONGEST_NAME)})")
         if len(found) == _OFFERED:
             break
     return ", ".join(found)

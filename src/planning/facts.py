@@ -7,14 +7,13 @@ here, by step id. A rewind takes them back with the plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from planning.commands import (
     ApprovePlan,
     ClearPlan,
-    Command,
     MarkStep,
     MarkSteps,
     MoveStep,
@@ -27,6 +26,7 @@ from planning.commands import (
 from planning.model import Plan
 from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.step_ids import format_id, highest_number
+from session import ToolFailed, ToolInvoked, Transaction
 
 __all__ = [
     "FACT_REDUCERS",
@@ -38,7 +38,6 @@ __all__ = [
     "RequestApproval",
     "SetDependencies",
     "TakeNotice",
-    "count_call",
     "evidence_call",
     "first_facts",
 ]
@@ -59,7 +58,7 @@ class Proof:
     verified: bool = False
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(frozen=True)  # without slots: ``_with`` copies its fields at once, for each mark
 class PlanFacts:
     """What is known of a plan beside it. Its mappings are never changed.
 
@@ -149,7 +148,6 @@ class AskToFinish:
 
 Facts = tuple[PlanFacts, ...]
 PLANNING_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
-_COMMANDS: Final = frozenset({*get_args(Command), MarkSteps, RemoveStep, MoveStep})
 
 
 def first_facts(plan: Plan | None, calls: int = 0) -> PlanFacts:
@@ -163,9 +161,16 @@ def first_facts(plan: Plan | None, calls: int = 0) -> PlanFacts:
     return PlanFacts(highest_number(step.step_id for step in steps), calls, calls)
 
 
-def _changed(facts: PlanFacts, **fields: Any) -> Facts:
+def _with(known: PlanFacts, **fields: Any) -> Facts:
+    """The facts with some fields changed: ``replace``, in a tenth of its time."""
+    facts = object.__new__(PlanFacts)
+    vars(facts).update(vars(known), **fields)
+    return (facts,)
+
+
+def _changed(known: PlanFacts, **fields: Any) -> Facts:
     """The facts after a change of the plan: the counters of the gates start over."""
-    return (replace(facts, changed=facts.calls, is_noticed=False, asked=0, **fields),)
+    return _with(known, changed=known.calls, is_noticed=False, asked=0, **fields)
 
 
 def _set_up(facts: Facts, command: SetupPlan) -> Facts:
@@ -176,7 +181,7 @@ def _set_up(facts: Facts, command: SetupPlan) -> Facts:
 
 def _given(facts: Facts, plan: Plan) -> Facts:
     calls = facts[-1].calls
-    return (replace(first_facts(plan, calls), began={step.step_id: calls for step in plan.steps}),)
+    return _with(first_facts(plan, calls), began={step.step_id: calls for step in plan.steps})
 
 
 def _renumbered(facts: Facts, command: RenumberSteps) -> Facts:
@@ -188,23 +193,14 @@ def _renumbered(facts: Facts, command: RenumberSteps) -> Facts:
 def _marked(facts: Facts, command: MarkStep) -> Facts:
     known = facts[-1]
     step_id, status = command.step_id, command.status
-    begins, reopens = status == "in_progress", status != "done" and step_id in known.proofs
-    if not (begins or reopens or known.asked or known.is_noticed) and known.changed == known.calls:
+    proofs = known.proofs
+    if status != "done" and step_id in proofs:
+        proofs = _without(proofs, {step_id})
+    if status == "in_progress":
+        return _changed(known, began={**known.began, step_id: known.calls}, proofs=proofs)
+    if proofs is known.proofs and known.changed == known.calls and not (known.asked or known.is_noticed):
         return facts
-    # Built by hand, where ``replace`` would take five times as long; see ``mark_step`` in ``reducers``.
-    return (
-        PlanFacts(
-            known.highest,
-            known.calls,
-            known.calls,
-            {**known.began, step_id: known.calls} if begins else known.began,
-            known.depends_on,
-            _without(known.proofs, {step_id}) if reopens else known.proofs,
-            known.approval,
-            known.reason,
-            known.waiting,
-        ),
-    )
+    return _changed(known, proofs=proofs)
 
 
 def _all_marked(facts: Facts, command: MarkSteps) -> Facts:
@@ -243,62 +239,53 @@ def _touched(facts: Facts, _command: UpdateStep | MoveStep) -> Facts:
 
 def _with_dependencies(facts: Facts, command: SetDependencies) -> Facts:
     known = facts[-1]
-    return (replace(known, depends_on={**known.depends_on, **command.depends_on}),)
+    return _with(known, depends_on={**known.depends_on, **command.depends_on})
 
 
 def _proved(facts: Facts, command: RecordEvidence) -> Facts:
     known = facts[-1]
-    return (replace(known, proofs={**known.proofs, command.step_id: command.proof}),)
+    return _with(known, proofs={**known.proofs, command.step_id: command.proof})
 
 
 def _requested(facts: Facts, command: RequestApproval) -> Facts:
     known = facts[-1]
     if command.step_ids and known.approval not in {"waiting", "rejected"}:
         new = [each for each in command.step_ids if each not in known.waiting]
-        return (replace(known, waiting=(*known.waiting, *new)),)
-    return (replace(known, approval="waiting", reason=None),)
+        return _with(known, waiting=(*known.waiting, *new))
+    return _with(known, approval="waiting", reason=None)
 
 
 def _approved(facts: Facts, _command: ApprovePlan) -> Facts:
     known = facts[-1]
     if known.approval in {"none", "approved"} and not known.waiting:
         return facts
-    return (replace(known, approval="approved", reason=None, waiting=()),)
+    return _with(known, approval="approved", reason=None, waiting=())
 
 
 def _rejected(facts: Facts, command: RejectPlan) -> Facts:
-    return (replace(facts[-1], approval="rejected", reason=command.reason),)
+    return _with(facts[-1], approval="rejected", reason=command.reason)
 
 
 def _noticed(facts: Facts, _command: TakeNotice) -> Facts:
-    return (replace(facts[-1], is_noticed=True),)
+    return _with(facts[-1], is_noticed=True)
 
 
 def _asked(facts: Facts, command: AskToFinish) -> Facts:
     known = facts[-1]
-    return (replace(known, asked=1 if command.is_new_turn else known.asked + 1),)
+    return _with(known, asked=1 if command.is_new_turn else known.asked + 1)
 
 
-def count_call(facts: Facts, event: Any) -> Facts:
-    """One more tool call was made or failed; planning calls do not count."""
-    if not facts or _is_planning(event):
-        return facts
+def _counted(facts: Facts, _call: EvidenceCall) -> Facts:
     known = facts[-1]
-    return (replace(known, calls=known.calls + 1),)
+    return _with(known, calls=known.calls + 1)
 
 
-def evidence_call(event: Any) -> EvidenceCall | None:
-    """What is kept of a call to be found as evidence; None for a planning call."""
-    if _is_planning(event):
-        return None
-    success = hasattr(event, "value") and getattr(event.result, "success", True) is True
-    return EvidenceCall(event.name, event.call_id, success)
-
-
-def _is_planning(event: Any) -> bool:
-    """Whether an event is of a planning tool: a call carries its command, a refused one its name alone."""
-    value = getattr(event, "value", None)
-    return type(value) in _COMMANDS if value is not None else event.name in PLANNING_TOOLS
+def evidence_call(event: ToolInvoked | ToolFailed, _transaction: Transaction) -> tuple[EvidenceCall, ...]:
+    """What is kept of a call to be found as evidence: a guard of the events; nothing for a planning call."""
+    if event.name in PLANNING_TOOLS:
+        return ()
+    success = isinstance(event, ToolInvoked) and getattr(event.result, "success", True) is True
+    return (EvidenceCall(event.name, event.call_id, success),)
 
 
 def _without(known: Mapping[str, Any], gone: Iterable[str]) -> Mapping[str, Any]:
@@ -316,6 +303,7 @@ class _WhereKnown:
 
 
 _REDUCERS: Final[Mapping[type, Callable[[Facts, Any], Facts]]] = {
+    EvidenceCall: _counted,
     Plan: _given,
     SetupPlan: _set_up,
     RenumberSteps: _renumbered,

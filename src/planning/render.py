@@ -275,10 +275,11 @@ def _next(plan: Plan, index: int, facts: PlanFacts | None) -> str:
 
 def _must_wait(step: PlanStep, plan: Plan, facts: PlanFacts) -> bool:
     """Whether a step cannot begin now: it waits for approval, or for steps that are not done."""
-    indexes = [index_of(plan.steps, each) for each in facts.depends_on.get(step.step_id, ())]
-    return step.step_id in facts.waiting or any(
-        index is not None and plan.steps[index].status != "done" for index in indexes
-    )
+    for each in facts.depends_on.get(step.step_id, ()):
+        index = index_of(plan.steps, each)
+        if index is not None and plan.steps[index].status != "done":
+            return True
+    return step.step_id in facts.waiting
 
 
 def _span(steps: Sequence[PlanStep]) -> str:

@@ -18,6 +18,7 @@ from planning import handlers
 from planning.checks import (
     dependencies_of,
     evidence_for,
+    is_alias,
     number_of_call,
     refuse_order,
     refuse_replacement,
@@ -44,7 +45,6 @@ from planning.facts import (
     RecordEvidence,
     RequestApproval,
     SetDependencies,
-    count_call,
     evidence_call,
     first_facts,
 )
@@ -56,8 +56,7 @@ from planning.tools.background import await_within, run_in_thread
 from planning.tools.context import Gate
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
-from session import Session, StoreError, ToolFailed, ToolInvoked, Transaction, append, replace_latest
-from session.reducers import append_part
+from session import Session, ToolFailed, ToolInvoked, Transaction, append, replace_latest
 
 __all__ = [
     "NOTHING_ASKED",
@@ -66,15 +65,12 @@ __all__ = [
     "Policies",
     "Steering",
     "facts_in",
-    "has_calls",
-    "register_calls",
     "register_facts",
     "register_policy",
 ]
 
 Question = tuple[PlanStep, str]
 NO_FACTS = PlanFacts()
-_EVIDENCE = append_part(evidence_call)
 _NOTHING: tuple[()] = ()
 
 
@@ -163,33 +159,18 @@ def _new_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps,
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
-    """Register what a policy needs with a session; again is no change."""
-    register_facts(session)
+    """Register what a policy needs with a session that has facts; again is no change."""
     session.register_guard(SetupPlan, _keep_ids)
     session.register_guard(AddStep, _first_ids)
     if policy.evidence is not None or policy.stale_after is not None:
-        register_calls(session)
+        for event in (ToolInvoked, ToolFailed):
+            session.register_guard(event, evidence_call)
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
     session.companion(Policies).policy = policy
     if policy.approval:
         session.companion(Gate).refusal = _refusal
-
-
-def has_calls(session: Session) -> bool:
-    """Whether a store has what a policy of another process kept, of calls or of the plan."""
-    try:
-        return any(session.select_latest(kind) is not None for kind in (PlanFacts, EvidenceCall))
-    except StoreError:  # it is made by reducers that are not registered yet
-        return True
-
-
-def register_calls(session: Session) -> None:
-    """Register what is kept of calls; again is no change."""
-    for event in (ToolInvoked, ToolFailed):
-        session.register_reducer(event, _EVIDENCE, EvidenceCall)
-        session.register_reducer(event, count_call, PlanFacts)
 
 
 def _refusal(session: Session, tool: str) -> str | None:
@@ -210,9 +191,9 @@ class _Order:
 
 
 def _marks(command: Any) -> tuple[MarkStep, ...]:
-    if isinstance(command, MarkSteps):
-        return command.marks
-    return (command,) if isinstance(command, MarkStep) else ()
+    if type(command) is MarkStep:
+        return (command,)
+    return command.marks if type(command) is MarkSteps else ()
 
 
 @attrs.frozen
@@ -252,23 +233,9 @@ class Accepted:
 NOTHING_ASKED = Accepted()
 
 
-@attrs.frozen
-class Steered:
-    """A call that was carried out under a policy.
-
-    Attributes:
-        sent: The command as it was sent.
-        command: The command as its handler left it.
-        plan: The resulting plan.
-        entailed: What is dispatched after it.
-        message: The reply.
-    """
-
-    sent: Any
-    command: Any
-    plan: Plan
-    entailed: Sequence[Any]
-    message: str
+Steered = tuple[Any, Any, Plan, Sequence[Any], str]
+"""A call that was carried out: the command as it was sent, and as its handler left it; the plan; what is
+dispatched after it; the reply."""
 
 
 @attrs.frozen
@@ -322,10 +289,16 @@ class Steering:
             raise _with_news(refusal, changed) from None
         news.saw(actor, plan)
         message = reply(command, plan, before, facts, asks=_asks(entailed))
-        return Steered(sent, command, plan, entailed, f"{changed} {message}" if changed else message)
+        return sent, command, plan, entailed, f"{changed} {message}" if changed else message
 
     def seed(self, params: Any) -> Any:
         """The command that the arguments mean, without what the policy added to them."""
+        if isinstance(params, MarkStep):
+            marks = getattr(params, "marks", ())
+            if not marks:
+                return MarkStep(params.step_id, params.status, params.note)
+            several = tuple([MarkStep(each.step_id, each.status, each.note) for each in marks])
+            return several[0] if len(several) == 1 else MarkSteps(several)
         match params:
             case SetupPlan():
                 return SetupPlan(params.objective, _plain_steps(params.initial_steps))
@@ -333,14 +306,6 @@ class Steering:
                 return AddStep(_plain_steps(params.steps))
             case UpdateStep():
                 return UpdateStep(params.step_id, params.title, params.details)
-            case MarkStep():
-                marks = getattr(params, "marks", ())
-                if len(marks) > 1:
-                    return MarkSteps(
-                        tuple([MarkStep(each.step_id, each.status, each.note) for each in marks])
-                    )
-                one = marks[0] if marks else params
-                return MarkStep(one.step_id, one.status, one.note)
         return params
 
     def _refuse(self, command: Any, plan: Plan | None, facts: PlanFacts) -> None:
@@ -376,12 +341,14 @@ class Steering:
         Raises:
             ToolValidationError: The policy refuses the command.
         """
-        policy, entailed, waiting = self.policy, list[Any](), ()
+        marks = _marks(command)
+        if marks:
+            if self.policy.evidence is None:
+                return _NOTHING
+            return self._proved(marks, params, plan, transaction, accepted)
+        entailed: list[Any] = []
+        waiting: tuple[str, ...] = ()
         match command:
-            case MarkStep() | MarkSteps():
-                if policy.evidence is None:
-                    return _NOTHING
-                return self._proved(_marks(command), params, plan, transaction, accepted)
             case SetupPlan():
                 entailed += _depending(params.initial_steps, plan)
             case AddStep():
@@ -389,7 +356,9 @@ class Steering:
                 waiting = tuple([step.step_id for step in plan.steps[-len(params.steps) :]])
             case UpdateStep(title=str()):
                 waiting = (command.step_id,)
-        if policy.approval and (waiting or isinstance(command, SetupPlan) or facts.approval == "rejected"):
+        if self.policy.approval and (
+            waiting or isinstance(command, SetupPlan) or facts.approval == "rejected"
+        ):
             entailed.append(RequestApproval(waiting))
         return entailed
 
@@ -402,12 +371,10 @@ class Steering:
         accepted: Accepted,
     ) -> Sequence[Any]:
         """What shows that the steps are done which were marked so just now."""
-        if len(marks) == 1 and marks[0].status != "done":
-            return _NOTHING
-        facts = transaction.latest(PlanFacts) or NO_FACTS
-        calls = transaction.select_all(EvidenceCall)
         proved: dict[str, RecordEvidence] = {}
         begun: set[str] = set()
+        policy = self.policy
+        facts: PlanFacts | None = None
         for mark, given in _paired(marks, params):
             step_id = mark.step_id
             if mark.status != "done":
@@ -419,10 +386,13 @@ class Steering:
                     f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                     "then mark it done"
                 )
-            texts, evidence = accepted.texts_of(step_id, plan), getattr(given, "evidence", ())
-            proved[step_id] = evidence_for(self.policy, step_id, evidence, facts, calls, texts)
-            if self.policy.evidence == "unique" and len(marks) > 1:
-                facts = replace(facts, proofs={**facts.proofs, step_id: proved[step_id].proof})
+            if facts is None:
+                facts, calls = facts_in(transaction), transaction.select_all(EvidenceCall)
+            texts = accepted.texts_of(step_id, plan) if accepted.steps else ()
+            found = evidence_for(policy, step_id, getattr(given, "evidence", ()), facts, calls, texts)
+            proved[step_id] = found
+            if policy.evidence == "unique":
+                facts = replace(facts, proofs={**facts.proofs, step_id: found.proof})
         return tuple(proved.values())
 
     # What the host is asked
@@ -449,7 +419,7 @@ class Steering:
             for mark, given in _paired(marks, params)
             if mark.status == "done"
             for text in getattr(given, "evidence", ())
-            if number_of_call(text, calls) is None
+            if number_of_call(text, calls) is None and not is_alias(text)
         ]
 
     def verified(self, questions: list[Question]) -> Accepted:
@@ -511,7 +481,8 @@ def _checking(step: PlanStep) -> Iterator[None]:
 
 def _paired(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
     """Each mark with the arguments that it was made of."""
-    return zip(marks, getattr(params, "marks", ()) or (params,), strict=True)
+    several = getattr(params, "marks", ())
+    return zip(marks, several, strict=True) if several else ((marks[0], params),)
 
 
 def _plain_steps(steps: Any) -> Any:

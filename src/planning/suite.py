@@ -37,8 +37,6 @@ from planning.steering import (
     Accepted,
     News,
     Steering,
-    has_calls,
-    register_calls,
     register_facts,
     register_policy,
 )
@@ -75,12 +73,9 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
         session.register_reducer(command, reducer, Plan, check=check)
     session.register_types(ReadPlan, ToolResult)
     announce_plan(session)
+    register_facts(session, with_marks=policy is not None or session.store is not None)
     if policy is not None:
         register_policy(session, policy)
-        return
-    register_facts(session, with_marks=session.store is not None)
-    if session.store is not None and has_calls(session):
-        register_calls(session)
 
 
 def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> tuple[Tool, ...]:
@@ -290,7 +285,7 @@ def _in_transaction(
                 command, plan = carry_out(transaction, name, handler, params, before)
                 message = reply(command, plan, before)
             else:
-                steered = steering.carry_out(
+                sent, command, plan, entailed, message = steering.carry_out(
                     transaction,
                     session.companion(News),
                     context.actor,
@@ -300,8 +295,6 @@ def _in_transaction(
                     partial(_dispatched, transaction, name, before),
                     accepted,
                 )
-                sent, command, plan = steered.sent, steered.command, steered.plan
-                entailed, message = steered.entailed, steered.message
             value = plan if reads else command
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
             ids = context.of_events

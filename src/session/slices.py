@@ -222,8 +222,6 @@ class Route:
         reducer = self.reducer
         if type(reducer) is Append:
             item = event if reducer.part is None else reducer.part(event)
-            if item is None:
-                return old
             new: Slice = (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
         else:
             items = old if isinstance(old, tuple) else old.items

@@ -33,7 +33,7 @@ def guarded(parts: Sequence[str], measure: Callable[[str], Sequence[Cost]], befo
     rows: list[list[str | float]] = []
     is_held = True
     for part in parts:
-        least: dict[str, Cost] = {}
+        least, lost = dict[str, Cost](), set[str]()
         for _ in range(ATTEMPTS):
             least = _merged(least, measure(part))
             lost = {what for what, cost in least.items() if _loss(cost, before.get(part, {})) > MOST_LOST}

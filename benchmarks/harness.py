@@ -95,7 +95,9 @@ class Section:
         """Write the section as Markdown, with a line that says when and with what it was measured."""
         blocks = [f"## {self.title}", measured, *self.blocks]
         if self.costs:
-            floors = [[each.what, each.ours, each.floor, each.least, each.times] for each in self.costs]
+            floors: list[list[Cell]] = [
+                [each.what, each.ours, each.floor, each.least, each.times] for each in self.costs
+            ]
             blocks.append(table(["beside its floor", "microseconds", "floor", "its own", "times"], floors))
         if self.checks:
             rows = [[check.target, check.figure, "met" if check.is_met else "SHORT"] for check in self.checks]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -274,7 +274,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
     def _ordered(self, request: ToolCallRequest) -> tuple[str, list[str]]:
         """The id of a call, and the calls of its turn that go before it and are not over."""
-        own, over, calls = str(request.tool_call["id"]), set(), ()
+        own = str(request.tool_call["id"])
+        over: set[str] = set()
+        calls: Sequence[Mapping[str, Any]] = ()
         for message in reversed(request.state.get("messages", [])):
             if isinstance(message, ToolMessage):
                 over.add(message.tool_call_id)

@@ -1,11 +1,10 @@
-"""What a store costs: a durable mark, opening, the past, a watch, and restoring a plan."""
+"""What a store costs: a durable mark, opening, the past, a long session, and restoring a plan."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -33,7 +32,7 @@ from benchmarks.peers.contest import DONE, title
 from benchmarks.peers.ours import current, open_plan, open_session, set_up
 from benchmarks.peers.versions import NEW, OLD
 from planning import Plan, Toolbox, register_plan
-from session import Session, Snapshot, append
+from session import Session, Snapshot
 from session.stores import SqliteStore
 
 __all__ = ["measure"]
@@ -47,7 +46,7 @@ PAST = f"the worst at(v) of {VERSIONS} versions, with its plan"
 READ = f"a plan of {RESTORED} steps from a snapshot's JSON"
 READ_SESSION = "the same with a new session"
 COMMIT = "the commit of the same rows"
-FIRST, VERIFY = "the first change of an opened session", "verify"
+FIRST, VERIFY = "the first call in an opened session", "verify"
 READ_FILE, HASHED = (
     "the file opened, its last change read",
     "the file opened, all its changes read and hashed",
@@ -67,11 +66,11 @@ round."""
 def measure(rounds: int) -> Section:
     """Time each in turn; what takes seconds less often, and in a quick run of a shorter session."""
     long = LONG // 20 if is_quick(rounds) else LONG
-    first, verify = (f"{each} of {long:,} changes, all in a log" for each in (FIRST, VERIFY))
+    first, verify = (f"{each} of {long:,} changes" for each in (FIRST, VERIFY))
     with TemporaryDirectory() as name, versions.doors({SNAPSHOT: 20}) as both:
         folder = Path(name)
         megabytes = _write_long(folder / "many.db")
-        _write_log(folder / "long.db", long)
+        _write_long(folder / "long.db", long)
         text = _snapshot()
         runs: dict[str, Callable[[], float]] = {
             MARK: partial(_marks, folder, "normal"),
@@ -162,30 +161,10 @@ def _commits(folder: Path) -> float:
         return floor.commits(Path(fresh, "plans.db"), MARKS)
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One entry of a log."""
-
-    number: int
-
-
-def _opened_log(store: SqliteStore) -> Session:
-    session = Session(store=store, session_id="long")
-    session.register_reducer(Note, append)
-    return session
-
-
-def _write_log(path: Path, changes: int) -> None:
-    with closing(SqliteStore(path)) as store:
-        session = _opened_log(store)
-        for number in range(changes):
-            session.dispatch(Note(number))
-
-
 def _first_call(path: Path) -> float:
     with closing(SqliteStore(path)) as store:
-        session = _opened_log(store)
-        return elapsed(lambda: session.dispatch(Note(session.version)))
+        session, toolbox = open_session(store, "long")
+        return elapsed(lambda: _call(toolbox, session.version - 1))
 
 
 def _verify(path: Path) -> float:

@@ -20,7 +20,8 @@ COUNTING = (
     "import sys; before = set(sys.modules); import planning; added = set(sys.modules) - before; "
     f"print(len(added), *sorted(added & set({HEAVY!r})))"
 )
-TIMING = "from time import process_time_ns as now; began = now(); import planning; print(now() - began)"
+IMPORT, USED = "import planning", "from planning import PlanningToolsSection, Toolbox"
+TIMING = "from time import process_time_ns as now; began = now(); {}; print(now() - began)"
 BARE, HELP = "a bare interpreter", "planning --help"
 IMPORT_MILLISECONDS, HELP_MILLISECONDS = 50.0, 250.0
 METHOD = """\
@@ -35,36 +36,45 @@ def measure(rounds: int) -> Section:
     ).split()  # writes the bytecode, too, for later starts
     command = str(Path(sys.executable).with_name("planning"))
     runs: dict[str, Callable[[], float]] = {
-        **{version: partial(_imported, python) for version, python in PYTHONS.items()},
+        **{
+            f"{statement}, {version}": partial(_imported, python, statement)
+            for statement in (IMPORT, USED)
+            for version, python in PYTHONS.items()
+        },
         BARE: lambda: elapsed(lambda: _run(sys.executable, "-c", "pass")),
         HELP: lambda: elapsed(lambda: _run(command, "--help")),
     }
     figures = fastest(runs, 2 * rounds)
     milliseconds = {name: figure / 1_000 for name, figure in figures.items()}
-    named = {version: f"import planning, {version}" for version in PYTHONS}
     return Section(
         "Import",
         ("session-planning",),
         [
             METHOD,
-            table(["what", "ms"], [[named.get(name, name), each] for name, each in milliseconds.items()]),
+            table(["what", "ms"], [[name, each] for name, each in milliseconds.items()]),
             f"`import planning` loads {modules} modules; heavy libraries: {', '.join(heavy) or 'none'}.",
         ],
         [
-            at_most("import planning", milliseconds[NEW], IMPORT_MILLISECONDS, "ms"),
-            *no_slower("import planning", figures[NEW], figures.get(OLD)),
+            at_most(IMPORT, milliseconds[f"{IMPORT}, {NEW}"], IMPORT_MILLISECONDS, "ms"),
+            *(
+                check
+                for statement in (IMPORT, USED)
+                for check in no_slower(
+                    statement, figures[f"{statement}, {NEW}"], figures.get(f"{statement}, {OLD}")
+                )
+            ),
             at_most(HELP, milliseconds[HELP], HELP_MILLISECONDS, "ms"),
             Check("import planning loads no heavy library", ", ".join(heavy) or "none", not heavy),
         ],
         [
-            Cost("import planning", figures[NEW], BARE, figures[BARE]),
+            *(Cost(each, figures[f"{each}, {NEW}"], BARE, figures[BARE]) for each in (IMPORT, USED)),
             Cost(HELP, figures[HELP], BARE, figures[BARE]),
         ],
     )
 
 
-def _imported(python: str) -> float:
-    return int(_run(python, "-c", TIMING)) / 1_000
+def _imported(python: str, statement: str) -> float:
+    return int(_run(python, "-c", TIMING.format(statement))) / 1_000
 
 
 def _run(*command: str) -> str:

@@ -117,7 +117,8 @@ def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
     Raises:
         ToolValidationError: The first that is refused.
     """
-    return MarkSteps(tuple([mark_step(mark, plan) for mark in command.marks]), command.is_last)
+    marks = [mark_step(mark, plan) for mark in command.marks]
+    return MarkSteps(tuple(marks), command.is_last)
 
 
 def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:
@@ -176,16 +177,17 @@ def _step_id(given: Any, plan: Plan | None) -> tuple[str, list[Problem]]:
     if not plan.steps:
         return "", [Problem("the plan has no steps yet; add some with planning_add_step", "step_id")]
     step_id = _clean(STEP_ID, given)
-    if index_of(plan.steps, step_id) is not None:
+    known = [step.step_id for step in plan.steps]
+    if step_id in known:
         return step_id, []
-    alike = written_alike(step_id, [step.step_id for step in plan.steps])
+    alike = written_alike(step_id, known)
     if len(alike) == 1:
         return alike[0], []
     if alike:
         return "", [Problem(f"{step_id} may be {' or '.join(alike[:_NAMED])}; send one of these", "step_id")]
-    first, last = plan.steps[0].step_id, plan.steps[-1].step_id
-    known = f"its only step is {first}" if first == last else f"its steps are {first} to {last}"
-    return "", [Problem(f"the plan has no step {step_id}; {known}", "step_id")]
+    first, last = known[0], known[-1]
+    steps = f"its only step is {first}" if first == last else f"its steps are {first} to {last}"
+    return "", [Problem(f"the plan has no step {step_id}; {steps}", "step_id")]
 
 
 def _steps(path: str, steps: object) -> list[Problem]:

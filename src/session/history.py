@@ -160,11 +160,15 @@ class Entry:
         """As in ``Change``."""
         return datetime.fromtimestamp(self.made, UTC)
 
-    def change(self) -> Change:
-        """The change as callers see it."""
+    def events(self) -> tuple[Any, ...]:
+        """The parts, without the values that an event beside them carries."""
         following = [*self.parts[1:], None]
         pairs = zip(self.parts, following, strict=True)
-        events = tuple(part for part, after in pairs if value_of(after) is not part)
+        return tuple([part for part, after in pairs if value_of(after) is not part])
+
+    def change(self) -> Change:
+        """The change as callers see it."""
+        events = self.events()
         by = (self.actor, self.call_id, self.changed, key_of(events))
         return Change(self.version, self.at, events, *by)
 

@@ -6,6 +6,7 @@ A slice is a tuple, or a log, which grows at its end in constant time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -293,7 +294,12 @@ def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[
         registered: What was registered.
         limit: How many events such a log keeps.
     """
-    found = registered.get(event_type, ())
-    if issubclass(event_type, SessionEvent) and all(route.slice_type is not event_type for route in found):
-        found = (*found, Route(Append(limit), event_type))
+    found, is_event = registered.get(event_type, ()), issubclass(event_type, SessionEvent)
+    if is_event and all(route.slice_type is not event_type for route in found):
+        found = (*found, _log_route(event_type, limit))
     return found
+
+
+@lru_cache(maxsize=256)
+def _log_route(event_type: Any, limit: int | None) -> Route:
+    return Route(Append(limit), event_type)

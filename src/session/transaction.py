@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from threading import get_ident
+from time import time
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -171,7 +171,7 @@ class Transaction:
                 self._actor,
                 self._call_id,
                 self._changed,
-                datetime.now(UTC),
+                time(),
                 None,
                 key,
                 self._restores,

@@ -6,19 +6,19 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from types import NoneType
 from typing import Any, Final
 from uuid import uuid4
 
 import attrs
 
-from session.checkpoints import reading, write_items
+from session.checkpoints import Reading, write_items
 from session.errors import RecordError, StoreError, shown
 from session.events import (
     CARRIERS,
     SessionEvent,
     SessionId,
     ToolInvoked,
-    addressed,
     session_id_of,
     value_of,
 )
@@ -50,6 +50,7 @@ _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "pla
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
 _CALLED: Final = type_name(ToolInvoked)
 _SAID: Final = ("actor", "call_id")
+_TEXT_OR_NONE: Final = (str, NoneType)
 
 
 def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records: Records) -> str:
@@ -69,7 +70,7 @@ def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records:
     if names:
         written["slices"] = names
     try:
-        parts = [_write_part(event, owner, records) for event in entry.change().events]
+        parts = [_write_part(event, owner, records) for event in entry.events()]
         for name, said in (("actor", entry.actor), ("call_id", entry.call_id)):
             if said is not None and type(said) is not str:
                 raise StoreError(f"{NOT_STORED}: its {name} must be text, got {shown(said)}")
@@ -125,9 +126,8 @@ class ReadChange:
                 yield event_type, partial(self.part, index)
 
     def _value(self, index: int) -> Any:
-        """The value that an event carries, without the event."""
-        with reading(f"version {self.version}", self.version):
-            return self._records.read(self.parts[index]["value"])
+        """The value that an event carries, without the event; whoever reads it says what it is of."""
+        return self._records.read(self.parts[index]["value"])
 
     def part(self, index: int, *, is_lenient: bool = False) -> Any:
         """A value or an event.
@@ -135,7 +135,7 @@ class ReadChange:
         Raises:
             StoreError: It cannot be read; the text names the version.
         """
-        with reading(f"version {self.version}", self.version):
+        with Reading(f"version {self.version}", self.version):
             return self._read_part(self.parts[index], is_lenient=is_lenient)
 
     def _read_part(self, part: dict[str, Any], *, is_lenient: bool) -> Any:
@@ -156,8 +156,9 @@ class ReadChange:
         if kind == _CALLED:  # files of format 1 also say whether the call id was used before
             part = {"params": part.get("value"), **part}
             part.pop("is_id_reused", None)
-        read = self._records.read(part, unknown=Unread if is_lenient else None)
-        return addressed(read, self._owner) if isinstance(read, SessionEvent) else read
+        if issubclass(self._records.type_of(part) or object, SessionEvent):
+            part = {"session_id": self._owner, **part}
+        return self._records.read(part, unknown=Unread if is_lenient else None)
 
     def change(self, *, is_lenient: bool = False) -> Change:
         """The change as callers see it.
@@ -193,8 +194,7 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
             parts = [_named(part) for part in said["parts"]]
             at = datetime.fromisoformat(said["at"]).replace(tzinfo=UTC)
             slices = frozenset(_texts(said.get("slices", [])))
-            _texts([each[name] for each in (said, *parts) for name in _SAID if each.get(name) is not None])
-            return ReadChange(version, at, slices, parts, len(text), said, owner, records)
+            return ReadChange(version, at, slices, parts, len(text), _named(said), owner, records)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"version {version} is not a change that can be read", version=version) from error
     raise StoreError(
@@ -219,9 +219,14 @@ def _named(part: Any) -> dict[str, Any]:
     """A part of a change.
 
     Raises:
-        TypeError: It is not one: its type has no name, or one that is not text.
+        TypeError: It is not one: its type, its actor or its call id is not text.
     """
-    if not isinstance(part, dict) or not isinstance(part.get("!", ""), str):
+    if (
+        type(part) is not dict
+        or type(part.get("!", "")) is not str
+        or type(part.get("actor")) not in _TEXT_OR_NONE
+        or type(part.get("call_id")) not in _TEXT_OR_NONE
+    ):
         raise TypeError("not a part of a change")
     return part
 

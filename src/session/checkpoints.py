@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import typing_extensions
 
 from session.codec import fields_of, is_record
@@ -15,9 +15,9 @@ from session.records import Records
 from session.slices import check_items
 
 __all__ = [
+    "Reading",
     "is_item",
     "read_items",
-    "reading",
     "slices_of",
     "write_items",
 ]
@@ -29,7 +29,7 @@ def write_items(kind: type, items: Sequence[Any], records: Records) -> list[Any]
     Raises:
         RecordError: One has no JSON form.
     """
-    written = list[Any]()
+    written: list[Any] = []
     try:
         for item in items:
             written.append(records.write_as(item, kind))
@@ -44,7 +44,8 @@ def read_items(kind: type, items: object, records: Records) -> tuple[Any, ...]:
     Raises:
         RecordError: They are not items of it.
     """
-    name, found = kind.__qualname__, list[Any]()
+    name = kind.__qualname__
+    found: list[Any] = []
     if not isinstance(items, list):
         raise RecordError(f"expected a list of items, got {shown(items)}", name)
     try:
@@ -65,7 +66,7 @@ def slices_of(text: str, version: int) -> dict[str, dict[str, Any]]:
     Raises:
         StoreError: It cannot be read.
     """
-    with reading(f"the checkpoint of version {version}", version):
+    with Reading(f"the checkpoint of version {version}", version):
         slices: dict[str, dict[str, Any]] = json.loads(text)["slices"]
         for each in slices.values():
             if (
@@ -91,23 +92,28 @@ def is_item(kind: type, item: object) -> bool:
     return isinstance(item, dict if typing_extensions.is_typeddict(kind) else kind)
 
 
-@contextmanager
-def reading(what: str, version: int | None = None) -> Iterator[None]:
-    """Make a StoreError of whatever reading raises.
+@attrs.define
+class Reading:
+    """Make a StoreError of whatever reading raises, within a ``with`` block.
 
-    Args:
+    Attributes:
         what: What is read, for the message.
         version: The version that it is of; None where that is not known here.
     """
-    try:
-        yield
-    except StoreError as error:
-        if error.version is not None or version is None:
-            raise
-        raise StoreError(f"{what}: {error}", version=version) from error
-    except RecursionError as error:
-        raise StoreError(f"{what} is nested too deep to be read", version=version) from error
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise StoreError(f"{what} cannot be read: {error}", version=version) from error
+
+    what: str
+    version: int | None = None
+
+    def __enter__(self) -> None:
+        """Begin to read."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Name what was read, if that raised."""
+        if error is None or isinstance(error, MemoryError) or not isinstance(error, Exception):
+            return
+        if isinstance(error, RecursionError):
+            raise StoreError(f"{self.what} is nested too deep to be read", version=self.version) from error
+        if not isinstance(error, StoreError):
+            raise StoreError(f"{self.what} cannot be read: {error}", version=self.version) from error
+        if error.version is None and self.version is not None:
+            raise StoreError(f"{self.what}: {error}", version=self.version) from error

@@ -141,6 +141,7 @@ class Entry:
         at: As in ``Change``.
         base: Set for one change in ``REPLAYED`` at least.
         key: The idempotency key of the accepted call in it.
+        restores: Whether one of the parts restored slices.
     """
 
     version: int
@@ -149,14 +150,19 @@ class Entry:
     call_id: str | None
     changed: bool
     at: datetime
-    base: Base | None
-    key: str | None
+    base: Base | None = None
+    key: str | None = None
+    restores: bool = False
+
+    def events(self) -> tuple[Any, ...]:
+        """The parts, without the values that an event beside them carries."""
+        following = [*self.parts[1:], None]
+        pairs = zip(self.parts, following, strict=True)
+        return tuple([part for part, after in pairs if value_of(after) is not part])
 
     def change(self) -> Change:
         """The change as callers see it."""
-        following = [*self.parts[1:], None]
-        pairs = zip(self.parts, following, strict=True)
-        events = tuple(part for part, after in pairs if value_of(after) is not part)
+        events = self.events()
         by = (self.actor, self.call_id, self.changed, key_of(events))
         return Change(self.version, self.at, events, *by)
 
@@ -201,7 +207,7 @@ class Announcement:
 
 def taken_over(version: int) -> Entry:
     """The last change of a session, of which the store knows the rest."""
-    return Entry(version, [], None, None, True, datetime.now(UTC), None, None)
+    return Entry(version, [], None, None, True, datetime.now(UTC))
 
 
 def announced(

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from session.changes import ReadChange, read_change
-from session.checkpoints import read_items, reading, slices_of, write_items
+from session.checkpoints import Reading, read_items, slices_of, write_items
 from session.errors import StoreError
 from session.events import SessionId
 from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
@@ -82,9 +82,11 @@ class Replay:
     def _slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
         name = type_name(kind)
         taken, start, items, known = self._start(name, version)
-        with reading(f"the checkpoint of version {taken}", taken):
+        with Reading(f"the checkpoint of version {taken}", taken):
             slice_: Slice = read_items(kind, items, self.records)
-        known_at = {start: slice_}  # what a rewind restores: else each would be replayed from the beginning
+        # What a rewind restores: else each would be replayed from the beginning.
+        restored = {to for at, to in self.store.rewinds(self._session_id) if start < at <= version}
+        known_at = {start: slice_}
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
                 slice_, is_reduced = self._reduced(kind, slice_, change, registered, known_at)
@@ -103,14 +105,18 @@ class Replay:
                     "wrote it, or accept the reducers of today with store.drop_checkpoints(session_id)",
                     version=change.version,
                 )
-            known_at[change.version] = slice_
+            if change.version in restored:
+                known_at[change.version] = slice_
         return slice_
 
     def _is_written(self, kind: type, slice_: Slice, items: object, version: int) -> bool:
         """Whether a slice is what a checkpoint has, which may be in an older format."""
-        with reading(f"the checkpoint of version {version}", version):
+        written = write_items(kind, items_of(slice_), self.records)
+        if written == items:
+            return True
+        with Reading(f"the checkpoint of version {version}", version):
             known = read_items(kind, items, self.records)
-        return write_items(kind, items_of(slice_), self.records) == write_items(kind, known, self.records)
+        return written == write_items(kind, known, self.records)
 
     def _start(self, name: str, version: int) -> tuple[int, int, Any, dict[int, Any]]:
         """Where to begin reducing a slice.
@@ -170,7 +176,7 @@ class Replay:
                 continue
             for route in routes_of(event_type, registered, self.limit):
                 if route.slice_type is kind:
-                    with reading(f"version {change.version}", change.version):
+                    with Reading(f"version {change.version}", change.version):
                         slice_, is_reduced = route.apply(slice_, read()), True
         return slice_, is_reduced
 
@@ -183,7 +189,7 @@ class Replay:
         known: Mapping[int, Slice],
     ) -> Slice:
         if not isinstance(restored, Rewound):
-            with reading(f"version {change.version}", change.version):
+            with Reading(f"version {change.version}", change.version):
                 return read_items(kind, restored.state.get(type_name(kind), []), self.records)
         if not 0 <= restored.version < change.version:
             raise StoreError(damaged(change.version), version=change.version)
@@ -201,12 +207,14 @@ class Replay:
 
     def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
         """The newest checkpoints up to a version: their versions and slices. A damaged one is left out."""
-        found = list[tuple[int, Mapping[str, Any]]]()
+        found: list[tuple[int, Mapping[str, Any]]] = []
         for checkpoint in self.store.checkpoints(self._session_id, version, most + 1):
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)
             if at and checkpoint.check == chained(at[0].hash, checkpoint.text):
                 found.append((checkpoint.version, slices_of(checkpoint.text, checkpoint.version)))
-        return found[:most]
+                if len(found) == most:
+                    break
+        return found
 
     def _read(self, first: int, last: int, *, remember: bool = True) -> Iterator[ReadChange]:
         """The changes from a version to another, which are sound."""

@@ -6,6 +6,7 @@ A slice is a tuple, or a log, which grows at its end in constant time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -20,6 +21,7 @@ __all__ = [
     "Log",
     "Route",
     "Routes",
+    "Routing",
     "Slice",
     "added",
     "check_items",
@@ -71,7 +73,9 @@ class Log:
 
     def alike(self) -> Log:
         """An equal log that has built no tuple."""
-        return self._window(self._buffer, self._start, self._stop)
+        log = Log()
+        log._buffer, log._start, log._stop, log._items = self._buffer, self._start, self._stop, None
+        return log
 
     def push(self, entry: object, limit: int | None = None) -> Log:
         """This log and one more entry, of which the last ``limit`` stay.
@@ -85,10 +89,8 @@ class Log:
             buffer, start = list(buffer[start : self._stop]), 0
         buffer.append(entry)
         stop = len(buffer)
-        return self._window(buffer, start if limit is None or stop - start <= limit else stop - limit, stop)
-
-    @staticmethod
-    def _window(buffer: Sequence[Any], start: int, stop: int) -> Log:
+        if limit is not None and stop - start > limit:
+            start = stop - limit
         log = Log.__new__(Log)
         log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
         return log
@@ -207,24 +209,23 @@ class Route:
                 self.check(event)
             except ValueError as error:
                 raise ReducerError(f"{type(event).__qualname__} is refused: {error}") from error
-        new = self._reduced(old, event)
-        if self._has_rules and new is not old:
-            check_items(self.slice_type, items_of(new))
-        return new
-
-    def _reduced(self, old: Slice, event: object) -> Slice:
         reducer = self.reducer
         if type(reducer) is Append:
             item = event if reducer.part is None else reducer.part(event)
-            return (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
-        items = old if isinstance(old, tuple) else old.items
-        reduced: object = reducer(items, event)
-        if reduced is items:
-            return old
-        if isinstance(reduced, tuple):
-            return reduced
-        name = getattr(reducer, "__qualname__", repr(reducer))
-        raise ReducerError(f"reducer {name} returned {type(reduced).__name__}; it must return a tuple")
+            new: Slice = (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
+        else:
+            items = old if isinstance(old, tuple) else old.items
+            reduced: object = reducer(items, event)
+            if reduced is items:
+                return old
+            if not isinstance(reduced, tuple):
+                name = getattr(reducer, "__qualname__", repr(reducer))
+                kind = type(reduced).__name__
+                raise ReducerError(f"reducer {name} returned {kind}; it must return a tuple")
+            new = reduced
+        if self._has_rules:
+            check_items(self.slice_type, items_of(new))
+        return new
 
 
 def check_items(kind: type, items: tuple[Any, ...]) -> None:
@@ -263,6 +264,28 @@ def require_made(slices: Mapping[type, tuple[Any, ...]], registered: Routes) -> 
         check_items(kind, items)
 
 
+@attrs.frozen
+class Routing:
+    """What becomes of the values of one type, as it is found with the first of them.
+
+    Attributes:
+        routes: Their reducers.
+        is_event: Whether they are events.
+        is_private: Whether they make nothing but slices without a past: no history has them.
+    """
+
+    routes: tuple[Route, ...]
+    is_event: bool
+    is_private: bool
+
+    @classmethod
+    def of(cls, kind: type, registered: Routes, limit: int | None) -> Routing:
+        """Find it; the arguments are those of ``routes_of``."""
+        routes = routes_of(kind, registered, limit)
+        is_private = bool(routes) and all(route.is_private for route in routes)
+        return cls(routes, issubclass(kind, SessionEvent), is_private)
+
+
 def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[Route, ...]:
     """The registered routes of a type; an event that none of them keeps under its own type is logged.
 
@@ -271,7 +294,12 @@ def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[
         registered: What was registered.
         limit: How many events such a log keeps.
     """
-    found = registered.get(event_type, ())
-    if issubclass(event_type, SessionEvent) and all(route.slice_type is not event_type for route in found):
-        found = (*found, Route(Append(limit), event_type))
+    found, is_event = registered.get(event_type, ()), issubclass(event_type, SessionEvent)
+    if is_event and all(route.slice_type is not event_type for route in found):
+        found = (*found, _log_route(event_type, limit))
     return found
+
+
+@lru_cache(maxsize=256)
+def _log_route(event_type: Any, limit: int | None) -> Route:
+    return Route(Append(limit), event_type)

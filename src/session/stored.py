@@ -19,7 +19,6 @@ from session.errors import RecordError, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
     Entry,
-    Restored,
     Rewound,
     Slices,
     called,
@@ -45,7 +44,7 @@ __all__ = ["Stored"]
 
 T = TypeVar("T")
 
-CHECKPOINT = 128
+CHECKPOINT = 64
 """After how many changes a checkpoint is written at the earliest."""
 
 
@@ -159,7 +158,7 @@ class Stored(Replay):
         """
         head = self.head
         require_version(version, head.version)
-        sources = list[tuple[SessionId, int]]()
+        sources: list[tuple[SessionId, int]] = []
         for source, last in (*head.forked_from, (head.session_id, version)):
             sources.append((source, min(last, version)))
             if last >= version:
@@ -228,8 +227,7 @@ class Stored(Replay):
         Raises:
             StoreError: The store does not take it, or a value cannot be stored.
         """
-        is_restored = any(isinstance(part, Restored) for part in entry.parts)
-        kinds = after.keys() | before.keys() if is_restored else after.keys()
+        kinds = after.keys() | before.keys() if entry.restores else after.keys()
         changed = [
             type_name(kind)
             for kind in kinds
@@ -237,8 +235,9 @@ class Stored(Replay):
         ]
         text = write_change(entry, sorted(changed), self._session_id, self.records)
         hash_ = chained(self.head.hash, text)
-        head = attrs.evolve(self.head, version=entry.version, hash=hash_, changed_at=entry.at)
-        rewinds = [part.version for part in entry.parts if isinstance(part, Rewound)]
+        head = self.head.grown(entry.version, hash_, entry.at)
+        parts = entry.parts if entry.restores else []
+        rewinds = [part.version for part in parts if isinstance(part, Rewound)]
         rewound_to = rewinds[-1] if rewinds else None
         change = StoredChange(entry.version, text, hash_, entry.key, rewound_to)
         tail = self._tail
@@ -281,7 +280,8 @@ class Stored(Replay):
     def _checkpoint(self, change: StoredChange, after: Slices, stays: Callable[[type], bool]) -> Checkpoint:
         """The slices of a change as text; of one that was not read here, what the newest checkpoint says."""
         resolved = {type_name(kind): kind for kind in after if not stays(kind)}
-        newest = self._checkpoints(self.head.version, 1)
+        is_whole = self._tail.names <= resolved.keys()
+        newest = [] if is_whole else self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}
         slices = {
             name: {

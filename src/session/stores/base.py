@@ -28,7 +28,8 @@ from session.stores.watch import Watch, awatched
 
 __all__ = ["Store"]
 
-_BATCH = 256
+_BATCH = 256  # changes that are read at a time
+_PAGE = 8  # and checkpoints, which may be long
 
 
 class Store(ABC):
@@ -161,18 +162,23 @@ class Store(ABC):
         head = self.head(session_id)
         if head is None:
             raise no_session(session_id)
-        hashes, before = {0: b""}, b""
+        before = b""
         for first in range(1, head.version + 1, _BATCH):
             last = min(first + _BATCH - 1, head.version)
             for change in verified(self.changes(session_id, first, last), first, last, before):
-                before = hashes[change.version] = change.hash
+                before = change.hash
         if before != head.hash:
             raise StoreError(damaged(head.version), version=head.version)
-        for checkpoint in self.checkpoints(session_id, head.version, head.version + 1):
-            if checkpoint.check != chained(hashes.get(checkpoint.version, b""), checkpoint.text):
-                message = f"the checkpoint of version {checkpoint.version} is damaged: drop the checkpoints"
-                raise StoreError(message, version=checkpoint.version)
-            slices_of(checkpoint.text, checkpoint.version)
+        last = head.version
+        while found := self.checkpoints(session_id, last, _PAGE):
+            for checkpoint in found:
+                last = checkpoint.version
+                at = self.changes(session_id, last, last)
+                if checkpoint.check != chained(at[0].hash if at else b"", checkpoint.text):
+                    message = f"the checkpoint of version {last} is damaged: drop the checkpoints"
+                    raise StoreError(message, version=last)
+                slices_of(checkpoint.text, last)
+            last -= 1
         return head.version
 
     def watch(self, session_id: SessionId, after: int | None = None, timeout: float | None = None) -> Watch:

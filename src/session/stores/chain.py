@@ -113,6 +113,11 @@ class StoredSession:
         """The session in which a version was made."""
         return next((source for source, last in self.forked_from if version <= last), self.session_id)
 
+    def grown(self, version: int, hash_: bytes, changed_at: datetime) -> StoredSession:
+        """The session with one more change."""
+        same = (self.created_at, changed_at, self.tags, self.forked_from, self.parent)
+        return StoredSession(self.session_id, version, hash_, *same)
+
     def row(self) -> tuple[Any, ...]:
         """What a table has of it: id, version, hash, time of the last change, the rest as JSON, a check."""
         about: dict[str, object] = {

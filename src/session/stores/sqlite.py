@@ -26,7 +26,7 @@ from session.stores.chain import (
     refuse_copy,
     stale,
 )
-from session.stores.sqlite_file import explained, identity, opened, path_of
+from session.stores.sqlite_file import Explaining, explained, identity, opened, path_of
 from session.stores.sqlite_link import Link, close_links
 
 __all__ = ["SqliteStore"]
@@ -36,7 +36,11 @@ T = TypeVar("T")
 # The files that this thread writes to, each with its process: a file's lock is not an object's, and a thread
 # must not wait for itself.
 _here = threading.local()
-_WRITE_HEAD = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)"
+_BEGIN_HEAD = "INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)"
+_WRITE_HEAD = (
+    "UPDATE sessions SET id = ?, version = ?, hash = ?, changed_at = ?, about = ?, checked = ?"
+    " WHERE key = ? AND version = ?"
+)
 
 
 class SqliteStore(Store):
@@ -77,6 +81,7 @@ class SqliteStore(Store):
             self._reader.connected()
         self._writer.store_id = self._reader.store_id
         self._file = identity(self._path)
+        self._known: tuple[tuple[Any, ...], StoredSession | None] = ((), None)
 
     def __repr__(self) -> str:
         return f"SqliteStore({str(self._path)!r})"
@@ -151,11 +156,14 @@ class SqliteStore(Store):
             connection = self._begun()
             if not connection.in_transaction:
                 raise TransactionError("a lock takes one change: leave it and take it again")
-            row = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
-            known = 0 if row is None else row[0]
-            if known != expected:
-                raise stale(expected, known)
-            connection.execute(_WRITE_HEAD, (key, *head.row()))
+            row = head.row()
+            found = connection.execute(_WRITE_HEAD, (*row, key, expected)).rowcount
+            if not found and not expected:
+                found = connection.execute(_BEGIN_HEAD, (key, *row)).rowcount
+            if not found:
+                known = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
+                raise stale(expected, 0 if known is None else known[0])
+            self._known = (row, head)
             if change is not None:
                 found_by = (change.rewound_to, change.idempotency_key)
                 connection.execute(
@@ -236,7 +244,7 @@ class SqliteStore(Store):
             connection.executemany(
                 "INSERT INTO claims VALUES (?, ?, ?, ?)", [(*row, check_of(row)) for row in rows]
             )
-            connection.execute(_WRITE_HEAD, (new, *fork.row()))
+            connection.execute(_BEGIN_HEAD, (new, *fork.row()))
             connection.execute("COMMIT")
 
     def delete(self, session_id: SessionId) -> bool:
@@ -331,7 +339,10 @@ class SqliteStore(Store):
             "SELECT id, version, hash, changed_at, about, checked FROM sessions WHERE key = ?", (key,)
         ).fetchone()
         if row is not None:
-            found = StoredSession.of(row)
+            known, found = self._known
+            if found is None or row != known:
+                found = StoredSession.of(row)
+                self._known = (row, found)
             if str(found.session_id) != str(session_id):
                 raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
             return found
@@ -363,10 +374,6 @@ class SqliteStore(Store):
             files = _here.files = {}
         return files
 
-    @contextmanager
-    def _explaining(self, timeout: float | None = None) -> Iterator[None]:
+    def _explaining(self, timeout: float | None = None) -> Explaining:
         """Make a StoreError of what SQLite raises."""
-        try:
-            yield
-        except (sqlite3.Error, OSError, UnicodeError, MemoryError) as error:
-            raise explained(error, self._path, self._timeout if timeout is None else timeout) from error
+        return Explaining(self._path, self._timeout if timeout is None else timeout)

@@ -11,12 +11,15 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
+import attrs
+
 from session.errors import StoreError, locked, shown
 from session.locks import ProcessLock
 from session.stores.chain import check_of
 from session.stores.sqlite_link import Unchanging
 
 __all__ = [
+    "Explaining",
     "explained",
     "identity",
     "opened",
@@ -202,6 +205,27 @@ def explained(error: Exception, path: Path, timeout: float) -> StoreError:
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return locked(timeout)
     return StoreError(f"the store {path} cannot be used: {_REASONS.get(code, str(error))}")
+
+
+@attrs.define
+class Explaining:
+    """Make a StoreError of what SQLite raises within a ``with`` block.
+
+    Attributes:
+        path: The file.
+        timeout: How many seconds a writer waits for another.
+    """
+
+    path: Path
+    timeout: float
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Explain what was raised."""
+        if isinstance(error, (sqlite3.Error, OSError, UnicodeError, MemoryError)):
+            raise explained(error, self.path, self.timeout) from error
 
 
 def identity(path: Path) -> tuple[int, int]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from session_records import Count, Note, Ping, texts
@@ -16,7 +18,7 @@ from store_places import PLAN, call, mark, numbered, open_session, refused, regi
 from planning import Plan
 from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
 from session.events import SessionId
-from session.stores import MemoryStore, SqliteStore, StoredSession, StoreError
+from session.stores import Checkpoint, MemoryStore, SqliteStore, StoredSession, StoreError
 
 OTHER = "another file is in the place of {}, or of its WAL: end the programs that use it, and open it anew"
 
@@ -226,6 +228,64 @@ def test_many_rewinds_are_replayed_in_a_moment_without_checkpoints() -> None:
     assert state_of(there) == state_of(session)
     assert state_of(there.at(300)) == state_of(session.at(2))
     assert mark(there, "S002").success
+
+
+def test_verify_reads_few_checkpoints_at_a_time() -> None:
+    class Asked(MemoryStore):
+        most = 0
+
+        def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+            found = super().checkpoints(session_id, last, most)
+            self.most = max(self.most, len(found))
+            return found
+
+    store = Asked()
+    session = open_session(store)
+    call(session, *PLAN)
+    for _ in range(100):  # each with a checkpoint
+        session.rewind(session.version)
+    assert store.verify("run-7") == 101
+    assert 0 < store.most <= 10
+
+
+def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
+    session = open_session(SqliteStore(tmp_path / "plans.db"))
+    call(session, *PLAN)
+    mark(session, "S001")
+    statements = list[str]()
+    for link in (store_of(session)._reader, store_of(session)._writer):
+        link.connected().set_trace_callback(statements.append)
+    assert mark(session, "S002").success
+    verbs = [statement.split()[0] for statement in statements]
+    assert verbs == ["SELECT", "BEGIN", "SELECT", "UPDATE", "INSERT", "COMMIT"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """An item of which the test sees whether it is still there."""
+
+    text: str
+
+
+def test_a_slice_is_replayed_without_keeping_what_it_was_before() -> None:
+    made, most = WeakSet[Held](), [0]
+
+    def replace(_slice: tuple[Held, ...], note: Note) -> tuple[Held, ...]:
+        item = Held(note.text)
+        made.add(item)
+        most.append(len(made))
+        return (item,)
+
+    store = MemoryStore()
+    for is_again in (False, True):
+        session = Session(session_id="run-7", store=store)
+        session.register_reducer(Note, replace, Held)
+        for number in range(0 if is_again else 60):
+            session.dispatch(Note(str(number)))
+        assert session.select_all(Held) == (Held("59"),)
+        assert max(most) <= 3
+        del session
+    assert len(most) > 100  # it was replayed
 
 
 # Another store in the same file

@@ -2,18 +2,25 @@
 
 Put a ``PlanningToolsSection`` into a prompt, its tools into a ``Toolbox``, and read the plan at any
 moment with ``select_latest(session, Plan)``.
+
+Each name is loaded when it is first used.
 """
 
-from planning.commands import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
-from planning.definitions import tool_definitions
-from planning.diff import PlanDiff, diff_plans
-from planning.errors import ToolValidationError
-from planning.events import PlanChanged
-from planning.model import Plan, PlanStatus, PlanStep, StepStatus
-from planning.prompt import PlanningStrategy, PlanningToolsSection
-from planning.render import plan_text, plan_to_dict
-from planning.suite import register_plan
-from planning.tools import Toolbox, ToolError, tool
+from typing import TYPE_CHECKING
+
+from planning.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from planning.commands import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
+    from planning.definitions import tool_definitions
+    from planning.diff import PlanDiff, diff_plans
+    from planning.errors import ToolValidationError
+    from planning.events import PlanChanged
+    from planning.model import Plan, PlanStatus, PlanStep, StepStatus
+    from planning.prompt import PlanningStrategy, PlanningToolsSection
+    from planning.render import plan_text, plan_to_dict
+    from planning.suite import register_plan
+    from planning.tools import Toolbox, ToolError, tool
 
 __all__ = [
     "Plan",
@@ -41,3 +48,34 @@ __all__ = [
     "register_plan",
     "tool_definitions",
 ]
+
+_HOMES = {
+    "Plan": "model",
+    "PlanStep": "model",
+    "NewPlanStep": "commands",
+    "SetupPlan": "commands",
+    "AddStep": "commands",
+    "UpdateStep": "commands",
+    "MarkStep": "commands",
+    "ClearPlan": "commands",
+    "ReadPlan": "commands",
+    "PlanStatus": "model",
+    "StepStatus": "model",
+    "PlanningStrategy": "prompt",
+    "PlanningToolsSection": "prompt",
+    "ToolValidationError": "errors",
+    "ToolError": "tools",
+    "Toolbox": "tools",
+    "tool": "tools",
+    "PlanChanged": "events",
+    "PlanDiff": "diff",
+    "diff_plans": "diff",
+    "plan_text": "render",
+    "plan_to_dict": "render",
+    "register_plan": "suite",
+    "tool_definitions": "definitions",
+    "prompt": "",
+    "tools": "",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

@@ -198,6 +198,8 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
             continue
         matcher = matcher or difflib.SequenceMatcher(b=spelled, autojunk=False)
         matcher.set_seq1(other)
+        if closest is not None and not shares_words and matcher.quick_ratio() <= most:  # an upper bound, too
+            continue
         closeness = (1 + matcher.ratio()) / 2 if shares_words else matcher.ratio()
         if closeness >= at_least and closeness > most:
             closest, most = each, closeness
@@ -207,4 +209,4 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
 def _words(name: str) -> list[str]:
     if name.isalpha() and name.islower():  # as most are: one word
         return [name.casefold()]
-    return _BREAK.sub(" ", _HUMP.sub(" ", name)).casefold().split()
+    return _BREAK.sub(" ", name if name.islower() else _HUMP.sub(" ", name)).casefold().split()

@@ -88,7 +88,16 @@ def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
     Raises:
         ToolValidationError: No such plan or step, an unknown status, or the note breaks its rule.
     """
-    if _is_normal_mark(command, plan):
+    given: object = command.status
+    if (  # it fits the plan and is normal already: what models send nearly always
+        plan is not None
+        and type(command.step_id) is str
+        and index_of(plan.steps, command.step_id) is not None
+        and type(given) is str
+        and given in STEP_STATUSES
+        and (command.note is None or NOTE.keeps(command.note))
+        and allows(plan, MarkStep)
+    ):
         return command
     step_id, wrong = _step_id(command.step_id, plan)
     problems = _lifecycle(plan, command) + wrong
@@ -108,7 +117,8 @@ def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
     Raises:
         ToolValidationError: The first that is refused.
     """
-    return MarkSteps(tuple([mark_step(mark, plan) for mark in command.marks]), command.is_last)
+    marks = [mark_step(mark, plan) for mark in command.marks]
+    return MarkSteps(tuple(marks), command.is_last)
 
 
 def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:
@@ -129,20 +139,6 @@ def read_plan(command: ReadPlan, plan: Plan | None) -> ReadPlan:
     """
     _refuse(_lifecycle(plan, command))
     return command
-
-
-def _is_normal_mark(command: MarkStep, plan: Plan | None) -> bool:
-    """Whether a mark fits the plan and is normal already: what models send nearly always."""
-    status: object = command.status
-    return (
-        plan is not None
-        and type(command.step_id) is str
-        and index_of(plan.steps, command.step_id) is not None
-        and type(status) is str
-        and status in STEP_STATUSES
-        and (command.note is None or NOTE.keeps(command.note))
-        and allows(plan, MarkStep)
-    )
 
 
 def diagnose(command: type[Command], arguments: Mapping[str, Any], plan: Plan | None) -> list[Problem]:
@@ -181,16 +177,17 @@ def _step_id(given: Any, plan: Plan | None) -> tuple[str, list[Problem]]:
     if not plan.steps:
         return "", [Problem("the plan has no steps yet; add some with planning_add_step", "step_id")]
     step_id = _clean(STEP_ID, given)
-    if index_of(plan.steps, step_id) is not None:
+    known = [step.step_id for step in plan.steps]
+    if step_id in known:
         return step_id, []
-    alike = written_alike(step_id, [step.step_id for step in plan.steps])
+    alike = written_alike(step_id, known)
     if len(alike) == 1:
         return alike[0], []
     if alike:
         return "", [Problem(f"{step_id} may be {' or '.join(alike[:_NAMED])}; send one of these", "step_id")]
-    first, last = plan.steps[0].step_id, plan.steps[-1].step_id
-    known = f"its only step is {first}" if first == last else f"its steps are {first} to {last}"
-    return "", [Problem(f"the plan has no step {step_id}; {known}", "step_id")]
+    first, last = known[0], known[-1]
+    steps = f"its only step is {first}" if first == last else f"its steps are {first} to {last}"
+    return "", [Problem(f"the plan has no step {step_id}; {steps}", "step_id")]
 
 
 def _steps(path: str, steps: object) -> list[Problem]:

@@ -17,14 +17,17 @@ def lazy_names(
     Args:
         package: Its name.
         namespace: Its ``globals()``, where each name is kept once it was loaded.
-        homes: For each name that is loaded late, the module below the package that has it.
+        homes: For each name that is loaded late, the module below the package that has it;
+            "" where it is such a module itself.
         names: All public names.
     """
 
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        home = homes[name]
+        module = import_module(f"{package}.{home or name}")
+        value = getattr(module, name) if home else module
         namespace[name] = value
         return value
 

@@ -21,7 +21,7 @@ _REFUSED: Final[tuple[PlanStatus, ...]] = ()
 
 # (status, or None where there is no plan; command) -> the statuses that the plan may have next;
 # none: refused. A mark gives ``completed`` when every step is done, ``active`` otherwise.
-TRANSITIONS: Final[Transitions] = MappingProxyType({
+_TABLE: Final[Transitions] = {
     (None, SetupPlan): ("active",),
     (None, AddStep): _REFUSED,
     (None, UpdateStep): _REFUSED,
@@ -46,7 +46,8 @@ TRANSITIONS: Final[Transitions] = MappingProxyType({
     ("abandoned", MarkStep): _REFUSED,
     ("abandoned", ClearPlan): _REFUSED,
     ("abandoned", ReadPlan): ("abandoned",),
-})  # fmt: skip
+}  # fmt: skip
+TRANSITIONS: Final[Transitions] = MappingProxyType(_TABLE)
 
 _REFUSALS: Final[Mapping[PlanStatus | None, str]] = MappingProxyType({
     None: "no plan yet; call planning_setup_plan first",
@@ -61,8 +62,8 @@ def allows(plan: Plan | None, command: type[Command]) -> bool:
 
     A plan in a status that the table does not know, put there past the tools, counts as none.
     """
-    next_statuses = TRANSITIONS.get((None if plan is None else plan.status, command))
-    return bool(TRANSITIONS[None, command] if next_statuses is None else next_statuses)
+    next_statuses = _TABLE.get((None if plan is None else plan.status, command))
+    return bool(_TABLE[None, command] if next_statuses is None else next_statuses)
 
 
 def refusal(plan: Plan | None, command: type[Command]) -> str | None:

@@ -118,6 +118,18 @@ REDUCERS: Final = MappingProxyType[type[Command], Callable[[Plans, Any], Plans]]
 })  # fmt: skip
 
 
+def check_mark(mark: MarkStep) -> None:
+    """Refuse what ``check_command`` refuses, of the command that models send most.
+
+    Raises:
+        ValueError: The id or the note is no text that a plan holds.
+    """
+    if not isinstance(mark.step_id, str):
+        require_text(mark.step_id, STEP_ID, "step_id")
+    if mark.note is not None:
+        require_text(mark.note, NOTE, "note")
+
+
 def check_command(command: Any) -> None:
     """Refuse a command that would bring text into a plan which no plan holds; see ``Plan.check_slice``.
 
@@ -127,12 +139,6 @@ def check_command(command: Any) -> None:
         ValueError: It would.
     """
     match command:
-        case MarkStep(step_id=str(), note=None):
-            pass
-        case MarkStep(step_id=step_id, note=note):
-            _check_id(step_id)
-            if note is not None:
-                require_text(note, NOTE, "note")
         case MarkSteps(marks=marks):
             for index, mark in enumerate(marks):
                 _check_id(mark.step_id)

@@ -37,10 +37,10 @@ def as_text(step_id: Any) -> Any:
 
 def written_alike(step_id: str, known: Iterable[str]) -> list[str]:
     """The known ids that differ from an id in case, in zeros or by the S alone: S001 for ``S1`` or ``1``."""
-    meant = _without_shape(step_id)
-    return [step_id for step_id in known if _without_shape(step_id) == meant]
-
-
-def _without_shape(step_id: str) -> str:
     number = _SHAPE.fullmatch(step_id)
-    return step_id.casefold() if number is None else number[1].lstrip("0")
+    if number is None:
+        meant = step_id.casefold()
+        return [each for each in known if each.casefold() == meant]
+    digits = number[1].lstrip("0")
+    similar = [each for each in known if digits in each]
+    return [each for each in similar if (found := _SHAPE.fullmatch(each)) and found[1].lstrip("0") == digits]

@@ -24,7 +24,7 @@ from planning.commands import (
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, sign
 from planning.model import Plan, StepStatus
-from planning.reducers import REDUCERS, check_command, mark_steps
+from planning.reducers import REDUCERS, check_command, check_mark, mark_steps
 from planning.render import reply
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
@@ -49,7 +49,8 @@ def register_plan(session: Session) -> None:
     """Register the plan's reducers with a session, and its announcement; again is no change."""
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
-        session.register_reducer(command, reducer, Plan, check=check_command)
+        check = check_mark if command is MarkStep else check_command
+        session.register_reducer(command, reducer, Plan, check=check)
     session.register_reducer(MarkSteps, mark_steps, Plan, check=check_command)
     session.register_types(ReadPlan, ToolResult)
     announce_plan(session)
@@ -226,7 +227,9 @@ def _in_transaction(
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
-            ids = {**context.of_events, "session_id": session.session_id, "fingerprint": fingerprint}
+            ids = context.of_events
+            if key is not None or context.session is None:
+                ids = {**ids, "session_id": session.session_id, "fingerprint": fingerprint}
             transaction.publish(ToolInvoked(name, params, result, command, **ids))
             sign(session, transaction)
         return result

@@ -200,8 +200,10 @@ class InProcessEventBus:
         Raises:
             IdentityError: A session event has no ``session_id``: no session would reduce it.
         """
-        require_receiver(event)
-        handlers = self._handlers(type(event), getattr(event, "session_id", None))
+        session_id = getattr(event, "session_id", None)
+        if session_id is None:
+            require_receiver(event)
+        handlers = self._handlers(type(event), session_id)
         failures: tuple[HandlerFailure, ...] = ()
         for handler in handlers:
             try:

@@ -57,6 +57,7 @@ _QUALIFIERS = (
 )
 
 
+@lru_cache(maxsize=256)
 def require_plain(kind: Any) -> None:
     """Refuse a class whose values are never built from JSON.
 
@@ -167,13 +168,14 @@ def _field_of(kind: type, field: Any, hint: Any) -> Field:
 
 @lru_cache(maxsize=256)
 def parts_of(kind: type) -> tuple[type, ...]:
-    """The classes that the hints of a record's fields name.
+    """The records and enums that the hints of a record's fields name.
 
     Raises:
         NameError: A hint cannot be resolved.
         TypeError: Likewise.
     """
-    return tuple({part for field in fields_of(kind) for part in _named_in(field.hint)})
+    named = {part for field in fields_of(kind) for part in _named_in(field.hint)}
+    return tuple(part for part in named if is_record(part) or issubclass(part, Enum))
 
 
 def _bare(hint: Any) -> Any:
@@ -238,6 +240,7 @@ def loaded_type(name: str) -> type:
     return found
 
 
+@lru_cache(maxsize=256)
 def compared(kind: Any) -> tuple[str, ...]:
     """The fields by which to see whether a record is built again as it is.
 

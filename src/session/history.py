@@ -141,6 +141,7 @@ class Entry:
         at: As in ``Change``.
         base: Set for one change in ``REPLAYED`` at least.
         key: The idempotency key of the accepted call in it.
+        restores: Whether one of the parts restored slices.
     """
 
     version: int
@@ -149,8 +150,9 @@ class Entry:
     call_id: str | None
     changed: bool
     at: datetime
-    base: Base | None
-    key: str | None
+    base: Base | None = None
+    key: str | None = None
+    restores: bool = False
 
     def events(self) -> tuple[Any, ...]:
         """The parts, without the values that an event beside them carries."""
@@ -205,7 +207,7 @@ class Announcement:
 
 def taken_over(version: int) -> Entry:
     """The last change of a session, of which the store knows the rest."""
-    return Entry(version, [], None, None, True, datetime.now(UTC), None, None)
+    return Entry(version, [], None, None, True, datetime.now(UTC))
 
 
 def announced(

@@ -59,18 +59,19 @@ class Kept:
             before: The slices before it.
             registered: The routes that made it.
         """
-        entries = self._entries
-        if entries and entries[-1].version != entry.version - 1:
+        entries, version = self._entries, entry.version
+        if entries and entries[-1].version != version - 1:
             self._forget(entries.pop())  # its commit was interrupted
-        if entry.version % REPLAYED == 1 or self._based_on is not registered:
+        if version % REPLAYED == 1 or self._based_on is not registered:
             entry.base = self._base(before, registered)
         entries.append(entry)
-        self._index(entry)
+        if entry.key is not None or entry.restores:
+            self._index(entry)
 
     def _index(self, entry: Entry) -> None:
         if entry.key is not None:
             self._keys.setdefault(entry.key, []).append(entry.version)
-        if entry.changed:
+        if entry.restores:
             for part in entry.parts:
                 if isinstance(part, Rewound):
                     self._rewinds.append((entry.version, part.version))

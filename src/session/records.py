@@ -67,6 +67,7 @@ class Records:
         self._known: dict[str, type] = {}
         self._names: dict[type, str] = {}
         self._unnamed: set[type] = set()  # records whose form needs no name where a hint has it
+        self._fields: dict[type, dict[str, Field]] = {}  # those that are written, of each record
         self._compared: dict[type, tuple[str, ...]] = {}
         self.learn(types)
 
@@ -86,6 +87,7 @@ class Records:
             self._names[kind] = name if format_of(kind) == 1 else f"{name}@{format_of(kind)}"
             self._known[name] = kind
             if is_record(kind):
+                self._fields[kind] = {each.argument: each for each in fields_of(kind) if each.is_stored}
                 self._compared[kind] = compared(kind)
                 if format_of(kind) == 1:
                     self._unnamed.add(kind)
@@ -152,20 +154,21 @@ class Records:
 
     def _write_known(self, value: Any, kind: type, *, is_open: bool, is_named: bool = True) -> dict[str, Any]:
         written: dict[str, Any] = {_KIND: self._names[kind]} if is_named else {}
-        if isinstance(value, Enum):
+        if kind not in self._fields:
             written["is"] = self.write(value.value)
             return written
-        for field in fields_of(kind):
+        for argument, field in self._fields[kind].items():
             item = getattr(value, field.name)
-            if item is field.default or not field.is_stored:
+            if item is field.default:
                 continue
             if field.written is not None and item is not None:
                 item = field.written(item)
-            if type(item) in field.plain:
-                written[field.argument] = item
+            found = type(item)
+            if found in field.plain or (found is str and item in field.words):
+                written[argument] = item
                 continue
             try:
-                written[field.argument] = self._write_field(item, field, is_open=is_open)
+                written[argument] = self._write_field(item, field, is_open=is_open)
             except RecordError as error:
                 raise error.inside(f".{field.name}") from error.__cause__
         if self._compared[kind] and not is_open:
@@ -174,6 +177,9 @@ class Records:
 
     def _write_field(self, item: Any, field: Field, *, is_open: bool) -> Any:
         kind = type(item)
+        is_items = field.is_tuple and kind is tuple
+        if is_items and not item:
+            return []
         if field.text is not None and kind is field.text[0]:
             return _as_text(item)
         if field.words and item in field.words:
@@ -186,7 +192,7 @@ class Records:
         ):
             raise _unexpected(field, item)
         write = partial(self.write_as, kind=field.of, is_open=is_open or field.is_open)
-        return each_item(item, write) if field.is_tuple and kind is tuple else write(item)
+        return each_item(item, write) if is_items else write(item)
 
     def _write_dict(self, value: Mapping[Any, Any], *, is_open: bool) -> dict[str, Any]:
         if all(type(key) is str and key != _KIND for key in value):
@@ -257,10 +263,11 @@ class Records:
 
     def read_as(self, data: Any, kind: type | None, *, unknown: Unknown | None = None) -> Any:
         """The same for what ``write_as`` wrote."""
-        if type(data) is dict and kind is not None and _KIND not in data and is_record(kind):
+        if type(data) is dict and kind is not None and _KIND not in data:
             if kind in self._unnamed:
                 return self._read_fields(data, kind, unknown)
-            return self._read_known(data, type_name(kind), unknown)
+            if is_record(kind):
+                return self._read_known(data, type_name(kind), unknown)
         return self.read(data, unknown=unknown)
 
     def _read_known(self, data: dict[str, Any], name: str, unknown: Unknown | None) -> Any:
@@ -283,17 +290,18 @@ class Records:
         return self._read_fields(data, kind, unknown)
 
     def _read_fields(self, data: dict[str, Any], kind: Any, unknown: Unknown | None) -> Any:
-        values: dict[str, Any] = {}
-        for field in fields_of(kind):
-            if not field.is_stored or field.argument not in data:
+        values, fields = data.copy(), self._fields[kind]
+        for name, item in data.items():
+            field = fields.get(name)
+            if field is None:
+                del values[name]
                 continue
-            item = data[field.argument]
-            if type(item) not in field.plain:
-                try:
-                    item = self._read_field(item, field, unknown)
-                except RecordError as error:
-                    raise error.inside(f".{field.name}") from error.__cause__
-            values[field.argument] = item
+            if type(item) in field.plain or (field.words and item in field.words):
+                continue
+            try:
+                values[name] = self._read_field(item, field, unknown)
+            except RecordError as error:
+                raise error.inside(f".{field.name}") from error.__cause__
         if len(values) != len(data) - (_KIND in data):
             unexpected = min(str(name) for name in data.keys() - values.keys() - {_KIND})
             raise RecordError(f"a {type_name(kind)} has no {shown(unexpected)}")
@@ -307,15 +315,16 @@ class Records:
             raise RecordError(f"a {type_name(kind)} is refused by its type: {error}") from error
 
     def _read_field(self, item: Any, field: Field, unknown: Unknown | None) -> Any:
-        if field.words and item in field.words:
-            return item
+        is_items = field.is_tuple and type(item) is list
+        if is_items and not item:
+            return ()
         if type(item) is str and field.text is not None:
             try:
                 return field.text[1](item)
             except (ValueError, ArithmeticError) as error:
                 raise _unexpected(field, item) from error
         read = partial(self.read_as, kind=field.of, unknown=fields_alone if field.is_open else unknown)
-        value = tuple(each_item(item, read)) if field.is_tuple and type(item) is list else read(item)
+        value = tuple(each_item(item, read)) if is_items else read(item)
         if field.only is not None and type(value) not in field.only:
             raise _unexpected(field, item)
         return value

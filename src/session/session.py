@@ -356,10 +356,13 @@ class Session:
         kept = event_type if slice_type is None else slice_type
         for kind in (event_type, kept):
             _require_class(kind)
+        route = Route(reducer, kept, is_private, check)
+        if route in self._state.registered.get(event_type, ()):
+            return
         require_function("reducer", reducer, "it would never be awaited")
         if check is not None:
             require_function("check", check, "it would never be awaited")
-        self._state.add_route(event_type, Route(reducer, kept, is_private, check))
+        self._state.add_route(event_type, route)
 
     def register_types(self, *types: type[Any]) -> None:
         """Let a store build values of these classes, which no registered reducer names.
@@ -412,9 +415,11 @@ class Session:
         """
         for kind in (slice_type, event_type):
             _require_class(kind)
+        added = Announcement(slice_type, event_type, make)
+        if added in self._state.announcements:
+            return
         require_function("announcement", make, "it would never be awaited")
         with self._state.lock:
-            added = Announcement(slice_type, event_type, make)
             if added not in self._state.announcements:
                 self._state.announcements += (added,)
 

@@ -21,6 +21,7 @@ __all__ = [
     "Log",
     "Route",
     "Routes",
+    "Routing",
     "Slice",
     "added",
     "check_items",
@@ -73,7 +74,9 @@ class Log:
 
     def alike(self) -> Log:
         """An equal log that has built no tuple."""
-        return self._window(self._buffer, self._start, self._stop)
+        log = Log()
+        log._buffer, log._start, log._stop, log._items = self._buffer, self._start, self._stop, None
+        return log
 
     def push(self, entry: object, limit: int | None = None) -> Log:
         """This log and one more entry, of which the last ``limit`` stay.
@@ -87,10 +90,8 @@ class Log:
             buffer, start = list(buffer[start : self._stop]), 0
         buffer.append(entry)
         stop = len(buffer)
-        return self._window(buffer, start if limit is None or stop - start <= limit else stop - limit, stop)
-
-    @staticmethod
-    def _window(buffer: Sequence[Any], start: int, stop: int) -> Log:
+        if limit is not None and stop - start > limit:
+            start = stop - limit
         log = Log.__new__(Log)
         log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
         return log
@@ -212,24 +213,23 @@ class Route:
                 self.check(event)
             except ValueError as error:
                 raise ReducerError(f"{type(event).__qualname__} is refused: {error}") from error
-        new = self._reduced(old, event)
-        if self._has_rules and new is not old:
-            check_items(self.slice_type, items_of(new))
-        return new
-
-    def _reduced(self, old: Slice, event: object) -> Slice:
         reducer = self.reducer
         if type(reducer) is Append:
             item = event if reducer.part is None else reducer.part(event)
-            return (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
-        items = old if isinstance(old, tuple) else old.items
-        reduced: object = reducer(items, event)
-        if reduced is items:
-            return old
-        if isinstance(reduced, tuple):
-            return reduced
-        name = getattr(reducer, "__qualname__", repr(reducer))
-        raise ReducerError(f"reducer {name} returned {type(reduced).__name__}; it must return a tuple")
+            new: Slice = (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
+        else:
+            items = old if isinstance(old, tuple) else old.items
+            reduced: object = reducer(items, event)
+            if reduced is items:
+                return old
+            if not isinstance(reduced, tuple):
+                name = getattr(reducer, "__qualname__", repr(reducer))
+                kind = type(reduced).__name__
+                raise ReducerError(f"reducer {name} returned {kind}; it must return a tuple")
+            new = reduced
+        if self._has_rules:
+            check_items(self.slice_type, items_of(new))
+        return new
 
 
 def check_items(kind: type, items: tuple[Any, ...]) -> None:
@@ -275,6 +275,28 @@ def is_grown(kind: type, registered: Routes) -> bool:
         route.reducer == Append(None, getattr(route.reducer, "part", None)) and not route._has_rules
         for route in routes
     )
+
+
+@attrs.frozen
+class Routing:
+    """What becomes of the values of one type, as it is found with the first of them.
+
+    Attributes:
+        routes: Their reducers.
+        is_event: Whether they are events.
+        is_private: Whether they make nothing but slices without a past: no history has them.
+    """
+
+    routes: tuple[Route, ...]
+    is_event: bool
+    is_private: bool
+
+    @classmethod
+    def of(cls, kind: type, registered: Routes, limit: int | None) -> Routing:
+        """Find it; the arguments are those of ``routes_of``."""
+        routes = routes_of(kind, registered, limit)
+        is_private = bool(routes) and all(route.is_private for route in routes)
+        return cls(routes, issubclass(kind, SessionEvent), is_private)
 
 
 def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[Route, ...]:

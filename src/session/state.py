@@ -25,7 +25,7 @@ from session.history import (
 )
 from session.kept import Kept, require_version
 from session.locks import ProcessLock
-from session.slices import Route, Routes, Slice, items_of, latest_of, routes_of
+from session.slices import Route, Routes, Routing, Slice, items_of, latest_of
 
 if TYPE_CHECKING:
     from session.stored import Stored
@@ -57,7 +57,7 @@ class State(ProcessLock):
         "past",
         "private",
         "registered",
-        "routes",
+        "routing",
         "session_id",
         "slices",
         "stored",
@@ -82,7 +82,7 @@ class State(ProcessLock):
         self.views: dict[type, View] = {}
         self.private: frozenset[type] = frozenset()  # slices without a past
         self.registered: Routes = {}
-        self.routes: dict[type, tuple[Route, ...]] = {}
+        self.routing: dict[type, Routing] = {}
         self.companions: dict[type, Any] = {}
         self._resolved_for: Routes | None = None
         if self.stored is not None and self.stored.head.version:
@@ -145,15 +145,15 @@ class State(ProcessLock):
             if self.open is not None:
                 raise TransactionError("register reducers outside of transactions")
             self.registered = {**self.registered, event_type: (*known, route)}
-            self.routes = {}
+            self.routing = {}
             if route.is_private:
                 self.private |= {route.slice_type}
             if self.stored is not None:
                 self.stored.records.learn((event_type, route.slice_type))
 
-    def find_routes(self, event_type: type) -> tuple[Route, ...]:
-        """Find, and keep, the reducers that answer values of a type. The caller holds the lock."""
-        found = self.routes[event_type] = routes_of(event_type, self.registered, self.past.limit)
+    def find_routing(self, kind: type) -> Routing:
+        """Find, and keep, what becomes of values of a type. The caller holds the lock."""
+        found = self.routing[kind] = Routing.of(kind, self.registered, self.past.limit)
         return found
 
     def stays(self, kind: type) -> bool:

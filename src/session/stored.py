@@ -19,7 +19,6 @@ from session.errors import RecordError, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
     Entry,
-    Restored,
     Rewound,
     Slices,
     called,
@@ -229,8 +228,7 @@ class Stored(Replay):
         Raises:
             StoreError: The store does not take it, or a value cannot be stored.
         """
-        restored = [part for part in entry.parts if isinstance(part, Restored)]
-        kinds = after.keys() | before.keys() if restored else after.keys()
+        kinds = after.keys() | before.keys() if entry.restores else after.keys()
         changed = [
             type_name(kind)
             for kind in kinds
@@ -239,7 +237,8 @@ class Stored(Replay):
         text = write_change(entry, sorted(changed), self._session_id, self.records)
         hash_ = chained(self.head.hash, text)
         head = self.head.grown(entry.version, hash_, entry.at)
-        rewinds = [part.version for part in restored if isinstance(part, Rewound)]
+        parts = entry.parts if entry.restores else []
+        rewinds = [part.version for part in parts if isinstance(part, Rewound)]
         rewound_to = rewinds[-1] if rewinds else None
         change = StoredChange(entry.version, text, hash_, entry.key, rewound_to)
         tail = self._tail

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, ToolInvoked, addressed, value_of
+from session.events import CARRIERS, SessionEvent, ToolInvoked, addressed
 from session.history import Entry, Restored, Slices, called
 from session.slices import added, latest_of
 from session.state import BUSY, State
@@ -45,6 +45,7 @@ class Transaction:
         "_outer",
         "_parts",
         "_reducing",
+        "_restores",
         "_state",
         "_task",
         "_thread",
@@ -102,7 +103,7 @@ class Transaction:
         self._outer = outer
         self._events: tuple[SessionEvent, ...] = ()
         self._parts: list[Any] = []  # all that was dispatched and published
-        self._changed = self._has_event = self._has_key = False
+        self._changed = self._has_event = self._has_key = self._restores = False
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._is_own = False  # the slices are another's until the first change
@@ -152,6 +153,7 @@ class Transaction:
         outer._changed = outer._changed or self._changed
         outer._has_event = outer._has_event or self._has_event
         outer._has_key = outer._has_key or self._has_key
+        outer._restores = outer._restores or self._restores
         outer._actor = outer._actor or self._actor
         outer._call_id = outer._call_id or self._call_id
 
@@ -163,9 +165,18 @@ class Transaction:
             call = called(self._parts) if self._has_key else None
             key = None if call is None else call.idempotency_key
             last: Any = state.slices.get(Entry)
-            version, at = 1 if last is None else last[0].version + 1, datetime.now(UTC)
-            by = (self._actor, self._call_id, self._changed)
-            return state.commit(slices, Entry(version, self._parts, *by, at, None, key))
+            entry = Entry(
+                1 if last is None else last[0].version + 1,
+                self._parts,
+                self._actor,
+                self._call_id,
+                self._changed,
+                datetime.now(UTC),
+                None,
+                key,
+                self._restores,
+            )
+            return state.commit(slices, entry)
         if self._is_own and state.private:  # a slice without a past makes no version
             state.slices = self.slices
         return ()
@@ -201,7 +212,7 @@ class Transaction:
             found = self._state.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
-    def dispatch(self, event: object) -> None:
+    def dispatch(self, event: Any) -> None:
         """Run the reducers of an event or value now.
 
         Raises:
@@ -217,11 +228,10 @@ class Transaction:
             raise TransactionError(_NOT_HERE)
         if self._task is not None and not self.is_held():
             raise TransactionError(_NOT_HERE)
-        if isinstance(event, SessionEvent):
+        routing = state.routing.get(type(event)) or state.find_routing(type(event))
+        if routing.is_event:
             event = self._taken_in(event)
-        routes = state.routes.get(type(event))
-        if routes is None:
-            routes = state.find_routes(type(event))
+        routes = routing.routes
         if routes:
             # One reducer changes one slice, or raises before: only several need a copy to be all or none.
             slices = self.slices if self._is_own and len(routes) == 1 else self.slices.copy()
@@ -235,13 +245,13 @@ class Transaction:
                     slices[route.slice_type] = new = route.apply(old, event)
                     if new is not old and not route.stays:
                         changed = True
-                        if state.stored is not None and route.check is None:
+                        if route.check is None and state.stored is not None:
                             state.stored.require_readable(route.slice_type, added(old, new))
             finally:
                 self._reducing = False
             self.slices, self._is_own, self._changed = slices, True, changed
         self._dispatched = event
-        if not (state.private and routes and all(route.is_private for route in routes)):
+        if not routing.is_private:
             self._parts.append(event)
 
     def _taken_in(self, event: SessionEvent) -> SessionEvent:
@@ -284,7 +294,7 @@ class Transaction:
         Raises:
             The same as ``dispatch``.
         """
-        value = value_of(event)
+        value = event.value if isinstance(event, CARRIERS) else None
         if value is None or value is self._dispatched:
             self.dispatch(event)
             return
@@ -308,7 +318,7 @@ class Transaction:
         if self._state.open is not self or self._reducing or not self.is_held():
             raise TransactionError(_NOT_HERE)
         self.slices = {**self._state.emptied(), **restored.over(self.slices, self._state.stays)}
-        self._is_own = self._changed = True
+        self._is_own = self._changed = self._restores = True
         self._dispatched = restored
         self._parts.append(restored)
 
@@ -319,8 +329,8 @@ class Transaction:
         if state.taken:
             taken, state.taken = state.taken, []
             undelivered.extend(taken)
-        undelivered.extend(events)
-        undelivered.extend(announced)
+        undelivered += events
+        undelivered += announced
         if state.delivering is not None:
             return  # a subscriber committed this: the delivery that is under way continues with these
         state.delivering = get_ident()
@@ -330,7 +340,7 @@ class Transaction:
                 published = self._bus.deliver(event)
                 if events and event is events[-1]:
                     self.published = published
-                if len(state.deliveries) > 1 and not isinstance(event, SessionEvent):
+                if not isinstance(event, SessionEvent) and len(state.deliveries) > 1:
                     for other in tuple(state.deliveries):
                         if other is not self._bus:
                             other.deliver(event)

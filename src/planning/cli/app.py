@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from importlib.metadata import version
 from typing import Annotated, Final
 
 import typer
@@ -21,9 +20,6 @@ from planning.cli.show import SHOW_HELP, show
 from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, examples
 from planning.cli.validate import print_schema, validate
 from planning.cli.view import VIEW_HELP, view
-from planning.definitions import DefinitionFormat, tool_definitions
-from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
-from session import Session
 
 __all__ = ["app"]
 
@@ -37,10 +33,23 @@ class Strategy(StrEnum):
 
 
 _STRATEGIES: Final = {
-    Strategy.REACT: PlanningStrategy.REACT,
-    Strategy.PAR: PlanningStrategy.PLAN_ACT_REFLECT,
-    Strategy.GDRS: PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE,
+    Strategy.REACT: "REACT",
+    Strategy.PAR: "PLAN_ACT_REFLECT",
+    Strategy.GDRS: "GOAL_DECOMPOSE_ROUTE_SYNTHESISE",
 }
+
+
+class Form(StrEnum):
+    """The forms of tool definitions: a ``DefinitionFormat`` that is known before anything is loaded."""
+
+    OPENAI = "openai"
+    OPENAI_RESPONSES = "openai-responses"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+    MCP = "mcp"
+    JSON_SCHEMA = "json-schema"
+
+
 # \b keeps a paragraph as it is written.
 _HELP: Final = f"""\b
 Examples:
@@ -71,6 +80,8 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it
     if asked:
+        from importlib.metadata import version
+
         typer.echo(f"planning {version('session-planning')}")
         raise typer.Exit
 
@@ -97,19 +108,25 @@ def _prompt(
     ] = Strategy.REACT,
 ) -> None:
     """Print the planning section of a prompt as a model reads it."""
-    section = PlanningToolsSection(session=Session(), strategy=_STRATEGIES[strategy])
+    from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
+    from session import Session
+
+    chosen = PlanningStrategy[_STRATEGIES[strategy]]
+    section = PlanningToolsSection(session=Session(), strategy=chosen)
     typer.echo(Prompt(ns="planning/cli", key="section", sections=[section]).render().text)
 
 
 def _tools(
     form: Annotated[
-        DefinitionFormat, typer.Option("--format", case_sensitive=False, help="Who reads them.")
-    ] = "openai",
+        Form, typer.Option("--format", case_sensitive=False, help="Who reads them.")
+    ] = Form.OPENAI,
     *,
     is_strict: Annotated[bool, typer.Option("--strict", help="For a provider's strict mode.")] = False,
 ) -> None:
     """Print the definitions of the six planning tools as JSON."""
-    typer.echo(json.dumps(tool_definitions(form, strict=is_strict), indent=2))
+    from planning.definitions import tool_definitions
+
+    typer.echo(json.dumps(tool_definitions(form.value, strict=is_strict), indent=2))
 
 
 # The short lines fit beside the names in 80 columns. Where the help of a command needs more than examples, it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -16,11 +15,10 @@ import typer
 from planning.cli.terminal import say
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 from planning.errors import printable, show
-from session import Session
-from session.errors import IdentityError
 
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
+    from session import Session
 
 __all__ = ["MCP_HELP", "mcp"]
 
@@ -174,6 +172,7 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
 
 def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
     """How ``build_server`` finds the sessions: one for all clients, or one for each."""
+    from session import IdentityError, Session
     from session.stores import SqliteStore, StoreError
 
     try:
@@ -224,6 +223,7 @@ def _address(given: str) -> tuple[str, int]:
 
 def _log_plainly() -> None:
     """Log warnings on standard error, each on one line: clients decide what is in them."""
+    import logging
 
     class OneLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:

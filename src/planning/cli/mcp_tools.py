@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -37,6 +36,8 @@ def tools_of_servers(commands: Sequence[str]) -> Iterator[Mapping[str, Tool]]:
         from planning.integrations.mcp import open_server, tools_from
     except ImportError as error:
         raise Refused(str(error)) from None
+    import logging
+
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # of servers that print more than MCP
     found: dict[str, Tool] = {}
     with ExitStack() as stack:

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
@@ -168,6 +167,8 @@ def run(
 def _name_of(plan: str | None, data: bytes) -> str:
     """The session of a workflow, by the name of its file: ``plan`` for ``plan.json``."""
     if plan in {None, "-"}:
+        from hashlib import sha256
+
         return f"stdin-{sha256(data).hexdigest()[:8]}"
     name = re.sub(r"[^\w.:-]+", "-", Path(plan).stem, flags=re.ASCII)[:_LONGEST_NAME].strip("-")
     return name if name.strip(".") else "workflow"

@@ -103,7 +103,7 @@ class _Locator:
         """What may be the document, in a fence or within prose; the last is an error if they are too many."""
         text, readings = self.text, list[Reading]()
         work = 0
-        fences = merge(self._fenced("```", pos), self._fenced("~~~", pos))
+        fences = merge(*(self._fenced(mark * 3, pos) for mark in "`~" if mark in text))
         # The end of the fence that a reading is in; of the text, where those in prose count, too.
         end = pos if is_fenced else len(text)
         fenced, bare = next(fences, len(text)), self._bare(pos, end)

@@ -17,10 +17,10 @@ __all__ = ["Edits", "Places", "Source"]
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*+,?[ \t\n\r]*+")
-_BRACKET = re.compile(r'[^"\[\]{}]*+(?:"(?:[^"\\]|\\.)*+"[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
+_BRACKET = re.compile(r'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
 _MOST_CHILDREN = 100_000
 _MOST_REPEATED = 1_000
-_LONG = 10_000
+_LONG = 100_000
 _FEW = 16
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _UNIT = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|(?s:\\.|.)")
@@ -75,24 +75,23 @@ class Edits:
             end: Where it ends.
             edits: Replacements in order, none overlapping another.
         """
-        pieces, length = [], 0
-        self._new, self._old, self._moves = [0], [start], [True]
+        pieces: list[str] = []
+        length = 0
+        self._new, self._old, self._moves = new, old, moves = [0], [start], [True]
         for first, last, replacement in edits:
-            piece = text[start:first]
-            pieces += [piece, replacement]
-            length += len(piece)
+            pieces += text[start:first], replacement
+            length += first - start
             if replacement:
-                self._add(length, first, moves=False)
+                new.append(length)
+                old.append(first)
+                moves.append(False)
                 length += len(replacement)
-            self._add(length, last, moves=True)
+            new.append(length)
+            old.append(last)
+            moves.append(True)
             start = last
         pieces.append(text[start:end])
         self.text = "".join(pieces)
-
-    def _add(self, new: int, old: int, *, moves: bool) -> None:
-        self._new.append(new)
-        self._old.append(old)
-        self._moves.append(moves)
 
     def original(self, offset: int, *, is_end: bool = False) -> int:
         """The offset in the original of an offset in the new text.

@@ -60,11 +60,11 @@ def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
         held: Sequence[tuple[Any, Any]]
         if issubclass(kind, (list, tuple)):
             items = list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)
-            held = list(enumerate(islice(items, left + 1)))
-            plain = [None] * len(held)
+            plain = list(islice(items, left + 1))
+            held = list(enumerate(plain))
         else:
-            held = list(_fields(value, path, found, left + 1).items())
-            plain = dict.fromkeys(name for name, _ in held)
+            plain = _fields(value, path, found, left + 1)
+            held = list(plain.items())
         target[part] = plain
         left -= len(held)
         if left < 0:
@@ -73,9 +73,8 @@ def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
         for name, inner in reversed(held):  # so that the first is the next
             kind = type(inner)
             is_plain = inner.isascii() if kind is str else kind is int and -_SMALL < inner < _SMALL
-            if is_plain or kind is bool:
-                plain[name] = inner
-            elif inner is not None:
+            if not is_plain and kind is not bool and inner is not None:
+                plain[name] = None
                 todo.append((inner, plain, name, (*path, name)))
     return made[0], found
 

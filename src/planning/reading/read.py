@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from planning.errors import show
 from planning.reading.found import REMARKS, Found, Path
@@ -15,14 +14,13 @@ from planning.reading.locate import locate
 from planning.reading.places import Edits, Places, Source
 from planning.reading.python_values import kind_of, plain_value
 from planning.reading.repair import Reading
+from planning.reading.strict import ONCE, NotStrict, read_strictly
 from planning.reading.values import MOST_WORK
 from planning.reading.wanted import ANYTHING, Wanted
 
 __all__ = ["MOST_CHARACTERS", "Document", "Unreadable", "read_document", "read_json"]
 
 MOST_CHARACTERS: Final = 8_000_000
-_ESCAPED_SURROGATES: Final = ("\\ud", "\\uD")
-_OPENING: Final = re.compile(r"[ \t\n\r]*+[\[{]")
 _STRING: Final = re.compile(r'\s*+"((?:[^"\\]|\\.)*+)"\s*+', re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\(?:u.{4}|.)", re.DOTALL)
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
@@ -196,7 +194,7 @@ class _Reader:
     def _read(self, source: Source, found: list[Found]) -> Document:
         """The document in a text: the whole text, or a part of it."""
         text = source.text
-        strict = _read_strictly(text, self.wanted.most_levels)
+        strict = read_strictly(text, self.wanted.most_levels)
         if strict is not None:
             return Document(strict, source, found, Edits(text, 0, len(text), ()))
         if not text.isascii() and (halves := list(islice(_SURROGATE.finditer(text), _MOST_SURROGATES))):
@@ -224,10 +222,12 @@ def _decoded(text: str, string: re.Match[str]) -> Edits | None:
 
 def _made(source: Source, found: list[Found], reading: Reading) -> Document:
     edits = Edits(source.text, reading.start, reading.pos, reading.edits)
+    if reading.value is not None and not reading.edits:
+        return Document(reading.value, source, found, edits)
     broken = frozenset(reading.broken | reading.spoilt)
     try:
-        return Document(_ONCE.decode(edits.text), source, found, edits, broken)
-    except _NotStrict:
+        return Document(ONCE.decode(edits.text), source, found, edits, broken)
+    except NotStrict:
         repeated = [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
         if not repeated:  # it comes after very many others
             message = "a field occurs twice in one object"
@@ -240,53 +240,3 @@ def _repeated(path: Path, key: tuple[int, int], edits: Edits) -> Found:
     message = f"{show(path[-1])} occurs twice in one object"
     span = edits.original(key[0]), edits.original(key[1], is_end=True)
     return Found("duplicate_key", message, "send each field once", path, span=span)
-
-
-class _NotStrict(Exception):
-    """The text is JSON that Python reads, but something in it must be checked."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise _NotStrict
-    return made
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise _NotStrict
-    return number
-
-
-def _no_constant(_name: str) -> NoReturn:
-    raise _NotStrict
-
-
-_ONCE: Final = json.JSONDecoder(object_pairs_hook=_once)
-_STRICT: Final = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
-
-
-def _read_strictly(text: str, most_levels: int) -> Any:
-    """The value of text that is only JSON; None if it must be read with care."""
-    if _OPENING.match(text) is None or any(escape in text for escape in _ESCAPED_SURROGATES):
-        return None
-    try:
-        value = _STRICT.decode(text)
-        if not text.isascii():
-            text.encode()
-    except (_NotStrict, ValueError, RecursionError):  # of text that cannot be encoded, too
-        return None
-    return value if isinstance(value, (dict, list)) and _is_shallow(value, most_levels) else None
-
-
-def _is_shallow(value: Any, most_levels: int) -> bool:
-    """Whether nothing in it is nested too deep."""
-    level = [value]
-    for _ in range(most_levels):
-        inner = [container.values() if type(container) is dict else container for container in level]
-        level = [value for values in inner for value in values if type(value) is dict or type(value) is list]
-        if not level:
-            return True
-    return False

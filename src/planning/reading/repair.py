@@ -8,7 +8,8 @@ everything else is an error, after which it continues with the next step.
 from __future__ import annotations
 
 import re
-from typing import Final
+from operator import itemgetter
+from typing import Any, Final
 
 from planning.reading import tokens
 from planning.reading.brackets import CLOSERS, Brackets, Frame
@@ -30,6 +31,7 @@ class Reading(Brackets):
     Attributes:
         start: The offset of the bracket.
         fault: Where reading stopped for the first time; None where it never did.
+        value: The value, where it is plain JSON.
     """
 
     def __init__(
@@ -57,9 +59,14 @@ class Reading(Brackets):
         self._is_sequence = False
         self._faults = 0
         self._item = -1  # where the scalar starts that was read last, if it was one
+        self.value: Any
+        self.value, end = self.plain_value(start) or (None, start)
 
         while self.stack:
             try:
+                if self.pos < end:
+                    self.close(text[end - 1], end - 1)
+                    self._pass_after()
                 self._read()
             except Fault as fault:
                 self._resume(fault)
@@ -68,7 +75,7 @@ class Reading(Brackets):
         if self.is_ambiguous:
             self.notes.pop("missing_bracket", None)
             self.notes.pop("extra_bracket", None)
-        self.edits.sort(key=lambda edit: edit[:2])  # insertions come before removals
+        self.edits.sort(key=itemgetter(0, 1))  # insertions come before removals
 
     def _read(self) -> None:
         """Read items until everything is closed."""

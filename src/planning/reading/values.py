@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Final
+from typing import Any, Final
 
 from planning.errors import show
 from planning.reading import tokens
 from planning.reading.found import Found
+from planning.reading.strict import value_at
 from planning.reading.wanted import Wanted
 
 __all__ = ["MOST_WORK", "Fault", "Notes", "ValueReader", "count", "most_digits"]
@@ -89,6 +90,15 @@ class ValueReader:
         """
         message = "too much of the text is not plain JSON; it was read up to here"
         return Fault("too_long", message, f"send plain JSON, or a shorter {self.wanted.noun}", pos)
+
+    def plain_value(self, start: int) -> tuple[Any, int] | None:
+        """The value that a bracket begins, and its end; None if it is not plain JSON, or the text is long.
+
+        Args:
+            start: The offset of the bracket.
+        """
+        is_short = len(self.text) <= MOST_WORK // 2  # each character is counted twice at most
+        return value_at(self.text, start, self.wanted.most_levels) if is_short else None
 
     def edit(self, start: int, end: int, replacement: str, code: str | None = None) -> None:
         """Replace a part of the text; with a code, note that this is a repair."""

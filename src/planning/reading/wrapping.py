@@ -29,7 +29,7 @@ _CODE: Final = re.compile(r"(`{1,2}+)([^`].*[^`])\1", re.DOTALL)
 
 def thoughts_end(text: str) -> int:
     """Where the answer begins, after the model's thoughts; 0 if there are none."""
-    thoughts = _THOUGHTS.match(text)
+    thoughts = _THOUGHTS.match(text) if _TAG.search(text) else None
     return 0 if thoughts is None else thoughts.end()
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+import types
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 from planning.tools.errors import ToolError, ToolTimeout
@@ -119,19 +121,45 @@ async def run_off_loop(function: Callable[[], T], name: str, seconds: float | No
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
     """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
 
+    What ends before it waits for anything needs no timer: most of the cost of a short call.
+
     Raises:
         ToolTimeout: It took longer, and was cancelled.
     """
     if seconds is None:
         return await awaitable
-    limit = asyncio.timeout(seconds - spent)
+    deadline = asyncio.get_running_loop().time() + seconds - spent
+    steps = awaitable.__await__()
+    try:
+        waiting = next(steps)
+    except StopIteration as over:
+        result: T = over.value
+        return result
+    limit = asyncio.timeout_at(deadline)
     try:
         async with limit:
-            return await awaitable
+            return await _resumed(steps, waiting)
     except TimeoutError:
         if not limit.expired():
             raise  # the tool's own
     raise _too_long(name, seconds)
+
+
+@types.coroutine
+def _resumed(steps: Generator[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
+    """The rest of something that has begun and waits."""
+    step: Callable[[], Any]
+    while True:
+        try:
+            yield waiting
+            step = partial(next, steps)
+        except BaseException as error:  # noqa: BLE001 - such as the cancelling of the task: raised where it waits
+            step = partial(steps.throw, error)
+        try:
+            waiting = step()
+        except StopIteration as over:
+            result: T = over.value
+            return result
 
 
 async def finished(future: Future[Any]) -> None:

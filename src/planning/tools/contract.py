@@ -108,8 +108,7 @@ class ToolContract:
         is_async: Whether the function is a coroutine function.
         is_guarded: Whether something is between a call and the function: a limit, retries, a breaker,
             private data to keep, or that it must not be called twice.
-        is_direct: Whether the function is simply called, whatever the toolbox: it is not guarded, does not
-            block, and has no time limit.
+        is_direct: Whether the function is simply called: it is plain, not guarded, and has no timeout.
         model: What arguments are checked against.
         run: The function as it is called with parameters and context, whatever it takes itself.
 
@@ -165,7 +164,7 @@ class ToolContract:
         signature = read_signature(self.function)
         model, run = bind(self.name, self.function, self.parameters, signature, rules=rules)
         object.__setattr__(self, "is_async", signature.is_async)
-        is_free = not (self.is_guarded or self.blocking or signature.is_async)
+        is_free = not (self.is_guarded or signature.is_async)
         object.__setattr__(self, "is_direct", is_free and self.timeout is None)
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "run", run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from inspect import cleandoc
 
 __all__ = ["read_docstring"]
@@ -23,15 +24,22 @@ def read_docstring(text: str | None) -> tuple[str, dict[str, str]]:
         return _one_line(text), {}
     first = _one_line(text.partition("\n\n")[0])
     try:
-        from docstring_parser import DocstringStyle, ParseError, parse  # noqa: PLC0415 - of an extra
+        from docstring_parser import ParseError  # noqa: PLC0415 - of an extra
     except ImportError:
         return first, {}
     try:
-        parsed = parse(text)
-        if not parsed.meta:  # malformed sections of this style would be taken for prose
-            parse(text, DocstringStyle.GOOGLE)
+        return _parsed(text)
     except ParseError:
         return first, {}
+
+
+@lru_cache(maxsize=1)  # it is asked for the description, and then for those of the parameters
+def _parsed(text: str) -> tuple[str, dict[str, str]]:
+    from docstring_parser import DocstringStyle, parse  # noqa: PLC0415 - of an extra
+
+    parsed = parse(text)
+    if not parsed.meta:  # malformed sections of this style would be taken for prose
+        parse(text, DocstringStyle.GOOGLE)
     descriptions: dict[str, str] = {}
     for parameter in parsed.params:
         said = _one_line(parameter.description or "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from json import JSONEncoder
 from time import perf_counter
 from typing import Any
@@ -42,6 +42,7 @@ __all__ = [
 
 _JSON = JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CODES = frozenset(map(str, ErrorKind))
+_SCALARS = frozenset({type(None), bool, int, float, str})
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
 _KNOWN = (StoreError, SessionBusyError)  # what they mean for the call is known better than by their text
 _AGAIN = "Call it again, or go on without it."
@@ -65,7 +66,7 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
     Raises:
         ResultInvalid: That is not a result.
     """
-    if outcome is None or type(outcome) is str:
+    if type(outcome) in _SCALARS:  # which say nothing of a failure
         result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     elif isinstance(outcome, ToolResult):
         if outcome.success is True and outcome.elapsed and not tool.returns_private_data:
@@ -311,7 +312,8 @@ def _kind(value: object) -> str:
 
 
 def _asked(error: ToolError, reason: str) -> str:
-    said: object = None
-    with suppress(Exception):  # a subclass may answer with anything
-        said = error.user_message()
+    try:
+        said: object = error.user_message()
+    except Exception:  # noqa: BLE001 - a subclass may do anything
+        return reason
     return reason if said is None else safe_text(said)

@@ -26,7 +26,7 @@ from planning.tools.admission import (
 from planning.tools.attempts import Attempts, Runner, background
 from planning.tools.context import SessionOfCall, ToolContext
 from planning.tools.contract import ToolContract
-from planning.tools.decode import decode
+from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import (
     PASSING,
     ContextInvalid,
@@ -130,7 +130,8 @@ class CallPipeline(Attempts):
         try:
             arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
             has_begun = True
-            return await self._aonce(tool, arguments, started)
+            walk = self._awalk if self._key is None else self._aonce
+            return await walk(tool, arguments, started)
         except BaseException as error:
             note = partial(self._note, tool, error, started, has_begun=has_begun)
             result = await stored.off_loop(note) if stored is not None else note()
@@ -166,17 +167,14 @@ class CallPipeline(Attempts):
         return self._decode(tool, arguments)
 
     def _decode(self, tool: ToolContract, arguments: object) -> Any:
-        if not tool.returns_private_data:
-            return self._read(tool, arguments)
-        with withholding(tool, but=(ToolValidationError, UserInputNeeded)):
-            return self._read(tool, arguments)
-
-    def _read(self, tool: ToolContract, arguments: object) -> Any:
         diagnose, is_private = tool.diagnose, tool.returns_private_data
-        if tool.requires_identifier:
-            arguments = with_identifier(tool, arguments)
         further = None if diagnose is None else lambda given: diagnose(given, self.context)
-        return decode(tool.model, arguments, further, is_private=is_private)
+        if not (is_private or tool.requires_identifier):
+            return tool.model.convert(read_arguments(arguments), further)
+        with withholding(tool, but=(ToolValidationError, UserInputNeeded)):
+            if tool.requires_identifier:
+                arguments = with_identifier(tool, arguments)
+            return decode(tool.model, arguments, further, is_private=is_private)
 
     def _stored(self, tool: ToolContract) -> Session | None:
         """The session of a call whose store must not hold the event loop; None where it has none."""
@@ -195,7 +193,7 @@ class CallPipeline(Attempts):
             return self._walk(tool, params, started) if found is None else found
 
     async def _aonce(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        """The same from async code, and any call without a key."""
+        """The same from async code."""
         session, key = self.context.session, self._key
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return await self._awalk(tool, params, started)
@@ -210,7 +208,7 @@ class CallPipeline(Attempts):
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = self._begin(tool, params)
-        if tool.is_direct or (not (tool.is_guarded or tool.is_async) and self._seconds(tool) is None):
+        if tool.is_direct and (self._timeout is None or not tool.blocking):
             outcome = tool.run(params, self.context)
             if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
                 return outcome
@@ -238,10 +236,10 @@ class CallPipeline(Attempts):
                 result = admission.result = await self._arun(tool, params, started)
         if tool.publishes == "own":
             return result
-        stored = self._stored(tool)
-        if stored is None or self._tell is not None:
+        session = self.context.session
+        if session is None or session.store is None or self._tell is not None:
             return self._publish(tool, shown, result)
-        return await stored.off_loop(partial(self._publish, tool, shown, result))
+        return await session.off_loop(partial(self._publish, tool, shown, result))
 
     def _admit(self, tool: ToolContract, started: float) -> None:
         """The last checks: from here on the tool may have taken effect."""
@@ -283,7 +281,7 @@ class CallPipeline(Attempts):
                 tool.name, shown, published, value, fingerprint=self._fingerprint, **of_events
             )
             try:
-                self._tell_of(event, session)
+                (self._tell or session.publish)(event)
             except (StoreError, SessionBusyError) as error:
                 raise ResultNotStored(
                     f"{tool.name} was carried out, but the session could not store its result. Check what it "
@@ -292,12 +290,6 @@ class CallPipeline(Attempts):
         if logger().isEnabledFor(_DEBUG):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result
-
-    def _tell_of(self, event: ToolInvoked, session: Session) -> None:
-        if self._tell is not None:
-            self._tell(event)
-        else:
-            session.publish(event)
 
     # Failures
 

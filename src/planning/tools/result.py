@@ -77,11 +77,13 @@ class ToolResult:
     is_private: bool = False
 
     def __attrs_post_init__(self) -> None:
-        text, is_alone = (
-            self.message,
-            self.error is self.user_message is self.input_request is self.cause is None,
-        )
-        if is_alone and type(text) is str and text.isascii() and len(text) <= LONGEST_MESSAGE:
+        text = self.message
+        if (
+            type(text) is str
+            and text.isascii()
+            and len(text) <= LONGEST_MESSAGE
+            and self.error is self.user_message is self.input_request is self.cause is None
+        ):
             return  # nearly every call that succeeds comes here
         for name in ("message", "error", "user_message", "cause", "input_request"):
             text = getattr(self, name)

@@ -11,6 +11,7 @@ import pytest
 
 from planning.reading import Wanted, locate, places, read, repair, values
 from planning.workflow import validate_workflow
+from planning.workflow.wire.form import PLAN
 
 STEP = '{"step_id":"a","description":"d","type":"tool","name":"search","inputs":{},"depends_on":[]}'
 
@@ -165,3 +166,9 @@ def test_a_place_in_nested_lists_is_found_without_reading_each_of_them(
     (error,) = validate_workflow(text).errors
     assert (error.code, error.column) == ("unknown_reference", text.index("${z") + 1)
     assert read < 2 * len(text)
+
+
+@pytest.mark.parametrize("text", [f"[{STEP}]", STEP, '[{"a": [1, 2.5, "\\u00e9"]}]'])
+def test_plain_json_within_other_text_is_not_read_token_by_token(text: str) -> None:
+    reading = repair.Reading(f"so {text} yes", 3, PLAN, is_prose=True)
+    assert (reading.value, reading.pos, reading.work) == (json.loads(text), 3 + len(text), 0)

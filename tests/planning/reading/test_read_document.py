@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planning.reading import Document, read, read_document
+from planning.reading import ANYTHING, Document, read, read_document
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import PLAN
 
@@ -217,3 +217,23 @@ def test_a_step_that_lacks_what_could_not_be_read_is_broken(path: Path, is_broke
     document = read_document('[{"step_id": "a", "x": @}, {"step_id": "b"}]', PLAN)
     assert document.value == [{"step_id": "a"}, {"step_id": "b"}]
     assert document.is_broken(path) is is_broken
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "span"),
+    [
+        ("[NaN]", "not_a_number", (1, 4)),
+        ("[1e999]", "bad_number", (1, 6)),
+        (f"[{'9' * 4_001}]", "bad_number", (1, 4_002)),
+        ('["\\ud800"]', "lone_surrogate", (2, 8)),
+        ('[{"a":1,"a":2}]', "duplicate_key", (8, 11)),
+        ("[" * 65 + "]" * 65, "too_deep", (64, 65)),
+    ],
+)
+def test_what_python_takes_for_json_is_refused_in_a_fence_too(
+    text: str, code: str, span: tuple[int, int]
+) -> None:
+    document = read_document(f"```json\n{text}\n```", ANYTHING)
+    assert [(each.code, document.span(each)) for each in document.errors] == [
+        (code, (span[0] + 8, span[1] + 8))
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import json
 import sys
 from collections.abc import Callable
@@ -153,3 +154,22 @@ def test_a_group_of_exceptions_is_classified_in_linear_time() -> None:
     assert many < 10 * few
     assert classify_error(group(5_000, 2)) == "data_not_found"
     assert classify_error(ExceptionGroup("x", [group(60, 3), ValueError()])) == "unknown"
+
+
+def test_a_refusal_leaves_nothing_for_the_garbage_collector() -> None:
+    toolbox = Toolbox([*TOOLS[:1], *PlanningToolsSection(session=Session()).tools()])
+    toolbox.call("planning_setup_plan", '{"objective": "Ship", "initial_steps": ["Build"]}')
+    refused = '{"count": "three", "nmae": "x"}', '{"step_id": "S777", "status": "completed"}'
+
+    def refuse() -> None:
+        for name, arguments in zip(("data", "planning_mark_step"), refused, strict=True):
+            assert not toolbox.call(name, arguments).success
+
+    refuse()
+    gc.collect()
+    gc.disable()
+    try:
+        refuse()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

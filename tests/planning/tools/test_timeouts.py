@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
-from planning import PlanningToolsSection
+from planning import PlanningToolsSection, Toolbox
 from planning.tools import StorageUnavailable
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
@@ -65,6 +66,48 @@ def test_a_tool_that_hangs_is_given_up(is_async: bool, whose: str) -> None:
         assert (type(caught.value), str(caught.value)) == (ToolTimeout, GIVEN_UP)
         assert caught.value.__context__ is None
     hanging.end()
+
+
+def test_only_a_tool_that_waits_has_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers = list[float]()
+
+    async def ready(waits: bool) -> str:
+        if waits:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return "ready"
+
+    async def calls() -> list[int]:
+        loop = asyncio.get_running_loop()
+        at = loop.call_at
+
+        def counting(when: float, *rest: Any, **more: Any) -> asyncio.TimerHandle:
+            timers.append(when)
+            return at(when, *rest, **more)
+
+        monkeypatch.setattr(loop, "call_at", counting)
+        toolbox = Toolbox([tool(ready, timeout=20.0)])
+        counted = []
+        for waits in (False, True):
+            assert (await toolbox.acall("t", {"waits": waits})).message == "ready"
+            counted.append(len(timers))
+        return counted
+
+    assert asyncio.run(calls()) == [0, 1]
+
+
+def test_the_time_before_a_tool_first_waits_counts() -> None:
+    turns = list[int]()
+
+    async def late() -> None:
+        time.sleep(0.02)
+        for turn in range(1_000_000):
+            await asyncio.sleep(0)
+            turns.append(turn)
+
+    result = asyncio.run(Toolbox([tool(late, timeout=0.01)]).acall("t", {}))
+    assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)
+    assert len(turns) <= 2
 
 
 @pytest.mark.parametrize("timeout", [None, 20.0])

@@ -44,12 +44,12 @@ def _coerced(data: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> A
     if isinstance(data, float) and data.is_integer() and _wants_integer(options, data):
         return int(data)
     if isinstance(data, dict):
-        tagged = [option for option in options if _has_tag(data, option)]
-        wanted = (
-            _only(options, "object")
-            or _only(tagged, "object")
-            or _only([option for option in tagged if _has_fields(data, option)], "object")
-        )
+        wanted = _only(options, "object")
+        if wanted is None:
+            tagged = [option for option in options if _has_tag(data, option)]
+            wanted = _only(tagged, "object") or _only(
+                [option for option in tagged if _has_fields(data, option)], "object"
+            )
         return data if wanted is None else _coerced_object(data, wanted, root)
     if isinstance(data, (list, tuple)):
         wanted = _only(options, "array")

@@ -45,7 +45,7 @@ _MOST_ERRORS = 200  # of a long array that is wrong throughout
 def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[str, Any]) -> list[Problem]:
     """The problems that an error of pydantic lists, at most 200 of them; some may appear twice."""
     errors = error.errors(include_url=False)[:_MOST_ERRORS]
-    if any(error["type"] == "invalid_key" for error in errors):
+    if "invalid_key" in [error["type"] for error in errors]:
         return [Problem(NO_JSON)]
     placed = [(error, _place(error["loc"], data, schema)) for error in errors]
     if len(placed) > 1:
@@ -140,8 +140,8 @@ def _place(location: Path, data: object, schema: Mapping[str, Any]) -> Path:
 
 def _is_union(node: Mapping[str, Any]) -> bool:
     """Whether a value may be one of several; pydantic does not count null among them."""
-    options = [*node.get("anyOf", ()), *node.get("oneOf", ())]
-    return len([option for option in options if option.get("type") != "null"]) > 1
+    options = (*node.get("anyOf", ()), *node.get("oneOf", ()))
+    return len(options) > 1 and sum(option.get("type") != "null" for option in options) > 1
 
 
 def _is_in(data: object, part: int | str) -> bool:

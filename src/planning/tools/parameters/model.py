@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from planning.errors import Problem
+from planning.tools.result import copied
 
 __all__ = ["NO_JSON", "Diagnose", "FreeModel", "ParameterModel"]
 
@@ -35,7 +35,8 @@ class ParameterModel(ABC):
 
     def schema(self) -> dict[str, Any]:
         """A copy of the published schema."""
-        return copy.deepcopy(dict(self.published))
+        schema: dict[str, Any] = copied(self.published)
+        return schema
 
     @abstractmethod
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:

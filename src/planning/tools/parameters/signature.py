@@ -136,7 +136,7 @@ def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
 def resolved(hint: Any) -> Any:
     """The hint behind a type alias or a ``NewType``; the alias itself if it contains itself."""
     seen = set[int]()
-    while id(hint) not in seen:
+    while type(hint) is not type and id(hint) not in seen:  # a class is itself
         seen.add(id(hint))
         if _is_alias(hint):
             hint = hint.__value__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -49,7 +49,6 @@ class TypedModel(ParameterModel):
         self.kind = kind
         self.name = origin.__name__
         self._rules = rules
-        self._is_open = False
         hint = Hints(checks=rules).rewritten(kind)
         self._read(lambda: pydantic.TypeAdapter(hint).core_schema)
 
@@ -57,7 +56,7 @@ class TypedModel(ParameterModel):
     def of_fields(
         cls,
         name: str,
-        fields: Iterable[tuple[str, Any, bool]],
+        fields: Sequence[tuple[str, Any, bool]],
         descriptions: Mapping[str, str],
         *,
         is_open: bool,
@@ -68,28 +67,29 @@ class TypedModel(ParameterModel):
             TypeError: Arguments in JSON cannot become what a type hint names.
         """
 
-        def schema() -> core_schema.CoreSchema:  # a TypedDict of the same takes four times as long
+        def schema() -> core_schema.CoreSchema:  # a TypedDict of the same takes far longer
             hints = Hints(checks=True)
-            return core_schema.typed_dict_schema(
+            listed: Any = tuple[tuple(hints.rewritten(hint) for _, hint, _ in fields)]  # type: ignore[misc]  # made here
+            read: Any = pydantic.TypeAdapter(listed).core_schema
+            inner = read.get("schema", read)  # beside definitions, where there are some
+            made = core_schema.typed_dict_schema(
                 {
-                    each: core_schema.typed_dict_field(
-                        pydantic.TypeAdapter(hints.rewritten(hint)).core_schema, required=is_required
-                    )
-                    for each, hint, is_required in fields
+                    each: core_schema.typed_dict_field(item, required=is_required)
+                    for (each, _, is_required), item in zip(fields, inner["items_schema"], strict=True)
                 }
             )
+            return made if inner is read else {**read, "schema": made}
 
-        model = cls.__new__(cls)
+        model = cls.__new__(_OpenModel if is_open else cls)
         model.name = name
         model._rules = True
-        model._is_open = is_open
-        model._read(schema)
+        model._read(schema, is_open=is_open)
         for each, node in model._published["properties"].items():
             if each in descriptions:
                 node.setdefault("description", descriptions[each])
         return model
 
-    def _read(self, make: Callable[[], core_schema.CoreSchema]) -> None:
+    def _read(self, make: Callable[[], core_schema.CoreSchema], *, is_open: bool = False) -> None:
         try:
             core = make()
             schema = _Schemas().generate(core)
@@ -100,7 +100,7 @@ class TypedModel(ParameterModel):
                 "use types that JSON has, or records of them"
             ) from None
         self._validate = strict_validator(core)
-        self._published = published_schema(schema, is_open=self._is_open)
+        self._published = published_schema(schema, is_open=is_open)
         self._branches = branches(self._published, "anyOf")
 
     @property
@@ -110,30 +110,24 @@ class TypedModel(ParameterModel):
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
         """See ``ParameterModel``."""
-        if self._is_open:
-            names = self.published["properties"]
-            others = {name: value for name, value in data.items() if name not in names}
-            return others | self._converted({name: data[name] for name in data if name in names}, diagnose)
-        return self._converted(data, diagnose)
-
-    def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
         if self._branches and is_too_deep(data):
             raise ToolValidationError(TOO_DEEP)
         first: pydantic.ValidationError | None = None
         try:
             return self._validate(data)
         except pydantic.ValidationError as error:
-            first = error
+            first = error.with_traceback(None)  # which would hold this frame
         except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
             pass
         repaired = self._repaired(data)
         if self._branches and is_too_deep(repaired):
             raise ToolValidationError(TOO_DEEP)
-        if not self._rules:
+        is_same = all(repaired.get(name, self) is data[name] for name in data)
+        if first is not None and is_same and self._rules:
+            raise words.refusal(problems_of(first, data, self.published), self.published)
+        if not (is_same or self._rules):
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)
-        elif first is not None and all(repaired.get(name, self) is data[name] for name in data):
-            raise words.refusal(problems_of(first, data, self.published), self.published)
         value, problems = _validated(self._explaining, repaired, self.published)
         if not problems:
             return value
@@ -160,6 +154,16 @@ class TypedModel(ParameterModel):
         else:
             return repaired
         raise ToolValidationError(Problem(NO_JSON))
+
+
+class _OpenModel(TypedModel):
+    """The parameters of a function that takes any others, too."""
+
+    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
+        """See ``ParameterModel``; the others stay as they are."""
+        names = self.published["properties"]
+        others = {name: value for name, value in data.items() if name not in names}
+        return others | super().convert({name: data[name] for name in data if name in names}, diagnose)
 
 
 class _Schemas(GenerateJsonSchema):

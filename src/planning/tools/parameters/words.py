@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import chain, islice
 from typing import Any
 
 from planning.errors import Problem, ToolValidationError, listed, nearest, unknown_option
@@ -253,8 +252,8 @@ def refusal(
     """
     own = tuple(further)
     told = {problem.path for problem in own if problem.path}
-    kept = (problem for problem in problems if problem.path not in told)
-    found = list(islice(dict.fromkeys(chain(kept, own)), MOST_PROBLEMS))
+    kept = [problem for problem in problems if problem.path not in told]
+    found = list(dict.fromkeys([*kept, *own]))[:MOST_PROBLEMS]
     listed = _in_order(found, schema) if len(found) > 1 else found
     if len(listed) == MOST_PROBLEMS:
         listed.append(Problem("there may be more errors; fix these first"))

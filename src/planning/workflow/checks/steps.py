@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from typing import Any
 
 from planning.errors import show
 from planning.workflow.checks.conditions import condition_findings
@@ -16,7 +17,7 @@ from planning.workflow.checks.references import ReferenceChecks, foreign_referen
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
-from planning.workflow.references import MARK, find_plain, has_reference, texts_in
+from planning.workflow.references import MARK, find_plain, has_reference
 
 __all__ = ["KINDS", "check_steps"]
 
@@ -115,12 +116,14 @@ class _Look:
         """Look at the inputs of one step."""
         if draft.type is None and _CALLS.isdisjoint(draft.fields):
             self._found.append(_calls_nothing(draft))
-        texts = [text for text, _ in texts_in(draft.inputs)]
-        if any(map(FOREIGN_MARK.search, texts)):
+        texts = _texts(draft.inputs)
+        together = "\n".join(texts)
+        if FOREIGN_MARK.search(together):
             self._foreign.append(at)
-        texts = [text for text in texts if MARK in text and has_reference(text)]
-        if texts and not self._is_plain(draft, texts, declared):
-            self._referring.append(at)
+        if MARK in together:
+            texts = [text for text in texts if has_reference(text)]
+            if texts and not self._is_plain(draft, texts, declared):
+                self._referring.append(at)
 
     def _is_plain(self, draft: Draft, texts: list[str], declared: Collection[str | None]) -> bool:
         """Whether all references are plainly right, as far as a fast look can tell."""
@@ -171,6 +174,19 @@ class _Look:
             elif len(self._found) > 2 * _MOST_KEPT:
                 continue
             self._found.append(each)
+
+
+def _texts(inputs: Mapping[str, Any] | None) -> list[str]:
+    """The strings in a step's inputs, at any depth, in no particular order."""
+    texts: list[str] = []
+    containers: list[Any] = [inputs or {}]
+    for each in containers:
+        for value in each if isinstance(each, list) else each.values():
+            if isinstance(value, str):
+                texts.append(value)
+            elif isinstance(value, (dict, list)):
+                containers.append(value)
+    return texts
 
 
 def _duplicates(overview: Overview) -> Iterator[Found]:

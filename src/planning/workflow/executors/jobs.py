@@ -9,8 +9,10 @@ import pickle
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
+from types import FunctionType
 from typing import Any
 
 import attrs
@@ -70,10 +72,10 @@ class Job:
         tool = self.tool
         values = dict(self.context.values) if _takes_context(tool) else {}
         function = _carried(tool.function)
-        shape: Any = None if tool.parameters is None else FreeModel()
-        if isinstance(tool.parameters, ToolSpec):
-            shape = ToolSpec(tool.name, {}, "")
-        call = (tool.name, function, shape, tool.retry, self.params, values, self.seconds, claim)
+        is_spec = isinstance(tool.parameters, ToolSpec)
+        takes = "names" if tool.parameters is None else "query" if is_spec else "whole"
+        carried = (function, takes, tool.retry, self.seconds)
+        call = (tool.name, carried, self.params, values, claim)
         try:
             return _dumps(call)
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
@@ -91,20 +93,31 @@ class Job:
 
 def _call(
     name: str,
-    function: Any,
-    parameters: Any,
-    retry: Retry | None,
+    carried: tuple[Any, ...],
     params: Any,
     values: Mapping[str, Any],
-    seconds: float | None,
     claim: Callable[[], bool] | None,
 ) -> Any:
     """Make the call of a job in another process."""
     if claim is not None and not claim():
         raise WorkerLost(_once(name))
-    function = function.find() if isinstance(function, _Named) else function
-    tool = Tool(name, "", function, parameters=parameters, timeout=seconds, retry=retry)
-    return CallPipeline(ToolContext(None, values)).attempt(tool, params)
+    function, *how = carried
+    make = _tool
+    if isinstance(function, _Named):
+        function = function.find()
+        if type(function) is FunctionType:
+            make = _known
+    return CallPipeline(ToolContext(None, values)).attempt(make(name, function, *how), params)
+
+
+def _tool(name: str, function: Any, takes: str, retry: Retry | None, seconds: float | None) -> Tool:
+    """The tool of a job in another process; what its arguments are was checked where the call was made."""
+    parameters = {"names": None, "query": ToolSpec(name, {}, ""), "whole": FreeModel()}[takes]
+    return Tool(name, "", function, parameters=parameters, timeout=seconds, retry=retry)
+
+
+_known = lru_cache(maxsize=64)(_tool)
+"""The same for a function that its module has: a worker that runs many steps of one tool makes it once."""
 
 
 def _once(name: str) -> str:

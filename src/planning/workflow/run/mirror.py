@@ -39,7 +39,11 @@ class RunMirror:
         self._places = {step.step_id: index for index, step in enumerate(workflow.steps)}
         self._problem: str | None = None
         texts = [(workflow.goal.strip() or user_prompt or "", OBJECTIVE)]
-        texts += [(step.description, TITLE) for step in workflow.steps]
+        texts += [
+            (step.description, TITLE)
+            for step, shown in zip(workflow.steps, setup.initial_steps, strict=True)
+            if step.description != shown.title
+        ]
         self._is_spelled = all(not text.strip() or fitted(text, rule) for text, rule in texts)
 
     @property

@@ -86,7 +86,8 @@ class Values:
         return resolved
 
     def _text(self, text: str, meter: Meter) -> Any:
-        parts, end = list[str](), 0
+        parts: list[str] = []
+        end = 0
         meter.spend(len(text))  # a large one is not read on the event loop either
         meter.spend(-len(text))
         for found in parse_references(text, self._ids):
@@ -153,7 +154,7 @@ def step_with_prompt(workflow: Workflow) -> str | None:
 
 def _references_in(inputs: Mapping[str, Any], ids: StepIds) -> Iterator[Reference]:
     """The references in a step's inputs, in any order."""
-    todo = list[Any](inputs.values())
+    todo: list[Any] = [*inputs.values()]
     while todo:
         value = todo.pop()
         if isinstance(value, str):

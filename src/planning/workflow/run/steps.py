@@ -115,7 +115,8 @@ class Steps:
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
             items = session.select_all(MemoryItem)
             self._known.recall(items)
-            done, lost = dict[str, StepRecord](), dict[str, StepRecord]()
+            done: dict[str, StepRecord] = {}
+            lost: dict[str, StepRecord] = {}
             if not is_new:
                 done, lost = done_and_lost(run.run_id, self._steps, self._known, session, items)
             self._states |= {**done, **lost}
@@ -183,7 +184,8 @@ class Steps:
         """Run a step that is ready, then make the steps ready that waited for it."""
         is_called = False
         try:
-            is_called = not await self._is_skipped(step) and await self._carry_out(step)
+            if step.done_check is None or not await self._is_skipped(step, step.done_check):
+                is_called = await self._carry_out(step)
         except StepFailed as error:
             self._fail(step, error.error)
         if not is_called:  # a call waits before it is made: no step keeps the event loop to itself
@@ -210,17 +212,15 @@ class Steps:
             self._fail(step, outcome, attempt=call.attempt, called=call.called)
         return True
 
-    async def _is_skipped(self, step: WorkflowStep) -> bool:
+    async def _is_skipped(self, step: WorkflowStep, condition: str) -> bool:
         """Whether a step's ``done_check`` is true; then it is recorded as skipped."""
-        if step.done_check is None:
-            return False
         tool = self._known.tool_of(step)
         key = key_of(step, tool)
         await self.writer.write()
         waiting = [item for _, item, _ in self.writer.waiting]
         self._known.recall(self._session.select_all(MemoryItem), waiting)
         try:
-            if not is_done(step.done_check, self._known.memory, key):
+            if not is_done(condition, self._known.memory, key):
                 return False
         except ConditionInvalid as error:
             self._warnings.append(f"step {step.step_id}: done_check ignored: {error}")

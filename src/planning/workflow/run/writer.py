@@ -75,20 +75,22 @@ class Writer:
 
     async def write(self) -> None:
         """Wait until all changes made so far are written. A store that refused some is not asked again."""
-        await self._write(self.waiting)
+        if self.is_stored:
+            await self._write(self.waiting)
+        else:
+            self.put()
 
     async def written(self) -> None:
         """The same, together with what other steps change in the same turn of the event loop."""
         waiting = self.waiting
         await asyncio.sleep(0)
-        await self._write(waiting)
+        if self.is_stored:
+            await self._write(waiting)
+        elif waiting is self.waiting:
+            self.put()
 
     async def _write(self, waiting: list[Waiting]) -> None:
-        """Wait until a list of changes is written; where another list waits now, another step does that."""
-        if not self.is_stored:
-            if waiting is self.waiting:
-                self.put()
-            return
+        """Wait until changes are in the store; where another list waits now, another step does that."""
         async with self._turn:
             if self._refusal is not None:
                 raise self._refusal

@@ -11,6 +11,7 @@ import pytest
 from decoding import decode, problems
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
+from planning import Toolbox
 from planning.tools.parameters.declared import model_of
 
 AN_INTEGER = "expected an integer, got a string"
@@ -99,3 +100,23 @@ def test_a_model_that_no_schema_can_be_made_of_is_the_developers_mistake_whateve
 ) -> None:
     with pytest.raises(TypeError, match=kind.__name__):
         decode(kind, arguments)
+
+
+class Tree(BaseModel):
+    size: int = 0
+    branches: list[Tree] = []
+
+
+def test_two_parameters_may_have_the_same_model_that_contains_itself() -> None:
+    def graft(stem: Tree, scion: Tree) -> str:
+        return f"{stem.branches[0].size} {scion.size}"
+
+    toolbox = Toolbox([graft])
+    assert (
+        toolbox.call("graft", '{"stem": {"branches": [{"size": 1}]}, "scion": {"size": 2}}').message == "1 2"
+    )
+    refused = toolbox.call("graft", '{"stem": {"branches": [{"size": "x"}]}, "scion": {"site": 2}}').message
+    assert refused == (
+        f"Refused, nothing changed. 2 problems:\n- stem.branches[0].size: {AN_INTEGER}\n"
+        "- scion.site: unknown field; did you mean size?"
+    )

@@ -14,6 +14,7 @@ from executor_tools import Own, capable, failure, flow, step
 
 from planning.tools import StorageUnavailable, Tool, tool
 from planning.workflow import run_workflow
+from planning.workflow.executors import jobs
 
 FAILED = "fail failed. Call it again, or go on without it."
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
@@ -137,6 +138,31 @@ def test_a_failure_of_a_carried_call_keeps_its_message_and_its_code(
     called: Any, inputs: Any, error: Any
 ) -> None:
     assert carried(called, inputs) == error
+
+
+def test_a_worker_makes_the_tool_of_a_named_function_once() -> None:
+    jobs._known.cache_clear()
+    steps = flow(*(step(str(number), "add", inputs={"a": number, "b": 1}) for number in range(5)))
+    result = run_workflow(steps, capable(tools.add), executor=Own())
+    made = jobs._known.cache_info()
+    assert (dict(result.outputs), made.misses, made.hits) == (
+        {str(number): number + 1 for number in range(5)},
+        1,
+        4,
+    )
+
+
+def test_a_function_that_travels_whole_shares_nothing_with_the_next_call() -> None:
+    seen: list[int] = []
+
+    def note() -> int:
+        seen.append(1)
+        return len(seen)
+
+    result = run_workflow(
+        flow(step("1", "note"), step("2", "note", "1")), capable(Tool("note", "", note)), executor=Own()
+    )
+    assert (dict(result.outputs), seen) == ({"1": 1, "2": 1}, [])
 
 
 def test_a_lambda_needs_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> None:

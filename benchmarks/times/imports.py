@@ -64,7 +64,9 @@ def measure(rounds: int) -> Section:
                 )
             ),
             at_most(HELP, milliseconds[HELP], HELP_MILLISECONDS, "ms"),
-            Check("the public names of planning load no heavy library", ", ".join(heavy) or "none", not heavy),
+            Check(
+                "the public names of planning load no heavy library", ", ".join(heavy) or "none", not heavy
+            ),
         ],
         [
             *(Cost(each, figures[f"{each}, {NEW}"], BARE, figures[BARE]) for each in (IMPORT, USED)),

@@ -3,12 +3,14 @@
 Put a ``PlanningToolsSection`` into a prompt, its tools into a ``Toolbox``, and read the plan at any
 moment with ``select_latest(session, Plan)``.
 
-Each name is loaded when it is first used.
+Each name is loaded when it is first used, but for the plan itself: a snapshot may hold one, and reading one
+imports nothing.
 """
 
 from typing import TYPE_CHECKING
 
 from planning.lazy import lazy_names
+from planning.model import Plan, PlanStatus, PlanStep, StepStatus
 
 if TYPE_CHECKING:
     from planning.commands import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from planning.diff import PlanDiff, diff_plans
     from planning.errors import ToolValidationError
     from planning.events import PlanChanged
-    from planning.model import Plan, PlanStatus, PlanStep, StepStatus
     from planning.prompt import PlanningStrategy, PlanningToolsSection
     from planning.render import plan_text, plan_to_dict
     from planning.suite import register_plan
@@ -50,8 +51,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Plan": "model",
-    "PlanStep": "model",
     "NewPlanStep": "commands",
     "SetupPlan": "commands",
     "AddStep": "commands",
@@ -59,8 +58,6 @@ _HOMES = {
     "MarkStep": "commands",
     "ClearPlan": "commands",
     "ReadPlan": "commands",
-    "PlanStatus": "model",
-    "StepStatus": "model",
     "PlanningStrategy": "prompt",
     "PlanningToolsSection": "prompt",
     "ToolValidationError": "errors",
@@ -74,8 +71,6 @@ _HOMES = {
     "plan_to_dict": "render",
     "register_plan": "suite",
     "tool_definitions": "definitions",
-    "prompt": "",
-    "tools": "",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

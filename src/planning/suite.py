@@ -45,8 +45,17 @@ Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
 
 
+class _Registered:
+    """Whether a session has the plan's reducers."""
+
+    is_done = False
+
+
 def register_plan(session: Session) -> None:
     """Register the plan's reducers with a session, and its announcement; again is no change."""
+    registered = session.companion(_Registered)
+    if registered.is_done:
+        return
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
         check = check_mark if command is MarkStep else check_command
@@ -54,6 +63,7 @@ def register_plan(session: Session) -> None:
     session.register_reducer(MarkSteps, mark_steps, Plan, check=check_command)
     session.register_types(ReadPlan, ToolResult)
     announce_plan(session)
+    registered.is_done = True
 
 
 def planning_tools(session: SessionSource) -> tuple[Tool, ...]:

@@ -1,4 +1,4 @@
-"""What a policy has to know of a plan beyond the plan: one value beside it, changed by pure reducers.
+"""How what is kept beside a plan changes: the policy's own commands, and pure reducers.
 
 ``Plan`` and the six commands never grow: dependencies, evidence, approval and the counters of the gates are
 here, by step id. A rewind takes them back with the plan.
@@ -7,9 +7,9 @@ here, by step id. A rewind takes them back with the plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from planning.commands import (
     ApprovePlan,
@@ -24,9 +24,8 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.model import Plan
-from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
+from planning.plan_facts import EvidenceCall, PlanFacts, Proof
 from planning.step_ids import format_id, highest_number
-from session import ToolFailed, ToolInvoked, Transaction
 
 __all__ = [
     "FACT_REDUCERS",
@@ -38,70 +37,8 @@ __all__ = [
     "RequestApproval",
     "SetDependencies",
     "TakeNotice",
-    "evidence_call",
     "first_facts",
 ]
-
-Approval = Literal["none", "waiting", "approved", "rejected"]
-
-
-@dataclass(slots=True, frozen=True)
-class Proof:
-    """What shows that a step is done.
-
-    Attributes:
-        evidence: Calls by their alias, such as ``C12``, and texts.
-        verified: Whether the host's ``verify`` accepted a text of it; otherwise it is reported by the agent.
-    """
-
-    evidence: tuple[str, ...]
-    verified: bool = False
-
-
-@dataclass(frozen=True)  # without slots: ``_with`` copies its fields at once, for each mark
-class PlanFacts:
-    """What is known of a plan beside it. Its mappings are never changed.
-
-    Attributes:
-        highest: The highest number that a step's id has had.
-        calls: How many tool calls were made, planning calls not counted.
-        changed: How many there were at the last change of the plan.
-        began: How many there were when a step began: when it was last marked in progress, or else added.
-        depends_on: The ids of the steps that must be done first, by the step that waits for them.
-        proofs: What shows that a step is done.
-        approval: Whether the host has approved the plan; ``"none"`` where nobody was asked.
-        reason: Why it was rejected.
-        waiting: The steps that wait for approval by themselves.
-        is_noticed: Whether the agent was reminded that the plan is stale.
-        asked: How often the agent asked to finish since the last change.
-    """
-
-    highest: int = 0
-    calls: int = 0
-    changed: int = 0
-    began: Mapping[str, int] = field(default_factory=dict)
-    depends_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    proofs: Mapping[str, Proof] = field(default_factory=dict)
-    approval: Approval = "none"
-    reason: str | None = None
-    waiting: tuple[str, ...] = ()
-    is_noticed: bool = False
-    asked: int = 0
-
-
-@dataclass(slots=True, frozen=True)
-class EvidenceCall:
-    """A call that was made on the present branch; its alias is ``C`` and its place in the slice, from 1.
-
-    Attributes:
-        tool: The tool's name.
-        call_id: The id that the provider gave the call, when there is one.
-        success: Whether it succeeded.
-    """
-
-    tool: str
-    call_id: str | None
-    success: bool
 
 
 @dataclass(slots=True, frozen=True)
@@ -147,7 +84,6 @@ class AskToFinish:
 
 
 Facts = tuple[PlanFacts, ...]
-PLANNING_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 
 
 def first_facts(plan: Plan | None, calls: int = 0) -> PlanFacts:
@@ -278,14 +214,6 @@ def _asked(facts: Facts, command: AskToFinish) -> Facts:
 def _counted(facts: Facts, _call: EvidenceCall) -> Facts:
     known = facts[-1]
     return _with(known, calls=known.calls + 1)
-
-
-def evidence_call(event: ToolInvoked | ToolFailed, _transaction: Transaction) -> tuple[EvidenceCall, ...]:
-    """What is kept of a call to be found as evidence: a guard of the events; nothing for a planning call."""
-    if event.name in PLANNING_TOOLS:
-        return ()
-    success = isinstance(event, ToolInvoked) and getattr(event.result, "success", True) is True
-    return (EvidenceCall(event.name, event.call_id, success),)
 
 
 def _without(known: Mapping[str, Any], gone: Iterable[str]) -> Mapping[str, Any]:

@@ -45,11 +45,10 @@ from planning.facts import (
     RecordEvidence,
     RequestApproval,
     SetDependencies,
-    evidence_call,
     first_facts,
 )
 from planning.model import Plan, PlanStep, index_of
-from planning.policy import PlanPolicy
+from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS, PlanPolicy
 from planning.render import reply
 from planning.step_ids import highest_number
 from planning.tools.background import await_within, run_in_thread
@@ -70,8 +69,9 @@ __all__ = [
 ]
 
 Question = tuple[PlanStep, str]
+PLANNING_TOOLS = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 NO_FACTS = PlanFacts()
-_NOTHING: tuple[()] = ()
+_NOTHING: Sequence[Any] = ()
 
 
 @attrs.define
@@ -159,18 +159,27 @@ def _new_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps,
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
-    """Register what a policy needs with a session that has facts; again is no change."""
+    """Register what a policy needs with a session; again is no change."""
+    register_facts(session)
     session.register_guard(SetupPlan, _keep_ids)
     session.register_guard(AddStep, _first_ids)
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
-            session.register_guard(event, evidence_call)
+            session.register_guard(event, _call_of)
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
     session.companion(Policies).policy = policy
     if policy.approval:
         session.companion(Gate).refusal = _refusal
+
+
+def _call_of(event: Any, _transaction: Transaction) -> tuple[EvidenceCall, ...]:
+    """What is kept of a call, to be found as evidence; nothing of a planning call."""
+    if event.name in PLANNING_TOOLS:
+        return ()
+    success = isinstance(event, ToolInvoked) and getattr(event.result, "success", True) is True
+    return (EvidenceCall(event.name, event.call_id, success),)
 
 
 def _refusal(session: Session, tool: str) -> str | None:
@@ -273,12 +282,12 @@ class Steering:
         Raises:
             ToolValidationError: The call is refused; nothing has changed.
         """
-        changed = news.take(actor, before)
+        changed, entailed = news.take(actor, before), _NOTHING
         try:
             sent = self.seed(params)
             command = handler(sent, before)
             if type(command) is ReadPlan:
-                facts, plan, entailed = transaction.latest(PlanFacts), dispatch(command), _NOTHING
+                facts, plan = transaction.latest(PlanFacts), dispatch(command)
             else:
                 facts = facts_in(transaction)
                 self._refuse(command, before, facts)
@@ -374,7 +383,7 @@ class Steering:
         proved: dict[str, RecordEvidence] = {}
         begun: set[str] = set()
         policy = self.policy
-        facts: PlanFacts | None = None
+        facts, calls = transaction.latest(PlanFacts) or NO_FACTS, transaction.select_all(EvidenceCall)
         for mark, given in _paired(marks, params):
             step_id = mark.step_id
             if mark.status != "done":
@@ -386,8 +395,6 @@ class Steering:
                     f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                     "then mark it done"
                 )
-            if facts is None:
-                facts, calls = facts_in(transaction), transaction.select_all(EvidenceCall)
             texts = accepted.texts_of(step_id, plan) if accepted.steps else ()
             found = evidence_for(policy, step_id, getattr(given, "evidence", ()), facts, calls, texts)
             proved[step_id] = found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from threading import get_ident
+from time import time
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -171,7 +171,7 @@ class Transaction:
                 self._actor,
                 self._call_id,
                 self._changed,
-                datetime.now(UTC),
+                time(),
                 None,
                 key,
                 self._restores,
@@ -220,9 +220,10 @@ class Transaction:
         """
         if self._state.open is not self:
             raise TransactionError(_NOT_HERE)
-        return self._state.items(slice_type)
+        items: tuple[S, ...] = self._state.items(slice_type)
+        return items
 
-    def dispatch(self, event: Any) -> None:
+    def dispatch(self, event: object) -> None:
         """Run the reducers of an event or value now.
 
         Raises:
@@ -253,8 +254,11 @@ class Transaction:
                     old = slices.get(route.slice_type)
                     if old is None:
                         old = state.first(route.slice_type)
-                    slices[route.slice_type] = new = route.apply(old, event)
-                    if new is not old and not route.stays:
+                    new = route.apply(old, event)
+                    if new is old:
+                        continue
+                    slices[route.slice_type] = new
+                    if not route.stays:
                         changed = True
                         if route.check is None and state.stored is not None:
                             state.stored.require_readable(route.slice_type, added(old, new))

@@ -105,6 +105,18 @@ class StoreSource:
             document, timeline = read_session(store, head, str(self._path))
         return Run(document, timeline, store.stamp, store.close)
 
+    def steer(self, name: str, command: HostCommand, version: int) -> int:
+        """Change the plan of a session as its host; see ``steer``.
+
+        Raises:
+            LookupError: There is no such session.
+        """
+        self._require()
+        with closing(PastStore(self._path)) as store:
+            if session_id_or_none(name) is None or store.newest(session_id_of(name)) is None:
+                raise LookupError(name)
+            return steer(open_session(store, session_id_of(name)), command, version)
+
     def _require(self) -> None:
         """Raise a StoreError where the file is gone: opening it would begin a new one."""
         if not self._path.exists():

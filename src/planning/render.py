@@ -106,9 +106,10 @@ def plan_data(plan: Plan, facts: PlanFacts | None) -> dict[str, Any]:
         facts: What a policy knows of it.
     """
     done, steps = plan.progress
-    approval = {} if facts is None or facts.approval == "none" else {"approval": facts.approval}
-    if facts is not None and facts.approval == "rejected":
-        approval["reason"] = str(facts.reason)
+    approval: dict[str, Any] = {}
+    if facts is not None and facts.approval != "none":
+        approval = {"approval": facts.approval}
+        approval |= {} if facts.reason is None else {"reason": facts.reason}
     return {
         "objective": plan.objective,
         "status": plan.status,

@@ -205,7 +205,7 @@ OUTCOME = TextRule(limit=200)
 """How much of a step's outcome its note shows: a model may read the plan."""
 
 
-@attrs.frozen
+@dataclass(slots=True, frozen=True)
 class TextRules:
     """The rules for the texts of a plan in one alphabet."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -11,7 +12,8 @@ from planning.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
 from planning.errors import Problem, ToolValidationError, printable
 from planning.facts import PlanFacts
 from planning.model import Plan
-from session import Session, VersionError
+from planning.render import plan_data
+from session import Session
 
 __all__ = ["HostCommand", "PlanMoved", "command_of", "steer"]
 
@@ -25,30 +27,31 @@ class PlanMoved(Exception):
 
     Attributes:
         version: The session's version now.
+        plan: The plan now, as ``plan_to_dict`` has it.
     """
 
     version: int
+    plan: dict[str, Any] | None
 
     def __str__(self) -> str:
         return "The plan has changed meanwhile; nothing was done. Look at it again."
 
 
-def command_of(fields: Any) -> HostCommand:
+def command_of(fields: Mapping[str, Any]) -> HostCommand:
     """The command in what a page sends: its ``command``, and ``reason``, ``step_id`` and ``index``.
 
     Raises:
         ToolValidationError: There is none.
     """
-    given = fields if isinstance(fields, dict) else {}
-    match given.get("command"):
+    match fields.get("command"):
         case "approve":
             return ApprovePlan()
         case "reject":
-            return RejectPlan(given.get("reason", ""))
+            return RejectPlan(fields.get("reason", ""))
         case "remove":
-            return RemoveStep(given.get("step_id", ""))
+            return RemoveStep(fields.get("step_id", ""))
         case "move":
-            return MoveStep(given.get("step_id", ""), given.get("index", -1))
+            return MoveStep(fields.get("step_id", ""), fields.get("index", -1))
     raise ToolValidationError("command: use approve, reject, remove or move")
 
 
@@ -71,23 +74,17 @@ def steer(session: Session, command: HostCommand, version: int | None = None) ->
     with session.transaction(actor="host") as transaction:
         plan, facts = transaction.latest(Plan), transaction.latest(PlanFacts)
         if version is not None:
-            _require_seen(session, version, plan, facts)
+            then = session.at(min(version, session.version))
+            if _seen(then.select_latest(Plan), then.select_latest(PlanFacts)) != _seen(plan, facts):
+                raise PlanMoved(session.version, None if plan is None else plan_data(plan, facts))
         transaction.dispatch(_checked(command, plan, facts or PlanFacts()))
     return session.version
 
 
-def _require_seen(session: Session, version: int, plan: Plan | None, facts: PlanFacts | None) -> None:
-    try:
-        then = session.at(version)
-        seen = then.select_latest(Plan), _approval(then.select_latest(PlanFacts))
-    except VersionError:
-        raise PlanMoved(session.version) from None
-    if seen != (plan, _approval(facts)):
-        raise PlanMoved(session.version)
-
-
-def _approval(facts: PlanFacts | None) -> Any:
-    return None if facts is None else (facts.approval, facts.reason, facts.waiting, facts.depends_on)
+def _seen(plan: Plan | None, facts: PlanFacts | None) -> Any:
+    """What a host decides about."""
+    known = facts or PlanFacts()
+    return plan, known.approval, known.reason, known.waiting, known.depends_on
 
 
 def _checked(command: HostCommand, plan: Plan | None, facts: PlanFacts) -> HostCommand:
@@ -100,7 +97,8 @@ def _checked(command: HostCommand, plan: Plan | None, facts: PlanFacts) -> HostC
         raise ToolValidationError("nothing waits for approval")
     if isinstance(command, ApprovePlan):
         return command
-    reason = printable(" ".join(command.reason.split())) if isinstance(command.reason, str) else ""
+    given: object = command.reason  # a page sends anything
+    reason = printable(" ".join(given.split())) if isinstance(given, str) else ""
     if not 0 < len(reason) <= _LONGEST_REASON:
         problem = f"say what is wrong with the plan, in 1 to {_LONGEST_REASON} characters"
         raise ToolValidationError([Problem(problem, "reason")])

@@ -8,7 +8,6 @@ import attrs
 
 from planning.checks import HasFacts
 from planning.commands import ApprovePlan, RejectPlan
-from planning.errors import show
 from planning.events import sign
 from planning.facts import PlanFacts
 from planning.model import Plan

@@ -56,7 +56,15 @@ from planning.tools.parameters.signature import read_signature
 from session import Session, ToolFailed, ToolInvoked
 from session.reducers import append_part
 
-__all__ = ["NOTHING_ASKED", "Accepted", "News", "Steering", "register_facts", "register_policy", "register_readers"]
+__all__ = [
+    "NOTHING_ASKED",
+    "Accepted",
+    "News",
+    "Steering",
+    "register_facts",
+    "register_policy",
+    "register_readers",
+]
 
 Question = tuple[PlanStep, str]
 NO_FACTS = PlanFacts()

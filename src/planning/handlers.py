@@ -272,7 +272,11 @@ def _clean(rule: TextRule, value: str) -> str:
 
 
 def _clean_steps(steps: Sequence[NewPlanStep]) -> tuple[NewPlanStep, ...]:
-    return tuple(
-        NewPlanStep(_clean(TITLE, step.title), None if step.details is None else DETAILS.clean(step.details))
-        for step in steps
-    )
+    return tuple([_clean_step(step) for step in steps])
+
+
+def _clean_step(step: NewPlanStep) -> NewPlanStep:
+    title = _clean(TITLE, step.title)
+    details = None if step.details is None else DETAILS.clean(step.details)
+    is_clean = title is step.title and details is step.details and type(step) is NewPlanStep
+    return step if is_clean else NewPlanStep(title, details)

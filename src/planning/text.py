@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
-
-import attrs
 
 __all__ = [
     "DETAILS",
@@ -43,7 +42,7 @@ _CONTROL_NAMES = {"\n": "a newline", "\t": "a tab", "\r": "a carriage return", "
 _SHOWN = 3
 
 
-@attrs.frozen
+@dataclass(slots=True, frozen=True)
 class TextRule:
     """What one kind of text may hold.
 
@@ -206,7 +205,7 @@ OUTCOME = TextRule(limit=200)
 """How much of a step's outcome its note shows: a model may read the plan."""
 
 
-@attrs.frozen
+@dataclass(slots=True, frozen=True)
 class TextRules:
     """The rules for the texts of a plan in one alphabet."""
 

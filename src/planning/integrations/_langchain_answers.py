@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "_arguments",
     "away",
     "extended",
+    "last_turn",
     "message_of",
     "position_in",
     "refused",
@@ -92,6 +93,17 @@ def extended(
     if position is None:
         return response
     return ExtendedModelResponse(response, Command(update={"planning": position}))
+
+
+def last_turn(state: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], set[str]]:
+    """The calls of the model's last turn, and the ids of those that are answered."""
+    over: set[str] = set()
+    for message in reversed(state.get("messages", [])):
+        if isinstance(message, ToolMessage):
+            over.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            return message.tool_calls, over
+    return (), over
 
 
 def readable(response: ModelResponse[Any], names: Container[str]) -> ModelResponse[Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from itertools import takewhile
 from typing import Any, Final
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
 from planning.approval import Pending, decide, decision_of, pending_approval
 from planning.facts import PlanFacts
+from planning.integrations._langchain_answers import last_turn
 from planning.integrations._langgraph import Here
 from planning.integrations._rewind import Position, checked, is_current, position_of
 from planning.prompt import PlanningToolsSection
@@ -49,11 +49,9 @@ def after_turn(
         The update of the state; None where there is none.
     """
     messages = state.get("messages", [])
-    later = list(takewhile(lambda each: not isinstance(each, AIMessage), reversed(messages)))
-    turn = messages[-len(later) - 1] if len(later) < len(messages) else AIMessage("")
-    over = {each.tool_call_id for each in later if isinstance(each, ToolMessage)}
-    calls = [call["name"] for call in turn.tool_calls if call["id"] not in over]
-    is_end = not calls and (not turn.tool_calls or state.get("structured_response") is not None)
+    made, over = last_turn(state)
+    calls = [call["name"] for call in made if call["id"] not in over]
+    is_end = not calls and (not made or state.get("structured_response") is not None)
     position, can_ask = checked(state.get("planning")), here.saver is not None
     before, message = session.version, ""
     shown = _shown(session, position, read)

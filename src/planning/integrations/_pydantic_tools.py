@@ -41,7 +41,8 @@ class PlanningToolset(AbstractToolset[Any]):
     @property
     def id(self) -> str | None:
         """The capability's."""
-        return self._planning.id
+        found: str | None = self._planning.id
+        return found
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:  # noqa: ARG002 - each run has the same
         """The tools, with the schemas that the model reads."""

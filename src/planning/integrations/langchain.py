@@ -29,7 +29,7 @@ try:
         hook_config,
     )
     from langchain.agents.middleware.types import OmitFromInput
-    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
@@ -39,6 +39,7 @@ try:
         answered,
         away,
         extended,
+        last_turn,
         message_of,
         position_in,
         readable,
@@ -226,25 +227,25 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         text = self._given.copy
         if text is None:
             return request
-        system = request.system_message or SystemMessage("")
-        content: Any
-        if isinstance(system.content, str):
+        system = request.system_message
+        if system is None:
+            system = SystemMessage(text)
+        elif isinstance(system.content, str):
             content = "\n\n".join(filter(None, [system.content, text]))
+            system = system.model_copy(update={"content": content})
         else:
-            content = [*system.content, {"type": "text", "text": text}]
+            system = system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
         tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
-        return request.override(
-            system_message=system.model_copy(update={"content": content}), messages=[*request.messages, *tail]
-        )
+        return request.override(system_message=system, messages=[*request.messages, *tail])
 
     # The end of a turn
 
     @hook_config(can_jump_to=["model"])
     def _after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain gives it
         """Ask the user to approve a plan that waits; send the agent back to steps that are open."""
-        here, position = Here.now(), position_in(state)
+        here = Here.now()
         try:
-            session = self._session(here, position)
+            session = self._session(here, position_in(state))
             return None if session is None else self._after(session, here, state)
         except AWAY:
             return None
@@ -366,18 +367,11 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
     def _ordered(self, request: ToolCallRequest) -> tuple[str, list[str]]:
         """The id of a call, and the calls of its turn that go before it and are not over."""
-        messages = request.state.get("messages", [])
-        asked = next((each for each in reversed(messages) if isinstance(each, AIMessage)), AIMessage(""))
         own = str(request.tool_call["id"])
-        over = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+        calls, over = last_turn(request.state)
         is_mark = self._steered.records and self._is_ordered(request.tool_call["name"])
-        ids = [
-            str(call["id"])
-            for call in asked.tool_calls
-            if is_mark
-            or self._is_ordered(call["name"])
-            or (call["id"] == own and not self._steered.is_passive)
-        ]
+        also = {own} if not self._steered.is_passive else set()
+        ids = [str(c["id"]) for c in calls if is_mark or self._is_ordered(c["name"]) or c["id"] in also]
         earlier = ids[: ids.index(own)] if own in ids else []
         return own, [each for each in earlier if each not in over]
 

@@ -114,13 +114,13 @@ class RunMirror:
 def _setup_of(workflow: Workflow, prompt: str | None) -> SetupPlan:
     """The plan that shows a workflow."""
     objective = fitted(workflow.goal, OBJECTIVE) or fitted(prompt or "", OBJECTIVE) or _NAMELESS
-    steps = (_plan_step(step, format_id(number)) for number, step in enumerate(workflow.steps, start=1))
+    steps = [_plan_step(step, number) for number, step in enumerate(workflow.steps, start=1)]
     return SetupPlan(objective, tuple(steps))
 
 
-def _plan_step(step: WorkflowStep, number_id: str) -> NewPlanStep:
+def _plan_step(step: WorkflowStep, number: int) -> NewPlanStep:
     called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
-    shown = fitted(step.step_id, DETAILS) or number_id
+    shown = fitted(step.step_id, DETAILS) or format_id(number)
     title = fitted(step.description, TITLE) or fitted(shown, TITLE)
     details = fitted(f"step {shown}{called}", DETAILS) or fitted(f"step {shown}", DETAILS)
     return NewPlanStep(title, details)

@@ -88,11 +88,11 @@ def test_what_does_not_fit_the_plan_is_refused(
 
 @pytest.mark.parametrize("command", [ApprovePlan(), RejectPlan("No")])
 def test_what_does_not_wait_cannot_be_decided(session: Session, command: Any) -> None:
-    steer(session, ApprovePlan())
+    steer(session, ApprovePlan(), 1)
     with pytest.raises(ToolValidationError, match="nothing waits for approval"):
-        steer(session, command)
+        steer(session, command, 2)
     with pytest.raises(ToolValidationError, match="nothing waits for approval"):
-        steer(Session(), command)
+        steer(Session(), command, 0)
 
 
 def test_a_plan_that_changed_since_it_was_seen_is_left_alone(session: Session) -> None:

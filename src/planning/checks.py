@@ -280,7 +280,7 @@ def evidence_for(
 
     if not evidence:
         raise refusal(f"{step_id} needs evidence")
-    kept: dict[str, None] = {}
+    kept: dict[str, str] = {}
     verified = False
     for each in evidence:
         number = number_of_call(each, calls)
@@ -289,7 +289,7 @@ def evidence_for(
                 is_refused = policy.verify is not None and not is_alias(each)
                 said = "the host does not accept it" if is_refused else "no call has this id"
                 raise refusal(f"{show(each)} is not evidence for {step_id}: {said}")
-            kept[each], verified = None, True
+            kept[each], verified = "", True
             continue
         alias, call = f"C{number}", calls[number - 1]
         if not call.success or number <= since or alias in used:
@@ -297,8 +297,9 @@ def evidence_for(
             if alias in used and number > since:
                 wrong = f"is the evidence of {used[alias]} already"
             raise refusal(f"{alias} ({cut(call.tool, _LONGEST_NAME)}) {wrong}")
-        kept[alias] = None
-    return RecordEvidence(step_id, Proof(tuple(kept), verified))
+        kept[alias] = call.tool
+    tools = {alias: tool for alias, tool in kept.items() if tool}
+    return RecordEvidence(step_id, Proof(tuple(kept), verified, tools))
 
 
 def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:

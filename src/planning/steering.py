@@ -183,7 +183,11 @@ def _call_of(event: Any, _transaction: Transaction) -> tuple[EvidenceCall, ...]:
 
 
 def _refusal(session: Session, tool: str) -> str | None:
-    return waits(session.select_latest(PlanFacts), tool)
+    refusal = waits(session.select_latest(PlanFacts), tool)
+    if refusal is not None and session.store is not None:
+        session.refresh()  # another process may have approved the plan
+        refusal = waits(session.select_latest(PlanFacts), tool)
+    return refusal
 
 
 @attrs.frozen

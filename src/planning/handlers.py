@@ -276,10 +276,11 @@ def _clean(rule: TextRule, value: str) -> str:
 
 
 def _clean_steps(steps: Sequence[NewPlanStep], rules: TextRules) -> tuple[NewPlanStep, ...]:
-    return tuple(
-        NewPlanStep(
-            _clean(rules.title, step.title),
-            None if step.details is None else rules.details.clean(step.details),
-        )
-        for step in steps
-    )
+    return tuple([_clean_step(step, rules) for step in steps])
+
+
+def _clean_step(step: NewPlanStep, rules: TextRules) -> NewPlanStep:
+    title = _clean(rules.title, step.title)
+    details = None if step.details is None else rules.details.clean(step.details)
+    is_clean = title is step.title and details is step.details and type(step) is NewPlanStep
+    return step if is_clean else NewPlanStep(title, details)

@@ -55,6 +55,12 @@ Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
 
 
+class _Registered:
+    """Whether a session has the plan's reducers."""
+
+    is_done = False
+
+
 def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
     """Register the plan's reducers with a session, and its announcement; again is no change.
 
@@ -62,12 +68,15 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
         session: The session.
         policy: What a host demands of the plan, when it does.
     """
-    session.register_reducer(Plan, replace_latest)
-    for command, reducer in REDUCERS.items():
-        check = check_mark if command is MarkStep else check_command
-        session.register_reducer(command, reducer, Plan, check=check)
-    session.register_types(ReadPlan, ToolResult)
-    announce_plan(session)
+    registered = session.companion(_Registered)
+    if not registered.is_done:
+        session.register_reducer(Plan, replace_latest)
+        for command, reducer in REDUCERS.items():
+            check = check_mark if command is MarkStep else check_command
+            session.register_reducer(command, reducer, Plan, check=check)
+        session.register_types(ReadPlan, ToolResult)
+        announce_plan(session)
+        registered.is_done = True
     if policy is not None:
         register_policy(session, policy)
 

@@ -5,12 +5,13 @@ This is their only home: handlers, tool schemas, prompt copy and the specs all r
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
-
-import attrs
 
 from planning.errors import UNSEEN
 
@@ -24,6 +25,7 @@ __all__ = [
     "TITLE",
     "TextRule",
     "TextRules",
+    "as_data",
     "ascii_spelling",
     "fitted",
     "is_invisible",
@@ -45,11 +47,38 @@ _LONGEST_COMPOSED = 4
 """The most characters that become one when a text is composed."""
 _SHOWS_NOTHING = frozenset(("Cc", "Cf", "Me", "Mn", "Zl", "Zp", "Zs"))
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+_STATUS = r"(?:pending|in[ _-]progress|blocked|done|completed|active|abandoned)"
+_MISREAD = re.compile(
+    "|".join(
+        (
+            r"""^["'`\[\]{}<>|*+=~_#-](?![A-Za-z0-9])|^["'`\[{<]""",  # markup at the beginning
+            r":$|[\n\r\t]|\s{3}|`{3}|~{3}|\*{3}|-{3}|={3}|_{3}",  # what opens, or draws, something
+            r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\]\s*[(\[:]|!\[|\[/?[a-z]{3,}\]",  # tags and links
+            r"\\[nrtux]|&(?:#|\w+;)|%0[ad]|://",  # escapes, addresses
+            r"(?<![a-z0-9])[s\u0405\u0455\u054f\u0573]-?\d{3}",  # an id
+            rf"\bs\d+\W{{1,3}}{_STATUS}\b",
+            rf"^{_STATUS}\b|[,(] ?{_STATUS}[,)]|\d of \d+ done",
+            r"^(?:next|added|moved|order|evidence for|(?:new )?plan|new objective|since you last|no other step)\b\W",
+            r"(?:plan|steps?) (?:is |was |are |were )?(?:set|done|completed?|abandoned|approved|rejected|removed)\b",
+            r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
+            r"\b(?:ignor|disregard|forget|overrid|bypass|skip)\w*\b.{0,40}"
+            r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
+            r"\b(?:new|following|these|system) (?:instruction|prompt|message|rule)|\bend of\b|\byou (?:are|must|have|may)\b",
+            r"\b(?:verified|approved|reported with|waits? for|not shown|last looked|user (?:said|says|wants))\b",
+        )
+    ),
+    re.IGNORECASE,
+)
+"""What may be taken for a plan's structure, for markup or for an instruction."""
+_HIDDEN = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0"
+    "\U000e0000-\U000e0fff]|[\u200c\u200d\ufe00-\ufe0f]{2}|[\u00a0\u2009\u202f\u3000]{2}"
+)
 _CONTROL_NAMES = {"\n": "a newline", "\t": "a tab", "\r": "a carriage return", "\0": "a null"}
 _SHOWN = 3
 
 
-@attrs.frozen
+@dataclass(slots=True, frozen=True)
 class TextRule:
     """What one kind of text may hold.
 
@@ -138,12 +167,11 @@ class TextRule:
         for position, character in enumerate(text, start=1):
             if not self.allows(character):
                 seen.setdefault(character, position)
-        unspelled = next(
-            (char for char in seen if not _is_control(char) and ascii_spelling(char) is None), None
-        )
-        if (
-            not self.is_unicode and unspelled is not None
-        ):  # to replace the other characters one by one would not help
+        unspelled = None
+        if not self.is_unicode:
+            others = [each for each in seen if not _is_control(each)]
+            unspelled = next((each for each in others if ascii_spelling(each) is None), None)
+        if unspelled is not None:  # to replace the other characters one by one would not help
             yield (
                 f"{_name(unspelled)} at character {seen[unspelled]} has no ASCII spelling; "
                 "write the text in English or in ASCII"
@@ -213,6 +241,29 @@ def fitted(text: str, rule: TextRule) -> str:
     return text if len(text) <= rule.limit else f"{text[: rule.limit - 3].rstrip()}..."
 
 
+def as_data(text: str) -> str:
+    """A title, or another text on one line, as a text for a model shows it.
+
+    A text that could be misread is written as a JSON string: as a line of a plan, an id, a status or a reply,
+    as markup, as the words of another role, or as an instruction. Every other text stays as it is, and never
+    begins with a quote.
+    """
+    if _is_ordinary(text):
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join([each if each.isprintable() else json.dumps(each)[1:-1] for each in quoted])
+
+
+def _is_ordinary(text: str) -> bool:
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return (
+        not _MISREAD.search(plain)
+        and all(plain.count(left) == plain.count(right) for left, right in ("()", "[]", "{}"))
+        and all(plain.count(each) % 2 == 0 for each in '"`')
+        and (text.isascii() or not _HIDDEN.search(text))
+    )
+
+
 def is_invisible(character: str) -> bool:
     """Whether a character shows nothing by itself: a blank, a joiner, a mark on another, a filler."""
     return character in _FILLERS or unicodedata.category(character) in _SHOWS_NOTHING
@@ -238,7 +289,7 @@ OUTCOME = TextRule(limit=200)
 """How much of a step's outcome its note shows: a model may read the plan."""
 
 
-@attrs.frozen
+@dataclass(slots=True, frozen=True)
 class TextRules:
     """The rules for the texts of a plan in one alphabet."""
 
@@ -252,7 +303,7 @@ class TextRules:
 
 _RULES = (OBJECTIVE, TITLE, DETAILS, NOTE, STEP_ID, OUTCOME)
 ASCII = TextRules(*_RULES)
-_UNICODE = TextRules(*[attrs.evolve(rule, is_unicode=True) for rule in _RULES])
+_UNICODE = TextRules(*[replace(rule, is_unicode=True) for rule in _RULES])
 
 
 def rules_for(text: str) -> TextRules:

@@ -117,15 +117,13 @@ class RunMirror:
 def _setup_of(workflow: Workflow, prompt: str | None, rules: TextRules) -> SetupPlan:
     """The plan that shows a workflow."""
     objective = fitted(workflow.goal, rules.objective) or fitted(prompt or "", rules.objective) or _NAMELESS
-    steps = (
-        _plan_step(step, format_id(number), rules) for number, step in enumerate(workflow.steps, start=1)
-    )
+    steps = [_plan_step(step, number, rules) for number, step in enumerate(workflow.steps, start=1)]
     return SetupPlan(objective, tuple(steps))
 
 
-def _plan_step(step: WorkflowStep, number_id: str, rules: TextRules) -> NewPlanStep:
+def _plan_step(step: WorkflowStep, number: int, rules: TextRules) -> NewPlanStep:
     called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
-    shown = fitted(step.step_id, rules.details) or number_id
+    shown = fitted(step.step_id, rules.details) or format_id(number)
     title = fitted(step.description, rules.title) or fitted(shown, rules.title)
     details = fitted(f"step {shown}{called}", rules.details) or fitted(f"step {shown}", rules.details)
     return NewPlanStep(title, details)

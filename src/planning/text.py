@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -49,27 +50,35 @@ _SHOWS_NOTHING = frozenset(("Cc", "Cf", "Me", "Mn", "Zl", "Zp", "Zs"))
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _STATUS = r"(?:pending|in[ _-]progress|blocked|done|completed|active|abandoned)"
 _MISREAD = re.compile(
-    "|".join(
-        (
-            r"""^["'`\[\]{}<>|*+=~_#-](?![A-Za-z0-9])|^["'`\[{<]""",  # markup at the beginning
-            r":$|[\n\r\t]|\s{3}|`{3}|~{3}|\*{3}|-{3}|={3}|_{3}",  # what opens, or draws, something
-            r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\]\s*[(\[:]|!\[|\[/?[a-z]{3,}\]",  # tags and links
-            r"\\[nrtux]|&(?:#|\w+;)|%0[ad]|://",  # escapes, addresses
-            r"(?<![a-z0-9])[s\u0405\u0455\u054f\u0573]-?\d{3}",  # an id
-            rf"\bs\d+\W{{1,3}}{_STATUS}\b",
-            rf"^{_STATUS}\b|[,(] ?{_STATUS}[,)]|\d of \d+ done",
-            r"^(?:next|added|moved|order|evidence for|(?:new )?plan|new objective|since you last|no other step)\b\W",
-            r"(?:plan|steps?) (?:is |was |are |were )?(?:set|done|completed?|abandoned|approved|rejected|removed)\b",
-            r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
-            r"\b(?:ignor|disregard|forget|overrid|bypass|skip)\w*\b.{0,40}"
-            r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
-            r"\b(?:new|following|these|system) (?:instruction|prompt|message|rule)|\bend of\b|\byou (?:are|must|have|may)\b",
-            r"\b(?:verified|approved|reported with|waits? for|not shown|last looked|user (?:said|says|wants))\b",
-        )
-    ),
-    re.IGNORECASE,
-)
-"""What may be taken for a plan's structure, for markup or for an instruction."""
+    "|".join((
+        r"""^["'`\[{<]|^[\]}>|*+=~_#-](?![a-z0-9])|\|.*\|""",  # markup at the beginning
+        r":$|\s{3}|`{3}|~{3}|\*{3}|-{3}|={3}|_{3}",  # what opens, or separates
+        r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\][(\[:]|!\[|\[/?(?:inst|sys|user|assistant|tool|end)\w*\]",
+        r"\\[nrtux]|&(?:#|\w+;)|%0[ad]",  # escapes
+        rf"(?<![a-z0-9])[s\u0455\u0573]-?\d{{3}}|\bs\d+\W{{1,3}}{_STATUS}\b",  # an id
+        rf"^{_STATUS}\b|[,(:] ?{_STATUS}(?:[.,):]|$)|\d of \d+ (?:is |are )?done|\d not shown",
+        r"^(?:next|order|blocked|evidence for|new plan|new objective)\s*:|no other step|\byou last\b",
+        r"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|done|completed|abandoned|approved|removed)\b",
+        r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
+        r"\b(?:ignor|disregard|forget|overrid|bypass)\w*\b.{0,40}"
+        r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
+        r"\b(?:new|following|system) (?:instructions?|prompt|message)\b|\byou (?:are|must|have)\b",
+        r"\bend of (?:the |this )?(?:plan|reminder|list|prompt|system|instruction|message|context|step|data)",
+        r"\breported with\b|(?:^|[,(:] ?)verified\b|\bwaits? for (?:the )?(?:user|approval)",
+        r"(?:^|\b(?:is|was|been|already|user|host) )approved\b|\buser (?:said|says|wants|approves)\b",
+    ))
+)  # fmt: skip
+"""What may be taken for a plan's structure, for markup or for an instruction; of lower-case text."""
+_MARKS = re.compile(r"""["'`\[\](){}<>|*+=~_#\\&%:]|s-?\d|^-|---|\s{3}""")
+_WORDS = frozenset((
+    "pending", "progress", "blocked", "done", "completed", "active", "abandoned", "set", "removed",
+    "approved", "ignore", "ignoring", "ignored", "disregard", "disregarding", "forget", "forgetting",
+    "override", "overriding", "bypass", "bypassing", "instruction", "instructions", "prompt", "prompts",
+    "message", "you", "no", "end", "reported", "verified", "wait", "waits", "shown", "said", "says", "wants",
+    "approves",
+))  # fmt: skip
+"""An ASCII text without one of these words or marks cannot be misread, which is quick to see."""
+_LETTERS = re.compile("[a-z]+")
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u115f\u1160\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0"
     "\U000e0000-\U000e0fff]|[\u200c\u200d\ufe00-\ufe0f]{2}|[\u00a0\u2009\u202f\u3000]{2}"
@@ -241,6 +250,7 @@ def fitted(text: str, rule: TextRule) -> str:
     return text if len(text) <= rule.limit else f"{text[: rule.limit - 3].rstrip()}..."
 
 
+@lru_cache(maxsize=4_096)  # a plan's titles are written again and again
 def as_data(text: str) -> str:
     """A title, or another text on one line, as a text for a model shows it.
 
@@ -255,12 +265,14 @@ def as_data(text: str) -> str:
 
 
 def _is_ordinary(text: str) -> bool:
-    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    plain = (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
+    if text.isascii() and not _MARKS.search(plain) and _WORDS.isdisjoint(_LETTERS.findall(plain)):
+        return True
     return (
         not _MISREAD.search(plain)
         and all(plain.count(left) == plain.count(right) for left, right in ("()", "[]", "{}"))
         and all(plain.count(each) % 2 == 0 for each in '"`')
-        and (text.isascii() or not _HIDDEN.search(text))
+        and not _HIDDEN.search(text)
     )
 
 

@@ -99,19 +99,19 @@ _MOST_ACTORS = 100
 
 
 def register_facts(session: Session) -> None:
-    """Register what a policy keeps beside the plan; again is no change."""
+    """Register what a policy keeps beside the plan, also for those who only read it; again is no change."""
     for command, reducer in FACT_REDUCERS.items():
         session.register_reducer(command, reducer, PlanFacts)
+    for event in (ToolInvoked, ToolFailed):
+        session.register_reducer(event, count_call, PlanFacts)
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
     """Register what a policy needs with a session; again is no change."""
     register_facts(session)
-    for event in (ToolInvoked, ToolFailed):
-        if policy.evidence is not None:
+    if policy.evidence is not None:
+        for event in (ToolInvoked, ToolFailed):
             session.register_reducer(event, _EVIDENCE, EvidenceCall)
-        if policy.evidence is not None or policy.stale_after is not None:
-            session.register_reducer(event, count_call, PlanFacts)
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))

@@ -57,7 +57,16 @@ from planning.tools.parameters.signature import read_signature
 from session import Session, ToolFailed, ToolInvoked
 from session.reducers import append_part
 
-__all__ = ["NOTHING_ASKED", "Accepted", "News", "Steering", "register_facts", "register_policy", "rules_of"]
+__all__ = [
+    "NOTHING_ASKED",
+    "Accepted",
+    "News",
+    "Steering",
+    "register_facts",
+    "register_policy",
+    "register_readers",
+    "rules_of",
+]
 
 Question = tuple[PlanStep, str]
 NO_FACTS = PlanFacts()
@@ -106,6 +115,13 @@ def register_facts(session: Session) -> None:
         session.register_reducer(event, count_call, PlanFacts)
 
 
+def register_readers(session: Session) -> None:
+    """Register all that any policy keeps, where a session is read or approved and its policy is not known."""
+    register_facts(session)
+    for event in (ToolInvoked, ToolFailed):
+        session.register_reducer(event, _EVIDENCE, EvidenceCall)
+
+
 def register_policy(session: Session, policy: PlanPolicy) -> None:
     """Register what a policy needs with a session; again is no change."""
     register_facts(session)
@@ -127,7 +143,11 @@ def rules_of(session: Session) -> TextRules:
 
 
 def _refusal(session: Session, tool: str) -> str | None:
-    return waits(session.select_latest(PlanFacts), tool)
+    refusal = waits(session.select_latest(PlanFacts), tool)
+    if refusal is not None and session.store is not None:
+        session.refresh()  # another process may have approved the plan
+        refusal = waits(session.select_latest(PlanFacts), tool)
+    return refusal
 
 
 @attrs.frozen

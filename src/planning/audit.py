@@ -60,7 +60,7 @@ FINDINGS: Final = MappingProxyType({
     "skipped": Rule("warning", "A step has not begun, though a later one is done.", "finish_gate=3"),
     "unfinished": Rule("warning", "Steps are open at the end.", "finish_gate=3"),
     "replaced": Rule("warning", "A plan with open steps was replaced.", 'replace="refuse_unfinished"'),
-    "cleared": Rule("warning", "A plan with open steps was abandoned.", 'tools=(...) without "clear"'),
+    "cleared": Rule("warning", "A plan with open steps was abandoned.", 'tools=("setup", "mark", "read")'),
     "reopened": Rule("notice", "A step that was done was marked otherwise.", None),
     "several_in_progress": Rule("notice", "Several steps were in progress at once.", "most_in_progress=1"),
     "stale": Rule(
@@ -98,9 +98,9 @@ class Audit:
 
     Attributes:
         findings: On the present branch, by version.
-        totals: Of the whole history ``changes``, ``calls`` of other tools, ``planning_calls``, those that were
-            ``refused``, and the ``characters`` of their arguments and replies; of the plan at the end its
-            ``steps``, those that are ``done``, and those ``verified`` and ``reported`` under a policy.
+        totals: Of the whole history ``changes``, ``calls`` of other tools, ``planning_calls``, those that
+            were ``refused``, and the ``characters`` of their arguments and replies; of the plan at the end
+            its ``steps``, those that are ``done``, and those ``verified`` and ``reported`` under a policy.
         abandoned: The first and the last version of each stretch that a rewind left; it is not judged.
     """
 
@@ -299,13 +299,15 @@ class _Judge:
         for step_id in finished:
             begun = self._begun.pop(step_id, None)
             since = begun or max(self._last, self._added.get(step_id, self._last))
-            if step_id in self.proofs or not record.is_agents:
+            if not record.is_agents:
+                continue
+            self._done.add(step_id)
+            if step_id in self.proofs:
                 continue
             if since[0] == self._now[0]:
                 (none if since == self._now else failed).append(step_id)
             elif begun is None and len(finished) > 1:
                 at_once.append(step_id)
-            self._done.add(step_id)
         self._last = self._now
         codes = ("done_without_call", "done_after_failures", "done_at_once")
         for code, (how, steps) in zip(codes, kinds.items(), strict=True):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, Protocol
+from unicodedata import normalize
 
 import attrs
 
@@ -224,7 +225,7 @@ def dependencies_of(
 def _referred(reference: Any, known: set[str], by_title: Mapping[str, str], new: Sequence[str]) -> str | None:
     if type(reference) is int and 1 <= reference <= len(new):
         return new[reference - 1]
-    text = str(as_text(reference)).strip()
+    text = normalize("NFC", str(as_text(reference)).strip())
     if text in known:
         return text
     if text in by_title:

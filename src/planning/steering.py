@@ -49,6 +49,7 @@ from planning.policy import PlanPolicy
 from planning.reducers import renumber_steps
 from planning.render import reply
 from planning.step_ids import format_id, highest_number
+from planning.text import TextRules, rules_for
 from planning.tools.background import await_within, run_in_thread
 from planning.tools.context import Gate, ToolContext
 from planning.tools.errors import ToolTimeout
@@ -64,6 +65,7 @@ __all__ = [
     "register_facts",
     "register_policy",
     "register_readers",
+    "rules_of",
 ]
 
 Question = tuple[PlanStep, str]
@@ -132,6 +134,12 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
     session.companion(Policies).policy = policy
     if policy.approval:
         session.companion(Gate).refusal = _refusal
+
+
+def rules_of(session: Session) -> TextRules:
+    """The rules for the texts of a session's plan, by its policy in this process; ASCII without one."""
+    policy = session.companion(Policies).policy
+    return rules_for("ascii" if policy is None else policy.text)
 
 
 def _refusal(session: Session, tool: str) -> str | None:
@@ -222,13 +230,18 @@ class Steering:
 
     policy: PlanPolicy
 
+    @property
+    def rules(self) -> TextRules:
+        """The rules for the texts that its tools take."""
+        return rules_for(self.policy.text)
+
     def carry_out(
         self,
         session: Session,
         context: ToolContext,
         params: Any,
         before: Plan | None,
-        handler: Callable[[Any, Plan | None], Any],
+        handler: Callable[[Any, Plan | None, TextRules], Any],
         dispatch: Callable[[Any], Plan],
         accepted: Accepted,
     ) -> Steered:
@@ -253,7 +266,7 @@ class Steering:
         changed = news.take(context.actor, before)
         try:
             sent = self.seed(params)
-            command = handler(sent, before)
+            command = handler(sent, before, self.rules)
             facts = session.select_latest(PlanFacts) or NO_FACTS
             entailed = self._entailed(command, params, before, facts)
             plan = dispatch(command)
@@ -332,7 +345,7 @@ class Steering:
             return []
         known = [] if plan is None else [step.step_id for step in plan.steps]
         known += map(format_id, range(highest + 1, highest + 1 + len(new)))
-        titles = [step.title.strip() for step in new]
+        titles = [self.rules.title.clean(step.title) or "" for step in new]
         found = dependencies_of(given, titles, len(known) - len(new), known, plan)
         return [SetDependencies(found)] if found else []
 
@@ -392,7 +405,10 @@ class Steering:
         plan = session.select_latest(Plan)
         if self.policy.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
-        marks, calls = _marks(handlers.mark(self.seed(params), plan)), session.select_all(EvidenceCall)
+        marks, calls = (
+            _marks(handlers.mark(self.seed(params), plan, self.rules)),
+            session.select_all(EvidenceCall),
+        )
         steps = {step.step_id: step for step in plan.steps}
         return [
             (steps[mark.step_id], text)

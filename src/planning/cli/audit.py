@@ -171,12 +171,11 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
     from planning.audit import FINDINGS
 
     totals = found.totals
-    done = f"{totals['done']} of {totals['steps']} done"
+    number = count(len(found.findings), "finding") if found.findings else "no findings"
+    proofs = [f"{totals[proof]} {proof}" for proof in ("verified", "reported") if totals[proof]]
+    done = f"{totals['done']} of {totals['steps']} done" + (f" ({', '.join(proofs)})" if proofs else "")
     cost = f"{count(totals['planning_calls'], 'planning call')}, {totals['characters']:,} characters"
-    if not found.findings:
-        yield f"{title}: no findings; {done}, {cost}."
-    else:
-        yield f"{title}: {count(len(found.findings), 'finding')}; {done}, {cost}."
+    yield f"{one_line(title)}: {number}; {done}, {cost}."
     order = list(FINDINGS)
     for code, group in groupby(
         sorted(found.findings, key=lambda each: order.index(each.code)), lambda each: each.code
@@ -194,4 +193,5 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
     if found.findings or found.abandoned:
         yield ""
     for first, last in found.abandoned:
-        yield f"Versions {first} to {last} were left by a rewind; they are not judged."
+        versions = f"Version {first} was" if first == last else f"Versions {first} to {last} were"
+        yield f"{versions} taken back by a rewind and not judged."

@@ -96,7 +96,7 @@ def test_the_package_alone_loads_none_of_its_libraries() -> None:
     program = (
         "import sys, planning; loaded = {name.partition('.')[0] for name in sys.modules};"
         "print(sorted(loaded & {'session', 'attrs', 'pydantic', 'pydantic_core', 'jsonschema_rs'}));"
-        "print(planning.tools.Retry.__module__, planning.prompt.Prompt.__module__, planning.Plan.__module__)"
+        "print(planning.tools.Retry.__module__, planning.prompt.Prompt.__module__, planning.errors.__name__)"
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert shown.stdout == "[]\nplanning.tools.guard planning.prompt.prompt planning.model\n"
+    assert shown.stdout == "[]\nplanning.tools.guard planning.prompt.prompt planning.errors\n"

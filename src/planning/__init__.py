@@ -3,12 +3,14 @@
 Put a ``PlanningToolsSection`` into a prompt, its tools into a ``Toolbox``, and read the plan at any
 moment with ``select_latest(session, Plan)``.
 
-Each name is loaded when it is first used.
+Each name is loaded when it is first used, but for the plan itself: a snapshot may hold one, and reading one
+imports nothing.
 """
 
 from typing import TYPE_CHECKING
 
 from planning.lazy import lazy_names
+from planning.model import Plan, PlanStatus, PlanStep, StepStatus
 
 if TYPE_CHECKING:
     from planning.checks import ready_steps
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from planning.errors import ToolValidationError
     from planning.events import PlanChanged
     from planning.family import FamilyProgress, family_progress
-    from planning.model import Plan, PlanStatus, PlanStep, StepStatus
     from planning.policy import PlanPolicy
     from planning.prompt import PlanningStrategy, PlanningToolsSection
     from planning.render import plan_text, plan_to_dict
@@ -73,8 +74,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Plan": "model",
-    "PlanStep": "model",
     "NewPlanStep": "commands",
     "SetupPlan": "commands",
     "AddStep": "commands",
@@ -82,8 +81,6 @@ _HOMES = {
     "MarkStep": "commands",
     "ClearPlan": "commands",
     "ReadPlan": "commands",
-    "PlanStatus": "model",
-    "StepStatus": "model",
     "PlanningStrategy": "prompt",
     "PlanningToolsSection": "prompt",
     "ToolValidationError": "errors",
@@ -105,8 +102,6 @@ _HOMES = {
     "MoveStep": "commands",
     "ApprovePlan": "commands",
     "RejectPlan": "commands",
-    "prompt": "",
-    "tools": "",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

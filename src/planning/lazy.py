@@ -17,15 +17,16 @@ def lazy_names(
     Args:
         package: Its name.
         namespace: Its ``globals()``, where each name is kept once it was loaded.
-        homes: For each name that is loaded late, the module below the package that has it;
-            "" where it is such a module itself.
+        homes: For each name that is loaded late, the module below the package that has it. Such
+            a module is loaded by its own name, too.
         names: All public names.
     """
+    modules = frozenset(homes.values())
 
     def load(name: str) -> Any:
-        if name not in homes:
+        home = homes.get(name)
+        if home is None and name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = homes[name]
         module = import_module(f"{package}.{home or name}")
         value = getattr(module, name) if home else module
         namespace[name] = value

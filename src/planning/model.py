@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
@@ -50,7 +50,7 @@ class PlanStep:
     title: str
     details: str | None
     status: StepStatus
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default_factory=tuple)
 
     def __init__(
         self, step_id: str, title: str, details: str | None, status: StepStatus, notes: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Plan:
 
     objective: str
     status: PlanStatus
-    steps: tuple[PlanStep, ...] = ()
+    steps: tuple[PlanStep, ...] = field(default_factory=tuple)
 
     def __init__(self, objective: str, status: PlanStatus, steps: tuple[PlanStep, ...] = ()) -> None:
         set_objective, set_status, set_steps = _SET_PLAN

@@ -167,8 +167,9 @@ def check_mark(mark: MarkStep) -> None:
     Raises:
         ValueError: The id or the note is no text that a plan holds.
     """
-    if not isinstance(mark.step_id, str):
-        require_text(mark.step_id, STEP_ID, "step_id")
+    step_id: object = mark.step_id
+    if not isinstance(step_id, str):
+        require_text(step_id, STEP_ID, "step_id")
     if mark.note is not None:
         require_text(mark.note, NOTE, "note")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from types import NoneType
@@ -154,11 +155,22 @@ class ReadChange:
         if kind == _PLAIN:
             return self._records.read(part["is"])
         if kind == _CALLED:  # files of format 1 also say whether the call id was used before
-            part = {"params": part.get("value"), **part}
+            part = {**part} if "params" in part else {**part, **self._carried(part.get("value"))}
             part.pop("is_id_reused", None)
         if issubclass(self._records.type_of(part) or object, SessionEvent):
             part = {"session_id": self._owner, **part}
         return self._records.read(part, unknown=Unread if is_lenient else None)
+
+    def _carried(self, value: Any) -> dict[str, Any]:
+        """A call's value, which is its arguments too: read, so that it is read once.
+
+        As JSON has it where it cannot be read, so that the error names its place, and where it is of a type
+        that would be read again.
+        """
+        with suppress(RecordError):
+            read = self._records.read(value)
+            value = value if isinstance(read, (dict, list)) else read
+        return {"params": value, "value": value}
 
     def change(self, *, is_lenient: bool = False) -> Change:
         """The change as callers see it.

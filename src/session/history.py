@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from time import time
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -138,7 +139,7 @@ class Entry:
         actor: As in ``Change``.
         call_id: As in ``Change``.
         changed: As in ``Change``.
-        at: As in ``Change``.
+        made: When it was committed, in seconds: a third of what a datetime costs.
         base: Set for one change in ``REPLAYED`` at least.
         key: The idempotency key of the accepted call in it.
         restores: Whether one of the parts restored slices.
@@ -149,10 +150,15 @@ class Entry:
     actor: str | None
     call_id: str | None
     changed: bool
-    at: datetime
+    made: float
     base: Base | None = None
     key: str | None = None
     restores: bool = False
+
+    @property
+    def at(self) -> datetime:
+        """As in ``Change``."""
+        return datetime.fromtimestamp(self.made, UTC)
 
     def events(self) -> tuple[Any, ...]:
         """The parts, without the values that an event beside them carries."""
@@ -207,7 +213,7 @@ class Announcement:
 
 def taken_over(version: int) -> Entry:
     """The last change of a session, of which the store knows the rest."""
-    return Entry(version, [], None, None, True, datetime.now(UTC))
+    return Entry(version, [], None, None, True, time())
 
 
 def announced(

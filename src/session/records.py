@@ -154,7 +154,7 @@ class Records:
 
     def _write_known(self, value: Any, kind: type, *, is_open: bool, is_named: bool = True) -> dict[str, Any]:
         written: dict[str, Any] = {_KIND: self._names[kind]} if is_named else {}
-        if kind not in self._fields:
+        if isinstance(value, Enum):
             written["is"] = self.write(value.value)
             return written
         for argument, field in self._fields[kind].items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from session.events import SessionId
 from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
 from session.kept import require_version
 from session.records import Records
-from session.slices import LateLog, Routes, Slice, items_of, routes_of, type_name
+from session.slices import LateLog, Routes, Slice, is_grown, items_of, routes_of, type_name
 from session.stores.base import Store
 from session.stores.chain import (
     StoredChange,
@@ -74,10 +74,19 @@ class Replay:
                 else than it gave before.
         """
         self.records.learn((kind,))
-        if is_log(kind):
-            return LateLog(cache(lambda: self._log(kind, version, registered)))
+        if is_log(kind) or is_grown(kind, registered):
+            return LateLog(cache(partial(self._late, kind, version, registered, self.head)))
         with self.store.reading():
             return self._slice_at(kind, version, registered)
+
+    def _late(self, kind: type, version: int, registered: Routes, head: StoredSession) -> tuple[Any, ...]:
+        """The items of a slice of a version, of the session that had this head."""
+        with self.store.reading():
+            for last in self.store.changes(self._session_id, head.version, head.version):
+                if last.hash != head.hash:
+                    raise self._refusal(StoreError(damaged(head.version), version=head.version))
+            read = self._log if is_log(kind) else self._slice_at
+            return items_of(read(kind, version, registered))
 
     def _slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
         name = type_name(kind)
@@ -195,15 +204,14 @@ class Replay:
             raise StoreError(damaged(change.version), version=change.version)
         if restored.version in known:
             return known[restored.version]
-        return self.slice_at(kind, restored.version, registered)
+        return self._slice_at(kind, restored.version, registered)
 
-    def _log(self, kind: type, version: int, registered: Routes) -> tuple[Any, ...]:
+    def _log(self, kind: type, version: int, registered: Routes) -> Slice:
         """The entries of an event log up to a version."""
         log: Slice = ()
-        with self.store.reading():
-            for change in self._read(1, version, remember=False):
-                log, _ = self._reduced(kind, log, change, registered)
-        return items_of(log)
+        for change in self._read(1, version, remember=False):
+            log, _ = self._reduced(kind, log, change, registered)
+        return log
 
     def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
         """The newest checkpoints up to a version: their versions and slices. A damaged one is left out."""
@@ -224,11 +232,7 @@ class Replay:
                 first += 1
                 continue
             end = min(last, first + _BATCH - 1)
-            try:
-                changes = self._sound(first, end)
-            except StoreError as error:
-                raise self._refusal(error) from error
-            for each in changes:
+            for each in self._sound(first, end):
                 read = read_change(each.text, each.version, self.head.owner(each.version), self.records)
                 if remember:
                     self._remembered_size += read.size
@@ -240,6 +244,13 @@ class Replay:
             first = end + 1
 
     def _sound(self, first: int, last: int) -> Sequence[StoredChange]:
+        """The changes from a version to another, which are as they were written."""
+        try:
+            return self._verified(first, last)
+        except StoreError as error:
+            raise self._refusal(error) from error
+
+    def _verified(self, first: int, last: int) -> Sequence[StoredChange]:
         stored, before = self.store.changes(self._session_id, max(first - 1, 1), last), b""
         if first > 1:
             if not stored:

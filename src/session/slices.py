@@ -26,6 +26,7 @@ __all__ = [
     "Slice",
     "added",
     "check_items",
+    "is_grown",
     "items_of",
     "latest_of",
     "require_made",
@@ -112,14 +113,17 @@ class LateLog(Log):
             first: Reads it; called each time that it is needed, so it remembers what it read.
         """
         self._first = first
+        self._items = None
         self._later = Log(())
         self._limit: int | None = None
 
     @property
     def items(self) -> tuple[Any, ...]:
         """All entries, oldest first; read when first asked for."""
-        found = (*self._first(), *self._later.items)
-        return found if self._limit is None else found[-self._limit :]
+        if self._items is None:
+            found = (*self._first(), *self._later.items)
+            self._items = found if self._limit is None else found[-self._limit :]
+        return self._items
 
     @property
     def latest(self) -> Any:
@@ -271,6 +275,15 @@ def require_made(slices: Mapping[type, tuple[Any, ...]], registered: Routes) -> 
         )
     for kind, items in slices.items():
         check_items(kind, items)
+
+
+def is_grown(kind: type, registered: Routes) -> bool:
+    """Whether nothing but ``append`` makes a slice: what is in it need not be known to add to it."""
+    routes = [route for found in registered.values() for route in found if route.slice_type is kind]
+    return bool(routes) and all(
+        route.reducer == Append(None, getattr(route.reducer, "part", None)) and not route._has_rules
+        for route in routes
+    )
 
 
 @attrs.frozen

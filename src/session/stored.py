@@ -44,6 +44,7 @@ __all__ = ["Stored"]
 
 T = TypeVar("T")
 
+_BATCH = 256  # changes that are counted at a time
 CHECKPOINT = 64
 """After how many changes a checkpoint is written at the earliest."""
 
@@ -146,7 +147,7 @@ class Stored(Replay):
         ]:
             raise replaced(self._session_id)
         self.head = head
-        vars(self).pop("_tail", None)
+        self._forget()
         return self._read(version + 1, head.version)
 
     def fork(self, version: int, session_id: SessionId, tags: Mapping[str, str]) -> None:
@@ -192,7 +193,7 @@ class Stored(Replay):
         Raises:
             StoreError: That is so.
         """
-        unknown = self._tail.names - {type_name(kind) for kind in kinds}
+        unknown = self._names - {type_name(kind) for kind in kinds}
         if unknown:
             raise StoreError(
                 f"the session has a slice that is not known here, {min(unknown)}: import its module and "
@@ -241,7 +242,6 @@ class Stored(Replay):
         rewound_to = rewinds[-1] if rewinds else None
         change = StoredChange(entry.version, text, hash_, entry.key, rewound_to)
         tail = self._tail
-        tail.names.update(changed)
         tail.count += 1
         tail.size += len(text)
         # A rewind would have to be replayed from its version: what it restored is written with it.
@@ -251,36 +251,46 @@ class Stored(Replay):
             self.store.append(head, change, expected=entry.version - 1, checkpoint=checkpoint)
         except BaseException as error:
             self.is_unsettled = isinstance(error, StoreError) and error.outcome == "unknown"
-            vars(self).pop("_tail")  # to be counted anew
+            self._forget()
             raise
         self.head = head
+        if "_names" in vars(self):
+            self._names.update(changed)
         if checkpoint is not None:
             tail.count, tail.size, tail.least = 0, 0, len(checkpoint.text)
+
+    def _forget(self) -> None:
+        """Forget what was said of the store's changes: it is looked up again."""
+        for name in ("_tail", "_names"):
+            vars(self).pop(name, None)
 
     @cached_property
     def _tail(self) -> _Tail:
         """What the store has after its newest checkpoint."""
+        tail, last = _Tail(), self.head.version
         with self.store.reading():
-            return self._counted()
-
-    def _counted(self) -> _Tail:
-        newest = self._checkpoints(self.head.version, 1)
-        tail = _Tail()
-        first = 1
-        if newest:
-            (version, slices), text = newest[0], self.store.checkpoints(self._session_id, newest[0][0], 1)
-            first, tail.least = version + 1, len(text[0].text)
-            tail.names.update(slices)
-        for change in self._read(first, self.head.version):
-            tail.count += 1
-            tail.size += change.size
-            tail.names.update(change.slices)
+            newest = self.store.checkpoints(self._session_id, last, 1)
+            if newest:
+                tail.least = len(newest[0].text)
+            for first in range(newest[0].version + 1 if newest else 1, last + 1, _BATCH):
+                found = self._sound(first, min(first + _BATCH - 1, last))
+                tail.count += len(found)
+                tail.size += sum(len(each.text) for each in found)
         return tail
+
+    @cached_property
+    def _names(self) -> set[str]:
+        """The slices that the session has in the store."""
+        with self.store.reading():
+            newest = self._checkpoints(self.head.version, 1)
+            version, slices = newest[0] if newest else (0, {})
+            changes = self._read(version + 1, self.head.version)
+            return {*slices, *(name for change in changes for name in change.slices)}
 
     def _checkpoint(self, change: StoredChange, after: Slices, stays: Callable[[type], bool]) -> Checkpoint:
         """The slices of a change as text; of one that was not read here, what the newest checkpoint says."""
         resolved = {type_name(kind): kind for kind in after if not stays(kind)}
-        is_whole = self._tail.names <= resolved.keys()
+        is_whole = self._names <= resolved.keys()
         newest = [] if is_whole else self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}
         slices = {
@@ -290,7 +300,7 @@ class Stored(Replay):
             }
             if name in resolved
             else carried.get(name, {"at": 0, "items": []})
-            for name in sorted(self._tail.names | resolved.keys())
+            for name in sorted(self._names | resolved.keys())
         }
         text = written_text({"slices": slices})
         return Checkpoint(change.version, text, chained(change.hash, text))
@@ -305,10 +315,8 @@ class _Tail:
         size: How many characters they have.
         least: How many they must have before the next checkpoint: as many as the one before, so that
             checkpoints never take more room than changes.
-        names: The slices that the session has.
     """
 
     count: int = 0
     size: int = 0
     least: int = 0
-    names: set[str] = attrs.field(factory=set)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from threading import get_ident
+from time import time
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -171,7 +171,7 @@ class Transaction:
                 self._actor,
                 self._call_id,
                 self._changed,
-                datetime.now(UTC),
+                time(),
                 None,
                 key,
                 self._restores,
@@ -212,7 +212,7 @@ class Transaction:
             found = self._state.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
-    def dispatch(self, event: Any) -> None:
+    def dispatch(self, event: object) -> None:
         """Run the reducers of an event or value now.
 
         Raises:

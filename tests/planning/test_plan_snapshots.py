@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -73,3 +75,13 @@ def test_a_plan_that_no_session_holds_is_refused(
     with pytest.raises(SnapshotError) as caught:
         Snapshot.from_json(json.dumps(document))
     assert str(caught.value) == f"Plan: {message}"
+
+
+def test_a_program_that_imports_the_package_alone_reads_a_plan(text: str) -> None:
+    program = (
+        "import sys, planning; from session import Snapshot;"
+        "print(Snapshot.from_json(sys.stdin.read()).select_latest(planning.Plan).progress)"
+    )
+    command = [sys.executable, "-c", program]
+    shown = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert shown.stdout == "(1, 2)\n"

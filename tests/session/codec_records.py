@@ -65,6 +65,22 @@ class Point:
     y: int = 0
 
 
+@dataclass(frozen=True)
+class Size:
+    width: int
+
+
+class Paper(Size, Enum):
+    NARROW = 1
+    WIDE = 2
+
+
+@dataclass(frozen=True)
+class Sheet:
+    size: Size
+    paper: Paper | str
+
+
 @attrs.frozen
 class Box:
     corner: Point

@@ -11,10 +11,12 @@ from planning.cli.kinds import kind_of, refuse_other
 from planning.cli.replay import MOST_BYTES, PREFIX, calls_in
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused
+from planning.facts import PlanFacts
 from planning.model import Plan
 from planning.prompt import PlanningToolsSection
 from planning.tools import Toolbox
 from planning.view.document import Document
+from planning.view.facts import NO_FACTS
 from planning.view.states import RunStates
 from planning.view.text import line_of
 from planning.view.timeline import Moment, Recent
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["loaded", "replayed_moments", "session_of"]
 
-_TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan)
+_TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan, PlanFacts)
 _KEPT: Final = 64  # changes of a replayed session: the document has what each of them did
 
 
@@ -44,8 +46,9 @@ def loaded(source: str | None) -> tuple[Session, Document]:
     kind = kind_of(data)
     if kind == "snapshot":
         session = session_of(data, source)
-        plan, run = session.select_latest(Plan), RunStates.of(session)
-        return session, Document(title=title, kind="snapshot", source=title, plan=plan, run=run)
+        plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts) or NO_FACTS
+        run = RunStates.of(session)
+        return session, Document(title=title, kind="snapshot", source=title, plan=plan, facts=facts, run=run)
     if kind == "workflow":
         report = validate_workflow(data)
         if not report.ok:

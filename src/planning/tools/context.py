@@ -181,7 +181,7 @@ def context_values(state: Mapping[str, Any]) -> dict[str, Any]:
 
     def inside(key: str, name: str) -> Any:
         part = state.get(key)
-        return part.get(name) if isinstance(part, Mapping) else None
+        return part.get(name) if part is not None and isinstance(part, Mapping) else None
 
     return {
         "trace_id": state.get("trace_id"),

@@ -266,7 +266,9 @@ def classify_error(error: BaseException) -> ErrorKind:
 
     A group of exceptions is what all its members are, or else unknown.
     """
-    codes, todo, seen = set[ErrorKind](), [error], set[int]()
+    todo = [error]
+    codes: set[ErrorKind] = set()
+    seen: set[int] = set()
     while todo:
         each = todo.pop()
         if id(each) not in seen:  # a group may hold another many times over

@@ -205,11 +205,13 @@ def _deep_copy(value: Any, known: dict[int, Any] | None = None) -> Any:
         return value
     known = {} if known is None else known
     if kind is list and id(value) not in known:
-        items = known[id(value)] = list[Any]()
+        items: list[Any] = []
+        known[id(value)] = items
         items += [_deep_copy(item, known) for item in value]
         return items
     if kind is dict and id(value) not in known:
-        named = known[id(value)] = dict[Any, Any]()
+        named: dict[Any, Any] = {}
+        known[id(value)] = named
         named |= {_deep_copy(key, known): _deep_copy(item, known) for key, item in value.items()}
         return named
     return copy.deepcopy(value, known)
@@ -222,8 +224,8 @@ class _Reader:
 
     def __init__(self, *, strict: bool) -> None:
         self._strict = strict
-        self._around = set[int]()
-        self._known = dict[int, Any]()  # holds what it has read: an id must not be given out again
+        self._around: set[int] = set()
+        self._known: dict[int, Any] = {}  # holds what it has read: an id must not be given out again
         self._repeats = 0
 
     def read(self, value: Any) -> Any:

@@ -215,13 +215,21 @@ class SqliteStore(Store):
     def _verified(self, session_id: SessionId) -> int:
         """Check all that is kept of a session, its claims too; see ``Store.verify``."""
         versions = super()._verified(session_id)
-        rows = self._select("SELECT id, name, version, checked FROM claims WHERE id = ?", (str(session_id),))
-        for *values, checked in rows:
+        self._read(partial(self._require_claims, session_id))
+        return versions
+
+    def _require_claims(self, session_id: SessionId, connection: sqlite3.Connection) -> None:
+        """Refuse a damaged claim; they are read one after the other, however many there are.
+
+        Raises:
+            StoreError: One is damaged.
+        """
+        every = "SELECT id, name, version, checked FROM claims WHERE id = ?"
+        for *values, checked in connection.execute(every, (str(session_id),)):
             if checked != check_of(tuple(values)):
                 raise StoreError(
                     f"the claim {shown(values[1])} of the session is damaged: restore the file from a copy"
                 )
-        return versions
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         """Begin a session with the changes of another; see ``Store.copy``."""

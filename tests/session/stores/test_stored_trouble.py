@@ -16,9 +16,9 @@ from session_records import Count, Note, Ping, texts
 from store_places import PLAN, call, mark, numbered, open_session, refused, registered, state_of, states_of
 
 from planning import Plan
-from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
+from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, append, stored
 from session.events import SessionId
-from session.stores import Checkpoint, MemoryStore, SqliteStore, StoredSession, StoreError
+from session.stores import Checkpoint, MemoryStore, SqliteStore, StoredChange, StoredSession, StoreError
 
 OTHER = "another file is in the place of {}, or of its WAL: end the programs that use it, and open it anew"
 
@@ -286,6 +286,41 @@ def test_a_slice_is_replayed_without_keeping_what_it_was_before() -> None:
         assert max(most) <= 3
         del session
     assert len(most) > 100  # it was replayed
+
+
+def test_a_slice_that_append_makes_grows_without_being_read_and_is_whole_all_the_same() -> None:
+    read = [0]
+
+    class Counting(MemoryStore):
+        def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
+            found = super().changes(session_id, first, last)
+            read[0] += len(found)
+            return found
+
+    def opened() -> Session:
+        session = Session(session_id="run-7", store=store)
+        session.register_reducer(Note, append)
+        return session
+
+    store = Counting()
+    session = opened()
+    for number in range(300):
+        session.dispatch(Note(str(number)))
+    store.states.clear()
+    read[0] = 0
+    there = opened()
+    there.dispatch(Note("300"))
+    assert read[0] < 150  # those since the newest checkpoint
+    assert texts(there) == [str(number) for number in range(301)]
+    store.states.clear()
+    late = opened()
+    late.dispatch(Note("301"))
+    store.delete("run-7")
+    store.states.clear()
+    other = opened()
+    for _ in range(302):
+        other.dispatch(Note("other"))
+    assert refused(lambda: late.select_all(Note)).startswith("another session is in the place of 'run-7'")
 
 
 # Another store in the same file

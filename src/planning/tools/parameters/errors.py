@@ -50,7 +50,7 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
     placed = [(error, _place(error["loc"], data, schema)) for error in errors]
     if len(placed) > 1:
         placed = _telling(placed, schema)
-    problems = list[Problem]()
+    problems: list[Problem] = []
     for each, place in placed:
         if each["type"] == "refused":
             for name, message in each["ctx"]["refused"]:

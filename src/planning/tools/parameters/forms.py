@@ -33,7 +33,8 @@ _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(
 
 def _types(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[str]:
     """The types of the values that a part of a schema allows, references followed."""
-    todo, seen = [node], set[str]()
+    todo = [node]
+    seen: set[str] = set()
     while todo:
         each = todo.pop()
         kind = each.get("type", ())
@@ -144,7 +145,8 @@ def is_recursive(schema: Mapping[str, Any]) -> bool:
     """Whether a definition in a schema refers to itself, in one step or in several."""
     graph = {place: list(_references(node)) for place, node in _definitions(schema).items()}
     for place, references in graph.items():
-        seen, todo = set[str](), list(references)
+        todo = list(references)
+        seen: set[str] = set()
         while todo:
             each = todo.pop()
             if each == place:

@@ -45,7 +45,7 @@ def shape_problems(
 
 def _named(path: list[str | int], data: Any) -> list[str | int]:
     """The path with names where the data has names: to the validator, the name "2" is a number too."""
-    named = list[str | int]()
+    named: list[str | int] = []
     for step in path:
         named.append(step if isinstance(data, (list, tuple)) else str(step))
         data = data.get(named[-1]) if isinstance(data, Mapping) else data[step]

@@ -135,7 +135,7 @@ def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
 
 def resolved(hint: Any) -> Any:
     """The hint behind a type alias or a ``NewType``; the alias itself if it contains itself."""
-    seen = set[int]()
+    seen: set[int] = set()
     while type(hint) is not type and id(hint) not in seen:  # a class is itself
         seen.add(id(hint))
         if _is_alias(hint):

@@ -168,7 +168,9 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[st
     """What a part of a schema allows: each option of a union and each type by itself, references followed."""
     if _COMPOSED.isdisjoint(node) and type(node.get("type")) is str:
         return [node]  # nearly every part
-    found, todo, seen = list[Mapping[str, Any]](), [node], set[int]()
+    found: list[Mapping[str, Any]] = []
+    todo = [node]
+    seen: set[int] = set()
     while todo:
         each = todo.pop()
         if "$ref" in each:
@@ -262,7 +264,7 @@ def refusal(
 
 def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
     """The problem without a word of what was sent: the schema's own words and names alone."""
-    known = list[str | int]()
+    known: list[str | int] = []
     for index, name in _PART.findall(problem.path):
         part: str | int = int(index) if index else name
         if not has_place(schema, [*known, part]) or (name and name not in _names(node_at(schema, known))):

@@ -247,7 +247,8 @@ class _Workers:
         steps = self._steps
         while steps.ready and self._error is None:
             await steps.run(steps.ready.popleft())
-            self._hire(len(steps.ready) - 1)
+            if len(steps.ready) > 1:
+                self._hire(len(steps.ready) - 1)
         await steps.writer.written()
 
     def _ended(self, task: asyncio.Task[None]) -> None:

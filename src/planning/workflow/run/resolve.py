@@ -147,7 +147,7 @@ class Values:
 def step_with_prompt(workflow: Workflow) -> str | None:
     """The id of the first step whose inputs refer to the user's prompt; None where no step does."""
     for step in workflow.steps:
-        if any(each.step_id is None for each in _references_in(step.inputs, _NO_STEPS)):
+        if step.inputs and any(each.step_id is None for each in _references_in(step.inputs, _NO_STEPS)):
             return step.step_id
     return None
 

@@ -36,43 +36,62 @@ class Schedule:
         if len(known) < len(ids):
             twice = next(step_id for step_id, count in Counter(ids).items() if count > 1)
             raise WorkflowError(f"two steps have the id {show(twice)}; give each its own id")
-        self._dependents: dict[str, list[str]] = {step_id: [] for step_id in ids}
-        self._sorter: TopologicalSorter[str] = TopologicalSorter()
+        self._dependents: dict[str, list[str]] = {}
+        self._waits: dict[str, int] = {}  # for how many steps each one waits
         for step in workflow.steps:
+            self._waits.setdefault(step.step_id, 0)
             for other in step.depends_on:
                 if other not in known:
                     raise WorkflowError(
                         f"step {show(step.step_id)} depends on {show(other)}, which does not exist; add that "
                         "step, or remove the dependency"
                     )
-                self._dependents[other].append(step.step_id)
-            self._sorter.add(step.step_id, *step.depends_on)
-        try:
-            self._sorter.prepare()
-        except CycleError as error:
-            raise WorkflowError(
-                f"the steps depend on each other in a cycle: {_spell(error.args[1][::-1])}; remove one "
-                "dependency"
-            ) from None
+                self._waits.setdefault(other, 0)
+                self._dependents.setdefault(other, []).append(step.step_id)
+            self._waits[step.step_id] += len(step.depends_on)
+        self._found = [step_id for step_id, count in self._waits.items() if not count]
+        self._out: set[str] = set()
+        if self._dependents:
+            _check_order(workflow)
 
-    def ready(self) -> tuple[str, ...]:
+    def ready(self) -> list[str]:
         """The steps that have become ready since the last time."""
-        return self._sorter.get_ready()
+        found, self._found = self._found, []
+        self._out.update(found)
+        return found
 
     def done(self, step_id: str) -> None:
-        """A step is done, or what depends on it runs without it."""
-        self._sorter.done(step_id)
+        """A step is done, or what depends on it runs without it.
+
+        Raises:
+            KeyError: It was not ready yet, or is done.
+        """
+        self._out.remove(step_id)
+        for other in self._dependents.get(step_id, ()):
+            self._waits[other] -= 1
+            if not self._waits[other]:
+                self._found.append(other)
 
     def behind(self, step_id: str) -> Iterable[str]:
         """All steps that depend on one, also through others, each once and nearest first."""
-        found = dict.fromkeys(self._dependents[step_id])
+        found = dict.fromkeys(self._dependents.get(step_id, ()))
         todo = list(found)
         for each in todo:
-            for other in self._dependents[each]:
+            for other in self._dependents.get(each, ()):
                 if other not in found:
                     found[other] = None
                     todo.append(other)
         return todo
+
+
+def _check_order(workflow: Workflow) -> None:
+    """Refuse steps that depend on each other in a cycle."""
+    try:
+        TopologicalSorter({step.step_id: step.depends_on for step in workflow.steps}).prepare()
+    except CycleError as error:
+        raise WorkflowError(
+            f"the steps depend on each other in a cycle: {_spell(error.args[1][::-1])}; remove one dependency"
+        ) from None
 
 
 def _spell(cycle: Sequence[str]) -> str:

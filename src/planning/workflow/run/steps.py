@@ -272,7 +272,7 @@ class Steps:
         note = f"Failed: {error}"
         self._change(step, "failed", "blocked", note, attempt=attempt, called=called, error=error)
         if step.on_failure == "continue":
-            with suppress(ValueError):  # it was lost before, and is not ready yet
+            with suppress(KeyError):  # it was lost before, and is not ready yet
                 self._schedule.done(step.step_id)
         else:
             skipped = step.on_failure == "skip_dependents"

@@ -39,7 +39,7 @@ class Rule:
     Attributes:
         severity: ``warning``: the plan cannot be relied on here; ``notice``: it is worth a look.
         meaning: What happened, in one sentence.
-        prevented_by: The setting of ``PlanPolicy`` that would have prevented it; None when none does.
+        prevented_by: The setting of ``PlanPolicy`` against it; None when there is none.
     """
 
     severity: Literal["warning", "notice"]
@@ -177,9 +177,10 @@ class _Reader:
                     yield "called", call.success
                     continue
                 if isinstance(event, ToolFailed):
-                    self.totals["refused"] += 1
-                    is_private = getattr(event.result, "is_private", False)
-                    yield "refused", event.name, "" if is_private else refusal_of(event)[1]
+                    is_refused, reason = refusal_of(event)
+                    self.totals["refused"] += is_refused
+                    if is_refused:
+                        yield "refused", event.name, "" if event.result.is_private else reason
                     continue
                 yield "accepted", event.name
                 command = event.value

@@ -1,17 +1,20 @@
-"""The audit of a plan's history: what careful, careless and cheating agents leave, and what it says of that."""
+"""The audit of a plan's history: what careful, careless and cheating agents leave, and what it finds."""
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planning import MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox
 from planning.audit import FINDINGS, STALE_AFTER, Audit, audit_plan
-from planning.model import Plan
+from planning.model import STEP_STATUSES, Plan
 from planning.view.timeline import Recent
 from planning.workflow import Capabilities, run_workflow, validate_workflow
 from session import Session, ToolFailed, ToolInvoked
@@ -44,7 +47,11 @@ def rewind(version: int) -> Act:
 
 
 def host(*commands: object) -> Act:
-    return lambda session, _toolbox: [session.dispatch(command) for command in commands]
+    def act(session: Session, _toolbox: Toolbox) -> None:
+        for command in commands:
+            session.dispatch(command)
+
+    return act
 
 
 def audited(*acts: Act, policy: PlanPolicy | None = None) -> Audit:
@@ -202,8 +209,27 @@ def test_totals_are_of_the_whole_history_and_abandoned_branches_are_named() -> N
     }  # fmt: skip
 
 
+ANY = st.sampled_from([
+    call, fail, set_up(3), planning("clear_plan"), planning("read_plan"),
+    planning("add_step", steps=[{"title": "A"}]), host(MarkStep("S001", "done")), *[mark(n, status) for n in (1, 2, 3) for status in STEP_STATUSES],
+])  # fmt: skip
+
+
+@given(st.lists(ANY, max_size=12), st.lists(ANY, min_size=1, max_size=6), st.lists(ANY, max_size=12))
+def test_what_a_rewind_took_back_changes_no_finding(
+    before: list[Act], abandoned: list[Act], after: list[Act]
+) -> None:
+    def kinds(found: Audit) -> list[tuple[str, tuple[str, ...]]]:
+        return [(finding.code, finding.steps) for finding in found.findings]
+
+    versions: list[int] = []
+    there: Act = lambda session, _toolbox: versions.append(session.version)  # noqa: E731 - an act like others
+    back: Act = lambda session, _toolbox: session.rewind(versions[0])  # noqa: E731 - likewise
+    assert kinds(audited(*before, there, *abandoned, back, *after)) == kinds(audited(*before, *after))
+
+
 def test_a_workflow_that_shows_its_run_is_not_judged() -> None:
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"step_id": name, "description": "D", "type": "tool", "name": "find", "inputs": {}}
         for name in ("a", "b", "c")
     ]
@@ -251,14 +277,12 @@ def test_the_table_in_the_specs_is_that_of_the_code() -> None:
         setting = "no setting" if rule.prevented_by is None else f"`{rule.prevented_by}`"
         assert f"| `{code}` | {rule.severity} | {rule.meaning} | {setting} |\n" in text
         if rule.prevented_by is not None:
-            eval_policy(rule.prevented_by)
+            take_setting(rule.prevented_by)
     assert text.count("| warning |") + text.count("| notice |") == len(FINDINGS)
 
 
-def eval_policy(setting: str) -> None:
-    """A setting is written as Python takes it."""
-    import ast
-
+def take_setting(setting: str) -> None:
+    """Give a policy a setting as it is written."""
     call = ast.parse(f"PlanPolicy({setting})", mode="eval").body
     assert isinstance(call, ast.Call)
     PlanPolicy(**{str(each.arg): ast.literal_eval(each.value) for each in call.keywords})

@@ -75,7 +75,7 @@ def audit(
 ) -> None:
     """Audit a plan: what was marked done without work, skipped, replaced or left open.
 
-    It needs no policy, and names the setting of PlanPolicy that would have prevented each finding.
+    It needs no policy, and names the setting of PlanPolicy that guards against each finding.
     """
     from planning.audit import FINDINGS
 
@@ -173,7 +173,8 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
     totals = found.totals
     number = count(len(found.findings), "finding") if found.findings else "no findings"
     proofs = [f"{totals[proof]} {proof}" for proof in ("verified", "reported") if totals[proof]]
-    done = f"{totals['done']} of {totals['steps']} done" + (f" ({', '.join(proofs)})" if proofs else "")
+    done = f"{totals['done']} of {totals['steps']} done" if totals["steps"] else "no steps"
+    done += f" ({', '.join(proofs)})" if proofs else ""
     cost = f"{count(totals['planning_calls'], 'planning call')}, {totals['characters']:,} characters"
     yield f"{one_line(title)}: {number}; {done}, {cost}."
     order = list(FINDINGS)
@@ -184,7 +185,7 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
         yield ""
         yield f"{code}: {rule.meaning}"
         if rule.prevented_by is not None:
-            yield f"  PlanPolicy({rule.prevented_by}) would have prevented it."
+            yield f"  PlanPolicy({rule.prevented_by}) guards against it."
         for finding in findings[:_SHOWN]:
             by = "" if finding.actor is None else f" ({one_line(finding.actor)})"
             yield f"  {finding.version:>5}  {finding.message}{by}"

@@ -210,8 +210,9 @@ def test_totals_are_of_the_whole_history_and_abandoned_branches_are_named() -> N
 
 
 ANY = st.sampled_from([
-    call, fail, set_up(3), planning("clear_plan"), planning("read_plan"),
-    planning("add_step", steps=[{"title": "A"}]), host(MarkStep("S001", "done")), *[mark(n, status) for n in (1, 2, 3) for status in STEP_STATUSES],
+    *[mark(number, status) for number in (1, 2, 3) for status in STEP_STATUSES],
+    *[planning("clear_plan"), planning("read_plan"), planning("add_step", steps=[{"title": "More"}])],
+    *[set_up(3), call, fail, host(MarkStep("S001", "done"))],
 ])  # fmt: skip
 
 

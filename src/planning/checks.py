@@ -9,6 +9,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, Protocol
+from unicodedata import normalize
 
 import attrs
 
@@ -224,7 +225,7 @@ def dependencies_of(
 def _referred(reference: Any, known: set[str], by_title: Mapping[str, str], new: Sequence[str]) -> str | None:
     if type(reference) is int and 1 <= reference <= len(new):
         return new[reference - 1]
-    text = str(as_text(reference)).strip()
+    text = normalize("NFC", str(as_text(reference)).strip())
     if text in known:
         return text
     if text in by_title:
@@ -272,13 +273,13 @@ def evidence_for(
 
     if not evidence:
         raise refusal(f"{step_id} needs evidence")
-    kept: list[str] = []
+    kept: dict[str, str] = {}
     verified = False
     for each in evidence:
         number = number_of_call(each, calls)
         if number is None:
             if each in accepted:
-                kept.append(each)
+                kept[each] = ""
                 verified = True
                 continue
             said = "no call has this id" if policy.verify is None else "the host does not accept it"
@@ -293,8 +294,9 @@ def evidence_for(
             wrong = f"is the evidence of {used[alias]} already"
         if wrong is not None:
             raise refusal(f"{alias} ({call.tool}) {wrong}")
-        kept.append(alias)
-    return RecordEvidence(step_id, Proof(tuple(dict.fromkeys(kept)), verified))
+        kept[alias] = call.tool
+    tools = {alias: tool for alias, tool in kept.items() if tool}
+    return RecordEvidence(step_id, Proof(tuple(kept), verified, tools))
 
 
 def number_of_call(given: str, calls: Sequence[EvidenceCall]) -> int | None:

@@ -49,6 +49,7 @@ from planning.policy import PlanPolicy
 from planning.reducers import renumber_steps
 from planning.render import reply
 from planning.step_ids import format_id, highest_number
+from planning.text import TextRules, rules_for
 from planning.tools.background import await_within, run_in_thread
 from planning.tools.context import Gate, ToolContext
 from planning.tools.errors import ToolTimeout
@@ -64,6 +65,7 @@ __all__ = [
     "register_facts",
     "register_policy",
     "register_readers",
+    "rules_of",
 ]
 
 Question = tuple[PlanStep, str]
@@ -106,9 +108,11 @@ _MOST_ACTORS = 100
 
 
 def register_facts(session: Session) -> None:
-    """Register what a policy keeps beside the plan; again is no change."""
+    """Register what a policy keeps beside the plan, also for those who only read it; again is no change."""
     for command, reducer in FACT_REDUCERS.items():
         session.register_reducer(command, reducer, PlanFacts)
+    for event in (ToolInvoked, ToolFailed):
+        session.register_reducer(event, count_call, PlanFacts)
 
 
 def register_readers(session: Session) -> None:
@@ -116,23 +120,26 @@ def register_readers(session: Session) -> None:
     register_facts(session)
     for event in (ToolInvoked, ToolFailed):
         session.register_reducer(event, _EVIDENCE, EvidenceCall)
-        session.register_reducer(event, count_call, PlanFacts)
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
     """Register what a policy needs with a session; again is no change."""
     register_facts(session)
-    for event in (ToolInvoked, ToolFailed):
-        if policy.evidence is not None:
+    if policy.evidence is not None:
+        for event in (ToolInvoked, ToolFailed):
             session.register_reducer(event, _EVIDENCE, EvidenceCall)
-        if policy.evidence is not None or policy.stale_after is not None:
-            session.register_reducer(event, count_call, PlanFacts)
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
     session.companion(Policies).policy = policy
     if policy.approval:
         session.companion(Gate).refusal = _refusal
+
+
+def rules_of(session: Session) -> TextRules:
+    """The rules for the texts of a session's plan, by its policy in this process; ASCII without one."""
+    policy = session.companion(Policies).policy
+    return rules_for("ascii" if policy is None else policy.text)
 
 
 def _refusal(session: Session, tool: str) -> str | None:
@@ -223,13 +230,18 @@ class Steering:
 
     policy: PlanPolicy
 
+    @property
+    def rules(self) -> TextRules:
+        """The rules for the texts that its tools take."""
+        return rules_for(self.policy.text)
+
     def carry_out(
         self,
         session: Session,
         context: ToolContext,
         params: Any,
         before: Plan | None,
-        handler: Callable[[Any, Plan | None], Any],
+        handler: Callable[[Any, Plan | None, TextRules], Any],
         dispatch: Callable[[Any], Plan],
         accepted: Accepted,
     ) -> Steered:
@@ -254,7 +266,7 @@ class Steering:
         changed = news.take(context.actor, before)
         try:
             sent = self.seed(params)
-            command = handler(sent, before)
+            command = handler(sent, before, self.rules)
             facts = session.select_latest(PlanFacts) or NO_FACTS
             entailed = self._entailed(command, params, before, facts)
             plan = dispatch(command)
@@ -333,7 +345,7 @@ class Steering:
             return []
         known = [] if plan is None else [step.step_id for step in plan.steps]
         known += map(format_id, range(highest + 1, highest + 1 + len(new)))
-        titles = [step.title.strip() for step in new]
+        titles = [self.rules.title.clean(step.title) or "" for step in new]
         found = dependencies_of(given, titles, len(known) - len(new), known, plan)
         return [SetDependencies(found)] if found else []
 
@@ -393,7 +405,10 @@ class Steering:
         plan = session.select_latest(Plan)
         if self.policy.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
-        marks, calls = _marks(handlers.mark(self.seed(params), plan)), session.select_all(EvidenceCall)
+        marks, calls = (
+            _marks(handlers.mark(self.seed(params), plan, self.rules)),
+            session.select_all(EvidenceCall),
+        )
         steps = {step.step_id: step for step in plan.steps}
         return [
             (steps[mark.step_id], text)

@@ -32,7 +32,8 @@ from planning.policy import PlanPolicy
 from planning.policy_parameters import parameters_of
 from planning.reducers import REDUCERS, check_command, check_mark
 from planning.render import reply
-from planning.steering import NOTHING_ASKED, Accepted, Steering, register_policy
+from planning.steering import NOTHING_ASKED, Accepted, Steering, register_policy, rules_of
+from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
@@ -47,7 +48,8 @@ from session.transaction import Transaction
 __all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan", "shows"]
 
 C = TypeVar("C")
-Handler = Callable[[Any, Plan | None], Any]
+Handler = Callable[..., Any]
+"""A handler of ``planning.handlers``: of a command, the plan, and the rules for texts; ASCII when omitted."""
 _EDITS = (handlers.remove_step, handlers.move_step)
 Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
@@ -92,6 +94,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
     found = SessionOfCall(session, partial(register_plan, policy=policy))
     steering = None if policy is None else Steering(policy)
     kinds = {} if policy is None else parameters_of(policy)
+    rules = ASCII if policy is None else rules_for(policy.text)
 
     def bind(
         name: str,
@@ -107,7 +110,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
             parameters=kinds.get(name, parameters),
             function=_in_transaction(found, name, handler, steering),
             examples=(ToolExample(arguments, message),),
-            diagnose=_diagnosis(found, name, MarkStep if handler in _EDITS else parameters),
+            diagnose=_diagnosis(found, name, MarkStep if handler in _EDITS else parameters, rules),
             publishes="own",
             blocking=policy is not None and policy.verify is not None and parameters is MarkStep,
             session=found,
@@ -209,7 +212,7 @@ def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Sessio
 
 
 def _diagnosis(
-    found: SessionOfCall, name: str, command: type[Command]
+    found: SessionOfCall, name: str, command: type[Command], rules: TextRules
 ) -> Callable[[Mapping[str, Any], ToolContext], list[Problem]]:
     """The plan's problems with arguments that cannot be decoded; not for another session's call."""
 
@@ -218,7 +221,7 @@ def _diagnosis(
             session = _session_of(found, name, context)
         except ToolValidationError as refusal:
             return list(refusal.problems)
-        return handlers.diagnose(command, arguments, session.select_latest(Plan))
+        return handlers.diagnose(command, arguments, session.select_latest(Plan), rules)
 
     return diagnose
 
@@ -368,6 +371,7 @@ class PlanMirror:
         """
         register_plan(session)
         self.plan: Plan | None = None
+        self._rules = rules_of(session)
         self._name = name
         self._setup = setup
 
@@ -390,7 +394,8 @@ class PlanMirror:
         if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
             return False
         if is_new or not is_shown:
-            _, plan = carry_out(transaction, self._name, handlers.setup_plan, self._setup, plan)
+            setup_plan = partial(handlers.setup_plan, rules=self._rules)
+            _, plan = carry_out(transaction, self._name, setup_plan, self._setup, plan)
         self.plan = plan
         return True
 
@@ -429,8 +434,9 @@ class PlanMirror:
         return plan
 
     def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
+        mark_steps = partial(handlers.mark_steps, rules=self._rules)
         try:
-            _, self.plan = carry_out(transaction, self._name, handlers.mark_steps, command, self.plan)
+            _, self.plan = carry_out(transaction, self._name, mark_steps, command, self.plan)
         except ToolError:  # other reducers answer for the plan
             return False
         return True

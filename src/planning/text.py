@@ -58,7 +58,7 @@ _MISREAD = re.compile(
         rf"(?<![a-z0-9])[s\u0455\u0573]-?\d{{3}}|\bs\d+\W{{1,3}}{_STATUS}\b",  # an id
         rf"^{_STATUS}\b|[,(:] ?{_STATUS}(?:[.,):]|$)|\d of \d+ (?:is |are )?done|\d not shown",
         r"^(?:next|order|blocked|evidence for|new plan|new objective)\s*:|no other step|\byou last\b",
-        r"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|done|completed|abandoned|approved|removed)\b",
+        r"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|done|completed|abandoned|removed)\b",
         r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
         r"\b(?:ignor|disregard|forget|overrid|bypass)\w*\b.{0,40}"
         r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
@@ -270,7 +270,7 @@ def _is_ordinary(text: str) -> bool:
         return True
     return (
         not _MISREAD.search(plain)
-        and all(plain.count(left) == plain.count(right) for left, right in ("()", "[]", "{}"))
+        and plain.count("(") == plain.count(")")
         and all(plain.count(each) % 2 == 0 for each in '"`')
         and not _HIDDEN.search(text)
     )

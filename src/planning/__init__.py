@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from planning.diff import PlanDiff, diff_plans
     from planning.errors import ToolValidationError
     from planning.events import PlanChanged
+    from planning.family import FamilyProgress, family_progress
     from planning.policy import PlanPolicy
     from planning.prompt import PlanningStrategy, PlanningToolsSection
     from planning.render import plan_text, plan_to_dict
@@ -64,6 +65,8 @@ __all__ = [
     "tool_definitions",
     "PlanPolicy",
     "ready_steps",
+    "FamilyProgress",
+    "family_progress",
     "RemoveStep",
     "MoveStep",
     "ApprovePlan",
@@ -93,6 +96,8 @@ _HOMES = {
     "tool_definitions": "definitions",
     "PlanPolicy": "policy",
     "ready_steps": "checks",
+    "FamilyProgress": "family",
+    "family_progress": "family",
     "RemoveStep": "commands",
     "MoveStep": "commands",
     "ApprovePlan": "commands",

@@ -273,13 +273,13 @@ def evidence_for(
 
     if not evidence:
         raise refusal(f"{step_id} needs evidence")
-    kept: list[str] = []
+    kept: dict[str, str] = {}
     verified = False
     for each in evidence:
         number = number_of_call(each, calls)
         if number is None:
             if each in accepted:
-                kept.append(each)
+                kept[each] = ""
                 verified = True
                 continue
             said = "no call has this id" if policy.verify is None else "the host does not accept it"
@@ -294,8 +294,9 @@ def evidence_for(
             wrong = f"is the evidence of {used[alias]} already"
         if wrong is not None:
             raise refusal(f"{alias} ({call.tool}) {wrong}")
-        kept.append(alias)
-    return RecordEvidence(step_id, Proof(tuple(dict.fromkeys(kept)), verified))
+        kept[alias] = call.tool
+    tools = {alias: tool for alias, tool in kept.items() if tool}
+    return RecordEvidence(step_id, Proof(tuple(kept), verified, tools))
 
 
 def number_of_call(given: str, calls: Sequence[EvidenceCall]) -> int | None:

@@ -51,10 +51,17 @@ class Proof:
     Attributes:
         evidence: Calls by their alias, such as ``C12``, and texts.
         verified: Whether the host's ``verify`` accepted a text of it; otherwise it is reported by the agent.
+        tools: The tool of each call, by its alias.
     """
 
     evidence: tuple[str, ...]
     verified: bool = False
+    tools: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """As a person reads it: ``verified with C4 (run_tests)``."""
+        shown = [f"{each} ({self.tools[each]})" if each in self.tools else each for each in self.evidence]
+        return f"{'verified' if self.verified else 'reported'} with {', '.join(shown)}"
 
 
 @dataclass(slots=True, frozen=True)

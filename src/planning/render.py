@@ -25,7 +25,7 @@ from planning.model import Plan, PlanStep, index_of
 from planning.step_ids import listed_ids
 from planning.text import as_data
 
-__all__ = ["plan_text", "plan_to_dict", "reply"]
+__all__ = ["plan_data", "plan_text", "plan_to_dict", "remarks_of", "reply"]
 
 _CLOSED = ("done", "blocked")  # nothing to do on these now
 _CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around
@@ -44,7 +44,7 @@ def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
         plan: The plan.
         facts: What a policy knows of it: what each step waits for, and what shows that it is done.
     """
-    remarks = {} if facts is None else _remarks(plan, facts)
+    remarks = {} if facts is None else remarks_of(plan, facts)
     done = _count_done(plan.steps)
     head = f"{as_data(cut(plan.objective, _LONGEST_BLOCK))} ({plan.status}, {done} of {len(plan.steps)} done)"
     text = "\n".join([head, *[_block(step, remarks) for step in plan.steps]])
@@ -55,7 +55,7 @@ def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
     return text
 
 
-def _remarks(plan: Plan, facts: PlanFacts) -> Mapping[str, str]:
+def remarks_of(plan: Plan, facts: PlanFacts) -> Mapping[str, str]:
     """What is said of steps behind their status: ``, after S001``, ``, verified``."""
     done = {step.step_id for step in plan.steps if step.status == "done"}
     remarks = {}
@@ -85,8 +85,9 @@ class HasPlan(Protocol):
 def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
     """A plan as plain dictionaries and lists, ready for JSON; None when there is none.
 
-    With a policy the plan also has ``approval`` and its steps have ``depends_on``, ``evidence``, ``proof``
-    (``"reported"`` or ``"verified"``) and ``waits_for_approval``, each where there is something to say.
+    With a policy the plan also has ``approval``, and the ``reason`` where it was rejected. Its steps have
+    ``depends_on``, ``evidence``, ``proof`` (``"reported"`` or ``"verified"``) and ``waits_for_approval``,
+    each where there is something to say.
 
     Args:
         source: The plan, or where it is.
@@ -94,9 +95,22 @@ def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
     plan = source if isinstance(source, Plan) or source is None else source.select_latest(Plan)
     if plan is None:
         return None
-    done, steps = plan.progress
     facts = None if isinstance(source, Plan) or source is None else source.select_latest(PlanFacts)
-    approval = {} if facts is None or facts.approval == "none" else {"approval": facts.approval}
+    return plan_data(plan, facts)
+
+
+def plan_data(plan: Plan, facts: PlanFacts | None) -> dict[str, Any]:
+    """A plan as ``plan_to_dict`` returns it.
+
+    Args:
+        plan: The plan.
+        facts: What a policy knows of it.
+    """
+    done, steps = plan.progress
+    approval: dict[str, Any] = {}
+    if facts is not None and facts.approval != "none":
+        approval = {"approval": facts.approval}
+        approval |= {} if facts.reason is None else {"reason": facts.reason}
     return {
         "objective": plan.objective,
         "status": plan.status,

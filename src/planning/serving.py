@@ -71,6 +71,7 @@ class Guard:
         token: str | None = None,
         seconds: float = Limits().seconds,
         unknown_host: str = "Unknown host",
+        is_alone: bool = False,
     ) -> None:
         """Guard an application.
 
@@ -80,12 +81,14 @@ class Guard:
             token: What clients must send as their bearer token; None where the application looks for itself.
             seconds: How long a client may take to send a request.
             unknown_host: The answer to a request for another host.
+            is_alone: Whether pages of other servers on the same host are refused: those of another port.
         """
         self._app = app
         self._names = names
         self._token = None if token is None else token.encode()
         self._seconds = seconds
         self._unknown_host = unknown_host
+        self._is_alone = is_alone
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it."""
@@ -123,7 +126,10 @@ class Guard:
         if len(hosts) != 1 or not self._is_here(hosts[0], scope):
             return PlainTextResponse(self._unknown_host, 421)
         for name, value in headers:
-            if name == b"origin" and not self._is_here(_ORIGIN.fullmatch(value), scope):
+            if name != b"origin":
+                continue
+            is_other = self._is_alone and hosts[0] is not None and value != f"http://{hosts[0][0]}"
+            if is_other or not self._is_here(_ORIGIN.fullmatch(value), scope):
                 return PlainTextResponse("Unknown origin", 403)
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if self._token is not None and not (len(given) == 1 and self._is_token(given[0])):

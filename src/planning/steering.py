@@ -57,7 +57,16 @@ from planning.tools.parameters.signature import read_signature
 from session import Session, ToolFailed, ToolInvoked
 from session.reducers import append_part
 
-__all__ = ["NOTHING_ASKED", "Accepted", "News", "Steering", "register_facts", "register_policy", "rules_of"]
+__all__ = [
+    "NOTHING_ASKED",
+    "Accepted",
+    "News",
+    "Steering",
+    "register_facts",
+    "register_policy",
+    "register_readers",
+    "rules_of",
+]
 
 Question = tuple[PlanStep, str]
 NO_FACTS = PlanFacts()
@@ -99,19 +108,26 @@ _MOST_ACTORS = 100
 
 
 def register_facts(session: Session) -> None:
-    """Register what a policy keeps beside the plan; again is no change."""
+    """Register what a policy keeps beside the plan, also for those who only read it; again is no change."""
     for command, reducer in FACT_REDUCERS.items():
         session.register_reducer(command, reducer, PlanFacts)
+    for event in (ToolInvoked, ToolFailed):
+        session.register_reducer(event, count_call, PlanFacts)
+
+
+def register_readers(session: Session) -> None:
+    """Register all that any policy keeps, where a session is read or approved and its policy is not known."""
+    register_facts(session)
+    for event in (ToolInvoked, ToolFailed):
+        session.register_reducer(event, _EVIDENCE, EvidenceCall)
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
     """Register what a policy needs with a session; again is no change."""
     register_facts(session)
-    for event in (ToolInvoked, ToolFailed):
-        if policy.evidence is not None:
+    if policy.evidence is not None:
+        for event in (ToolInvoked, ToolFailed):
             session.register_reducer(event, _EVIDENCE, EvidenceCall)
-        if policy.evidence is not None or policy.stale_after is not None:
-            session.register_reducer(event, count_call, PlanFacts)
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
@@ -127,7 +143,11 @@ def rules_of(session: Session) -> TextRules:
 
 
 def _refusal(session: Session, tool: str) -> str | None:
-    return waits(session.select_latest(PlanFacts), tool)
+    refusal = waits(session.select_latest(PlanFacts), tool)
+    if refusal is not None and session.store is not None:
+        session.refresh()  # another process may have approved the plan
+        refusal = waits(session.select_latest(PlanFacts), tool)
+    return refusal
 
 
 @attrs.frozen

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from planning.cli.ask import ASK_HELP, ask
+from planning.cli.audit import AUDIT_HELP, audit
 from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import history, watch
@@ -59,6 +60,7 @@ Examples:
   planning run plan.json --tools app:tools --store plans.db --session nightly
   planning show plans.db nightly
   planning watch plans.db nightly
+  planning audit plans.db nightly
   planning view plans.db --session nightly
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
@@ -162,6 +164,7 @@ for name, function, short, more in (
         "Show a session's plan while it changes.",
         examples("watch plans.db nightly", "watch plans.db nightly --json | my-dashboard"),
     ),
+    ("audit", audit, "Audit a plan: what it claims, and what was done.", AUDIT_HELP),
     ("view", view, "See a run in the browser, live.", VIEW_HELP),
     ("export", export, "Write a run as one HTML file, or as a picture.", EXPORT_HELP),
     (

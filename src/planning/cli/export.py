@@ -96,7 +96,7 @@ def _drawn(document: Document, source: str) -> bytes:
     if document.run.workflow is not None:
         return graph_svg(document.run).encode()
     if document.plan is not None:
-        return plan_svg(document.plan).encode()
+        return plan_svg(document.plan, document.facts).encode()
     raise Refused(f"{name_of(source)} holds neither a workflow nor a plan to draw")
 
 

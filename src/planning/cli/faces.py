@@ -33,6 +33,7 @@ from planning.cli.terminal import (
 )
 from planning.errors import one_line
 from planning.render import plan_text
+from planning.view.facts import approval_words
 
 __all__ = ["Face", "Lines", "Live", "face_of", "frame"]
 
@@ -108,7 +109,8 @@ class Lines(Face):
         """Print the lines of a report, and between them the plan where every word is wanted."""
         plan = self._progress.plan
         if is_whole:
-            text = "no plan" if plan is None else plan_text(plan)
+            facts = self._progress.facts
+            text = "no plan" if plan is None else f"{plan_text(plan, facts)}\n{approval_words(facts)}"
             first = [*(first or [("Final plan", HEADING)]), *((line, "") for line in lines_of(text))]
         self.show([*first, *last])
 
@@ -199,6 +201,7 @@ def _table(
         if is_whole:
             below = [step.details or "", *(f"- {note}" for note in step.notes)]
         title = Text(one_line(step.title), "bold" if step.state == "running" else "")
+        title.append(f" ({step.remark})" if step.remark else "", "dim")
         table.add_row(
             Text(ascii_mark if console.options.ascii_only else mark, style),
             Text(one_line(step.step_id)),
@@ -216,6 +219,8 @@ def _counts(console: Console, progress: Progress) -> RenderableType:
     plan = progress.plan
     tally = progress.tally() + progress.spent() if plan is None else f"{plan.status}, {progress.tally()}"
     words = Text(tally, no_wrap=True, overflow="ellipsis")
+    if approval := approval_words(progress.facts):
+        words.append(f". {one_line(approval)}", style="yellow")
     if progress.refused:
         words.append(f", {progress.refused} refused", style="red")
     if not progress.steps or console.width < _BESIDE:

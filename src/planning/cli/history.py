@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from planning.cli.terminal import Line
     from planning.view.timeline import Moment, Timeline
 
-__all__ = ["history", "watch"]
+__all__ = ["history", "timeline_of", "watch"]
 
 _POLL: Final = 0.05  # seconds between two looks at the store
 
 
 @contextmanager
-def _timeline(store: str, session: str | None, after: int | None) -> Iterator[Timeline]:
+def timeline_of(store: str, session: str | None, after: int | None) -> Iterator[Timeline]:
     """The changes of a session after a version, as they are at this moment; None for those that follow.
 
     Raises:
@@ -63,7 +63,7 @@ def history(
     from session.stores import StoreError
 
     damage, fields = "", []
-    with _timeline(store, session, after) as timeline:
+    with timeline_of(store, session, after) as timeline:
         try:
             for moment in timeline.new():
                 if as_json_:
@@ -94,14 +94,14 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
 
     progress = Progress()
     with (
-        _timeline(store, session, None) as timeline,
+        timeline_of(store, session, None) as timeline,
         face_of(sys.stdout, progress, is_json=as_json_) as face,
     ):
         code, reason = 0, "the session was deleted"
         try:
             plan = timeline.plan
             if plan is not None:
-                face.show(progress.take_plan(plan))
+                face.show(progress.take_plan(plan, timeline.facts))
             for moment in _as_they_come(timeline):
                 if as_json_:
                     _print_json(moment)
@@ -136,7 +136,8 @@ def _print_json(moment: Moment) -> None:
 
 def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
     """What a change did to the plan, and the calls in it that were refused."""
-    from planning.view.timeline import refusal_of
+    from planning.facts import AskToFinish
+    from planning.view.timeline import refusal_of, words_of
     from session import ToolFailed
 
     for event in moment.change.events:
@@ -144,5 +145,10 @@ def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
             is_refused, reason = refusal_of(event)
             if is_refused:
                 yield progress.refuse(event.name, reason)
-    if moment.plan is not None:
-        yield from progress.take_plan(moment.plan.after)
+        elif isinstance(event, AskToFinish):
+            yield words_of(moment), ""
+    if moment.plan is not None or moment.steered:
+        plan = progress.plan if moment.plan is None else moment.plan.after
+        lines = progress.take_plan(plan, moment.facts)
+        yield from lines if moment.plan is not None else ()
+        yield from ((text, "") for text in moment.steered)

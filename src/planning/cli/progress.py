@@ -17,7 +17,10 @@ from rich.cells import cell_len
 from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
 from planning.diff import diff_plans
 from planning.errors import one_line
+from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, StepStatus
+from planning.render import remarks_of
+from planning.view.facts import NO_FACTS
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
 
@@ -45,6 +48,7 @@ class Step:
         state: How far it is.
         details: More about it.
         notes: What happened, oldest first.
+        remark: What a policy knows of it: that it is verified, or waits.
         attempt: Which attempt it is, from 1; 0 where nothing is called.
         began: When it began, in seconds of the clock; None before, and for a step of a plan.
         seconds: How long it took; None until it is over, and where it was done before.
@@ -55,6 +59,7 @@ class Step:
     state: State = "pending"
     details: str | None = None
     notes: tuple[str, ...] = ()
+    remark: str = ""
     attempt: int = 0
     began: float | None = None
     seconds: float | None = None
@@ -70,6 +75,7 @@ class Progress:
     Attributes:
         title: What the steps are for.
         plan: The latest plan; None for a run, and before there is one.
+        facts: What a policy knows of it.
         steps: In their order.
         last: The index of the step that changed last.
         refused: How many planning calls were refused.
@@ -89,6 +95,7 @@ class Progress:
         self.is_timed = clock is not None
         self._began = self.now()
         self.plan: Plan | None = None
+        self.facts = NO_FACTS
         self.steps: list[Step] = []
         self._places: dict[str, int] = {}
         self._width = 0
@@ -151,15 +158,21 @@ class Progress:
 
     # Plans
 
-    def take_plan(self, plan: Plan | None) -> list[Line]:
-        """Show a plan, or that there is none any more; says what differs from the one before."""
+    def take_plan(self, plan: Plan | None, facts: PlanFacts = NO_FACTS) -> list[Line]:
+        """Show a plan, or that there is none any more; says what differs from the one before.
+
+        Args:
+            plan: The plan.
+            facts: What a policy knows of it.
+        """
         differs = diff_plans(self.plan, plan)
         before = {} if self.plan is None else {step.step_id: step for step in self.plan.steps}
         steps = () if plan is None else plan.steps
-        self.plan, self.title = plan, "" if plan is None else plan.objective
+        self.plan, self.facts, self.title = plan, facts, "" if plan is None else plan.objective
         changed = (place for place, step in enumerate(steps) if before.get(step.step_id) is not step)
         self.last = next(changed, min(self.last, max(0, len(steps) - 1)))
-        self._set([_step_of(step) for step in steps])
+        remarks = {} if plan is None else remarks_of(plan, facts)
+        self._set([_step_of(step, remarks.get(step.step_id, "")) for step in steps])
         is_back = any((each.before, each.after) == ("in_progress", "pending") for each in differs.marked)
         added = [(f"  {each.step.step_id}  {each.step.title}", "") for each in differs.added]
         return [(str(differs), TROUBLE if is_back else ""), *added]
@@ -224,8 +237,9 @@ class Progress:
         return "  ".join([*parts, one_line(text)]).rstrip(), style
 
 
-def _step_of(step: PlanStep) -> Step:
-    return Step(step.step_id, step.title, _OF_STATUS[step.status], step.details, step.notes)
+def _step_of(step: PlanStep, remark: str) -> Step:
+    state = _OF_STATUS[step.status]
+    return Step(step.step_id, step.title, state, step.details, step.notes, remark.removeprefix(", "))
 
 
 def _state_of(record: StepRecord) -> State:

@@ -67,7 +67,8 @@ def _plan_in(plan: Mapping[str, Any]) -> str:
         return f"cannot be read: {plan['problem']}"
     if plan["status"] is None:
         return "no plan"
-    return f"{plan['status']}, {plan['done']} of {plan['total']} done: {plan['objective']}"
+    approval = {"waiting": ", waits for approval", "rejected": ", rejected"}.get(plan.get("approval", ""), "")
+    return f"{plan['status']}, {plan['done']} of {plan['total']} done{approval}: {plan['objective']}"
 
 
 def _fields(head: StoredSession, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,17 +95,11 @@ def diff(
 ) -> None:
     """Say what differs between the plans of two versions of a session."""
     from planning.cli.stores import opened_session
-    from planning.diff import diff_plans
-    from planning.model import Plan
-    from planning.view.timeline import diff_fields
+    from planning.view.timeline import between
 
     with opened_session(store, session, is_read=True) as found:
-        plans = [found.at(version).select_latest(Plan) for version in (before, after)]
-    differs = diff_plans(*plans)
-    if as_json_:
-        typer.echo(as_json(diff_fields(differs)))
-    else:
-        typer.echo(one_line(str(differs)))
+        fields = between(found.at(before), found.at(after))
+    typer.echo(as_json(fields) if as_json_ else one_line(fields["text"]))
 
 
 def rewind(
@@ -120,17 +115,15 @@ def rewind(
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
     from planning.cli.stores import opened_session
-    from planning.diff import diff_plans
-    from planning.model import Plan
-    from planning.view.timeline import diff_fields
+    from planning.view.timeline import between
 
     with opened_session(store, session) as found:
         now = found.rewind(version, actor=_ACTOR)
-        differs = diff_plans(found.at(now - 1).select_latest(Plan), found.select_latest(Plan))
+        fields = between(found.at(now - 1), found.at(now))
     if as_json_:
-        typer.echo(as_json({"session_id": session, "version": now, "diff": diff_fields(differs)}))
+        typer.echo(as_json({"session_id": session, "version": now, "diff": fields}))
     else:
-        typer.echo(f"Version {now} restores version {version}. {one_line(str(differs))}")
+        typer.echo(f"Version {now} restores version {version}. {one_line(fields['text'])}")
 
 
 def fork(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -13,6 +12,7 @@ from planning.cli.terminal import HEADING, as_json
 from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
+    from planning.facts import PlanFacts
     from planning.model import Plan
     from planning.workflow.run.records import WorkflowRun
     from planning.workflow.run.result import WorkflowResult
@@ -80,33 +80,37 @@ def _show(
 ) -> None:
     """Show the slices of a session, or of a version of it; of a file, the version is None."""
     from planning.cli.runs import past_result
+    from planning.facts import PlanFacts
     from planning.model import Plan
+    from planning.view.facts import NO_FACTS
+    from planning.view.timeline import plan_fields_of
     from planning.workflow.run.records import WorkflowRun
 
     plan, run = source.select_latest(Plan), source.select_latest(WorkflowRun)
+    facts = source.select_latest(PlanFacts) or NO_FACTS
     result = None if run is None else past_result(source, run, session)
     if is_json:
         where = {} if version is None else {"session_id": str(session.session_id), "version": version}
-        both = {"plan": plan and asdict(plan), "run": result and result.to_dict()}
+        both = {"plan": plan and plan_fields_of(plan, facts), "run": result and result.to_dict()}
         typer.echo(as_json({**where, **both}))
         return
     head = "" if version is None else f"{session.session_id}, version {version} of {session.version}"
     if result is None or run is None:
-        _show_plan(plan, head)
+        _show_plan(plan, facts, head)
         return
     if plan is not None and len(plan.steps) != len(result.workflow.steps):  # it does not mirror the run
-        _show_plan(plan, head)
+        _show_plan(plan, facts, head)
     elif head:
         typer.echo(head)
     _show_run(result, run, source, is_verbose=is_verbose)
 
 
-def _show_plan(plan: Plan | None, head: str) -> None:
+def _show_plan(plan: Plan | None, facts: PlanFacts, head: str) -> None:
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
 
     progress = Progress()
-    progress.take_plan(plan)
+    progress.take_plan(plan, facts)
     with face_of(sys.stdout, progress) as face:
         face.end([(head, HEADING)] if head else (), (), is_whole=True)
 

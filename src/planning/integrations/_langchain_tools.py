@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.tools import Tool, ToolContext
 
-__all__ = ["name_of_turn", "tools_from"]
+__all__ = ["BoundTool", "name_of_turn", "readers", "tools_from"]
 
 
 def tools_from(tools: Iterable[BaseTool]) -> tuple[Tool, ...]:
@@ -52,7 +52,32 @@ def _tool_from(tool: BaseTool) -> Tool:
     schema: Any = tool.tool_call_schema
     parameters = schema if isinstance(schema, dict) else schema.model_json_schema()
     is_async = getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
-    return Tool(tool.name, tool.description, arun if is_async else run, parameters=parameters)
+    function, reads = arun if is_async else run, bool(readers([tool]))
+    return Tool(tool.name, tool.description, function, parameters=parameters, read_only=reads)
+
+
+def readers(tools: Iterable[object]) -> set[str]:
+    """The names of the tools that say that they change nothing."""
+    known = (each for each in tools if isinstance(each, BaseTool))
+    return {each.name for each in known if (each.metadata or {}).get("read_only") is True}
+
+
+class BoundTool(BaseTool):
+    """A tool of a toolbox as LangChain calls it. The toolbox alone checks the arguments."""
+
+    middleware: Any
+
+    @classmethod
+    def of(cls, middleware: Any, tool: Tool) -> BoundTool:
+        """Take a tool's name, description and schema."""
+        schema = {"title": tool.name, **tool.parameters_schema()}
+        return cls(name=tool.name, description=tool.description, args_schema=schema, middleware=middleware)
+
+    def _run(self, /, **arguments: Any) -> Any:
+        return self.middleware.call(self.name, arguments)
+
+    async def _arun(self, /, **arguments: Any) -> Any:
+        return await self.middleware.acall(self.name, arguments)
 
 
 @contextmanager

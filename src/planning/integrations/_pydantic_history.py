@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
 
 from planning.integrations._rewind import Position, checked, restored
+from planning.policy import PlanPolicy
 from planning.suite import planning_tools, register_plan
 from planning.tools import Toolbox
 from session import Session
@@ -17,7 +18,7 @@ __all__ = ["KEY", "made_of", "position_in", "unkept"]
 KEY = "planning"
 
 
-def made_of(messages: Sequence[ModelMessage]) -> tuple[Session, bool]:
+def made_of(messages: Sequence[ModelMessage], policy: PlanPolicy | None) -> tuple[Session, bool]:
     """A new session in memory with the plan of a message history, and whether that plan is lost.
 
     Calls whose results lost their metadata are made again: each must have the same result.
@@ -26,10 +27,10 @@ def made_of(messages: Sequence[ModelMessage]) -> tuple[Session, bool]:
         SnapshotError: What the messages hold of a session cannot be read.
     """
     session, position = Session(), position_in(messages)
-    register_plan(session)
+    register_plan(session, policy)
     if position is not None:
         session.rollback(restored(position))
-    box = Toolbox(planning_tools(session), session=session)
+    box = Toolbox(planning_tools(session, policy), session=session)
     for call, answer in unkept(messages, box.tools):
         if call is None or box.call(call.tool_name, call.args).message != answer.content:
             session.reset()

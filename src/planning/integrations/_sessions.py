@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakSet
 
 from planning.integrations._rewind import Position, restored, settle
+from planning.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite import register_plan
 from planning.tools import Toolbox
@@ -47,16 +48,20 @@ class AgentTools:
         tools: Iterable[Declaration] | Toolbox,
         section: PlanningToolsSection | None,
         strategy: PlanningStrategy,
+        policy: PlanPolicy | None = None,
     ) -> None:
         """Make the section unless one is given, and a toolbox of its tools and of the others.
 
         Raises:
-            TypeError: An argument is of another type, or a session and a section were given.
+            TypeError: An argument is of another type, or a section and what it has already were given.
             ValueError: Two tools have the same name.
         """
-        self.sessions = SessionsOfStates(_source_of(session, section, tools))
+        if section is not None and policy is not None:
+            raise TypeError("give a policy or a section, not both: the section has its policy")
+        policy = policy if section is None else section.policy
+        self.sessions = SessionsOfStates(_source_of(session, section, tools), policy)
         current = self.sessions.current
-        self.section = section or PlanningToolsSection(session=current, strategy=strategy)
+        self.section = section or PlanningToolsSection(session=current, strategy=strategy, policy=policy)
         given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=current)
         own = [tool for tool in self.section.tools() if tool.name not in given.tools]
         self.boxes = {tool.name: Toolbox(own, session=current) for tool in own}
@@ -100,17 +105,19 @@ def _source_of(
 class SessionsOfStates:
     """Finds the session of a state: the host's, or one in memory that is made of the state itself."""
 
-    def __init__(self, source: SessionSource | None) -> None:
+    def __init__(self, source: SessionSource | None, policy: PlanPolicy | None = None) -> None:
         """Take the host's session, if there is one, and register the plan with it.
 
         Args:
             source: The session, a function that returns it, or None.
+            policy: What the host demands of the plan.
 
         Raises:
             TypeError: It is something else.
         """
         if source is not None and not isinstance(source, Session) and not callable(source):
             raise TypeError(f"session must be a Session or a function, got {type(source).__name__}")
+        self._policy = policy
         self._takes_context = callable(source) and _needs_argument(source)
         self._source = source
         self._of_steps: OrderedDict[str, Session] = OrderedDict()
@@ -205,7 +212,7 @@ class SessionsOfStates:
 
     def _prepare(self, session: Session) -> Session:
         if session not in self._prepared:
-            register_plan(session)
+            register_plan(session, self._policy)
             self._prepared.add(session)
         return session
 

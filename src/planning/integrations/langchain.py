@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from time import perf_counter
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, Self
 
-from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
-from planning.integrations._rewind import Position, checked, is_current, is_of, merge, news, position_of
+from planning.integrations._rewind import Position, is_current, is_of, merge, news, position_of
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
+from planning.integrations._steered import Steered
+from planning.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
-from planning.tools import Tool, Toolbox, ToolResult
+from planning.tools import Toolbox
 from planning.tools.declare import Declaration
-from planning.tools.decode import read_arguments
-from planning.tools.outcome import failed
 from session import PastState, Session
 
 try:
@@ -29,24 +26,34 @@ try:
         ExtendedModelResponse,
         ModelRequest,
         ModelResponse,
+        hook_config,
     )
     from langchain.agents.middleware.types import OmitFromInput
-    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
-    from langchain_core.tools import BaseTool
+    from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
-    from planning.integrations._langchain_tools import name_of_turn, tools_from
+    from planning.integrations._langchain_answers import (
+        CUT,
+        TEXT,
+        answered,
+        away,
+        extended,
+        last_turn,
+        message_of,
+        position_in,
+        readable,
+        refused,
+    )
+    from planning.integrations._langchain_tools import BoundTool, name_of_turn, readers, tools_from
     from planning.integrations._langgraph import Here
+    from planning.integrations._langgraph_gate import after_turn
 except ImportError as error:
     raise ImportError(
         "planning in LangChain's agents needs langchain: pip install 'session-planning[langchain]'"
     ) from error
 
 __all__ = ["PlanningMiddleware", "PlanningState", "tools_from"]
-
-_TEXT, _CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read
-_CUT_OFF = ("length", "max_tokens")
 
 
 class PlanningState(AgentState[Any]):
@@ -74,6 +81,20 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
     state_schema = PlanningState
 
+    def __new__(
+        cls,
+        *_: Any,
+        section: PlanningToolsSection | None = None,
+        policy: PlanPolicy | None = None,
+        **_options: Any,
+    ) -> Self:
+        """Make one that is asked after each turn only if its policy says so: LangChain goes by the class."""
+        policy = policy if section is None else section.policy
+        if policy is not None and (policy.approval or policy.finish_gate is not None):
+            hooks = {"after_model": cls._after_model, "aafter_model": cls._aafter_model}
+            cls = type(cls.__name__, (cls,), hooks)  # noqa: PLW0642 - the class to be made
+        return super().__new__(cls)
+
     def __init__(
         self,
         session: SessionSource | None = None,
@@ -81,6 +102,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         tools: Iterable[Declaration] | Toolbox = (),
         section: PlanningToolsSection | None = None,
         strategy: PlanningStrategy = PlanningStrategy.REACT,
+        policy: PlanPolicy | None = None,
+        read_only: Iterable[str] = (),
         actor: str | None = None,
     ) -> None:
         """Prepare the tools; one middleware serves any number of threads and sessions.
@@ -90,8 +113,11 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
                 thread, as ``langgraph.config.get_config()`` names it. Omitted, each thread has a session of
                 its own in memory, which is restored from the thread's state.
             tools: Further tools, or a toolbox that has them.
-            section: The section, instead of ``session`` and ``strategy``.
+            section: The section, instead of ``session``, ``strategy`` and ``policy``.
             strategy: The mindset of the section's copy.
+            policy: What the host demands of the plan. It holds for the agent's other tools as well.
+            read_only: Names of the agent's other tools that change nothing, which a plan that waits for
+                approval does not hold back; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
 
         Raises:
@@ -99,11 +125,12 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             ValueError: Two tools have the same name.
         """
         super().__init__()
-        self._given = given = AgentTools(session, tools, section, strategy)
+        self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
+        self._steered = Steered(given.section, given.boxes, read_only)
         self._actor = actor
         self._order = TurnOrder()
-        self.tools = [_BoundTool.of(self, box.tools[name]) for name, box in self._boxes.items()]
+        self.tools = [BoundTool.of(self, box.tools[name]) for name, box in self._boxes.items()]
 
     def session_of(self, state: Mapping[str, Any]) -> Session | PastState | None:
         """The session as it was at an agent's state, to read the plan: ``select_latest(..., Plan)``.
@@ -118,7 +145,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             VersionError: The state is of another session, or of a version that the session does not have.
             SnapshotError: What the state holds of the session cannot be read.
         """
-        return self._sessions.read(_position(state))
+        return self._sessions.read(position_in(state))
 
     # Requests to the model
 
@@ -129,13 +156,15 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
         With the answer, the state is brought to where the session is.
         """
-        here, position = Here.now(), _position(request.state)
+        here, position = Here.now(), position_in(request.state)
         try:
             session = self._session(here, position)
             tail, kept = self._shown(session, position)
         except AWAY as error:
             tail, kept = unread(error), None
-        return _extended(self._readable(handler(self._prepared(request, tail))), kept)
+            session = None
+        answer = readable(handler(self._prepared(request, tail)), self._boxes)
+        return extended(answer, self._noticed(session, position, here) or kept)
 
     async def awrap_model_call(
         self,
@@ -143,14 +172,17 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """The same from async code."""
-        here, position = Here.now(), _position(request.state)
+        here, position = Here.now(), position_in(request.state)
         try:
             session = await self._asession(here, position)
             shown = partial(self._shown, session, position)
             tail, kept = shown() if session is None else await session.off_loop(shown)
         except AWAY as error:
             tail, kept = unread(error), None
-        return _extended(self._readable(await handler(self._prepared(request, tail))), kept)
+            session = None
+        answer = readable(await handler(self._prepared(request, tail)), self._boxes)
+        noticed = partial(self._noticed, session, position, here)
+        return extended(answer, (noticed() if session is None else await session.off_loop(noticed)) or kept)
 
     def _session(self, here: Here, position: Position | None) -> Session | None:
         """The host's session, brought to where the run begins; or the one that the calls of a step share."""
@@ -179,7 +211,19 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         kept = None if is_current(session, position) else position_of(session, position)
         return "\n\n".join(filter(None, [reminder, told])), kept
 
+    def _noticed(
+        self, session: Session | None, position: Position | None, here: Here
+    ) -> dict[str, Any] | None:
+        """Note that the model has read the reminder; the position to keep where that changed the session."""
+        if session is None:
+            return None
+        version = session.version
+        with here.calling(session):
+            self._steered.notice(session)
+        return None if session.version == version else position_of(session, position, here.step)
+
     def _prepared(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
+        self._steered.reading |= readers(request.tools)
         text = self._given.copy
         if text is None:
             return request
@@ -194,24 +238,35 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
         return request.override(system_message=system, messages=[*request.messages, *tail])
 
-    def _readable(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
-        """Let calls whose arguments are not JSON come to the toolbox, which repairs or refuses them."""
-        for index, message in enumerate(response.result):
-            if isinstance(message, AIMessage) and message.invalid_tool_calls:
-                response.result[index] = self._with_calls(message)
-        return response
+    # The end of a turn
 
-    def _with_calls(self, message: AIMessage) -> AIMessage:
-        reasons = (message.response_metadata.get(key) for key in ("finish_reason", "stop_reason"))
-        is_cut = any(reason in _CUT_OFF for reason in reasons)
-        calls, others = list(message.tool_calls), []
-        for call in message.invalid_tool_calls:
-            if call["name"] in self._boxes and call["id"] is not None:
-                arguments = _arguments(call["args"] or "", is_cut=is_cut)
-                calls.append({"name": call["name"], "args": arguments, "id": call["id"], "type": "tool_call"})
-            else:
-                others.append(call)
-        return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": others})
+    @hook_config(can_jump_to=["model"])
+    def _after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain gives it
+        """Ask the user to approve a plan that waits; send the agent back to steps that are open."""
+        here = Here.now()
+        try:
+            session = self._session(here, position_in(state))
+            return None if session is None else self._after(session, here, state)
+        except AWAY:
+            return None
+
+    @hook_config(can_jump_to=["model"])
+    async def _aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - the same
+        """The same from async code."""
+        here, position = Here.now(), position_in(state)
+        try:
+            session = await self._asession(here, position)
+            return (
+                None
+                if session is None
+                else await session.off_loop(partial(self._after, session, here, state))
+            )
+        except AWAY:
+            return None
+
+    def _after(self, session: Session, here: Here, state: Mapping[str, Any]) -> dict[str, Any] | None:
+        with here.calling(session):
+            return after_turn(session, self._section, state, self._sessions.read, self._steered.holds, here)
 
     # Calls
 
@@ -219,16 +274,23 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
-        if request.tool_call["name"] not in self._boxes:
+        is_own = request.tool_call["name"] in self._boxes
+        self._steered.reading |= readers([request.tool])
+        if not is_own and self._steered.is_passive:
             return self._followed(request, handler(request))
-        here, position = Here.now(), _position(request.state)
+        here, position = Here.now(), position_in(request.state)
         with self._order.turn_of(here.step, *self._ordered(request)):
             try:
                 session = self._session(here, position)
+                reason = None if is_own else self._steered.refusal(session, request.tool_call["name"])
             except AWAY as error:
-                return _away(request, error)
-            with self._calling(request, session, here):
-                return _answered(handler(request), session, position, here.step)
+                return away(request, error)
+            if reason is not None:
+                return refused(request, reason)
+            if is_own:
+                with self._calling(request, session, here):
+                    return answered(handler(request), session, position, here.step)
+            return self._recorded(request, session, here, handler(request))
 
     async def awrap_tool_call(
         self,
@@ -236,16 +298,44 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """The same from async code."""
-        if request.tool_call["name"] not in self._boxes:
+        is_own = request.tool_call["name"] in self._boxes
+        self._steered.reading |= readers([request.tool])
+        if not is_own and self._steered.is_passive:
             return self._followed(request, await handler(request))
-        here, position = Here.now(), _position(request.state)
+        here, position = Here.now(), position_in(request.state)
         async with self._order.aturn_of(here.step, *self._ordered(request)):
             try:
                 session = await self._asession(here, position)
+                reason = None
+                if not is_own and session is not None:
+                    asked = partial(self._steered.refusal, session, request.tool_call["name"])
+                    reason = await session.off_loop(asked)
             except AWAY as error:
-                return _away(request, error)
-            with self._calling(request, session, here):
-                return _answered(await handler(request), session, position, here.step)
+                return away(request, error)
+            if reason is not None:
+                return refused(request, reason)
+            if is_own:
+                with self._calling(request, session, here):
+                    return answered(await handler(request), session, position, here.step)
+            recorded = partial(self._recorded, request, session, here, await handler(request))
+            return recorded() if session is None else await session.off_loop(recorded)
+
+    def _recorded(
+        self,
+        request: ToolCallRequest,
+        session: Session | None,
+        here: Here,
+        answer: ToolMessage | Command[Any],
+    ) -> ToolMessage | Command[Any]:
+        """The answer of another tool, with the position of a session that has its call."""
+        call, content = request.tool_call, answer.text if isinstance(answer, ToolMessage) else answer
+        is_error = isinstance(answer, ToolMessage) and answer.status == "error"
+        made = Call(call["id"], call["name"], call["args"])
+        with here.calling(session):
+            self._steered.record(session, made, self._actor_of(request), content, failed=is_error)
+        if self._sessions.are_given:
+            return self._followed(request, answer)
+        return answered(answer, session, position_in(request.state), here.step)
 
     def _followed(
         self, request: ToolCallRequest, answer: ToolMessage | Command[Any]
@@ -255,15 +345,15 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             session = self._sessions.given() if self._sessions.are_given else None
         except AWAY:
             return answer
-        before = _position(request.state)
+        before = position_in(request.state)
         if session is None or before is None or not is_of(before, session) or is_current(session, before):
             return answer
-        return _answered(answer, session, before, seen=before.get("seen", before["version"]))
+        return answered(answer, session, before, seen=before.get("seen", before["version"]))
 
     @contextmanager
     def _calling(self, request: ToolCallRequest, session: Session | None, here: Here) -> Iterator[None]:
         """Let the tool know of its call."""
-        actor = self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
+        actor = self._actor_of(request)
         named = name_of_turn(here.place, request.state.get("messages", ()), request.tool_call["id"])
         token = _caller.set((request.tool_call["id"], actor, named))
         try:
@@ -272,18 +362,16 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         finally:
             _caller.reset(token)
 
+    def _actor_of(self, request: ToolCallRequest) -> str | None:
+        return self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
+
     def _ordered(self, request: ToolCallRequest) -> tuple[str, list[str]]:
         """The id of a call, and the calls of its turn that go before it and are not over."""
         own = str(request.tool_call["id"])
-        over: set[str] = set()
-        calls: Sequence[Mapping[str, Any]] = ()
-        for message in reversed(request.state.get("messages", [])):
-            if isinstance(message, ToolMessage):
-                over.add(message.tool_call_id)
-            elif isinstance(message, AIMessage):
-                calls = message.tool_calls
-                break
-        ids = [str(call["id"]) for call in calls if self._is_ordered(call["name"])]
+        calls, over = last_turn(request.state)
+        is_mark = self._steered.records and self._is_ordered(request.tool_call["name"])
+        also = {own} if not self._steered.is_passive else set()
+        ids = [str(c["id"]) for c in calls if is_mark or self._is_ordered(c["name"]) or c["id"] in also]
         earlier = ids[: ids.index(own)] if own in ids else []
         return own, [each for each in earlier if each not in over]
 
@@ -295,89 +383,14 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
         """Carry out the running call of a tool, for the tool itself."""
         call, actor = self._call(name, arguments)
-        return _message(call, carry_out(self._boxes[name], call, actor))
+        return message_of(call, carry_out(self._boxes[name], call, actor))
 
     async def acall(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
         """The same from async code."""
         call, actor = self._call(name, arguments)
-        return _message(call, await acarry_out(self._boxes[name], call, actor))
+        return message_of(call, await acarry_out(self._boxes[name], call, actor))
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
         call_id, actor, turn = _caller.get()
-        text = arguments.get(_TEXT) if arguments.keys() <= {_TEXT, _CUT} else None
-        return Call(call_id, name, arguments if text is None else text, _CUT in arguments, turn), actor
-
-
-class _BoundTool(BaseTool):
-    """A tool of a toolbox as LangChain calls it. The toolbox alone checks the arguments."""
-
-    middleware: Any
-
-    @classmethod
-    def of(cls, middleware: PlanningMiddleware, tool: Tool) -> _BoundTool:
-        """Take a tool's name, description and schema."""
-        schema = {"title": tool.name, **tool.parameters_schema()}
-        return cls(name=tool.name, description=tool.description, args_schema=schema, middleware=middleware)
-
-    def _run(self, /, **arguments: Any) -> Any:
-        return self.middleware.call(self.name, arguments)
-
-    async def _arun(self, /, **arguments: Any) -> Any:
-        return await self.middleware.acall(self.name, arguments)
-
-
-def _message(call: Call, result: ToolResult) -> ToolMessage | str:
-    if call.call_id is None:
-        return result.message
-    status: Any = "success" if result.success else "error"
-    return ToolMessage(result.message, name=call.name, tool_call_id=call.call_id, status=status)
-
-
-def _answered(
-    answer: ToolMessage | Command[Any],
-    session: Session | None,
-    before: Position | None,
-    step: str = "",
-    **more: Any,
-) -> ToolMessage | Command[Any]:
-    """The answer to a call as an update of the agent's state, with the session's position."""
-    if session is None:
-        return answer
-    position = {**position_of(session, before, step), **more}
-    if isinstance(answer, ToolMessage):
-        return Command(update={"messages": [answer], "planning": position})
-    if answer.graph is not None or not isinstance(answer.update, dict | None):
-        return answer
-    return dataclasses.replace(answer, update={**(answer.update or {}), "planning": position})
-
-
-def _away(request: ToolCallRequest, error: Exception) -> ToolMessage | Command[Any]:
-    """The answer to a call whose session is out of reach."""
-    call, name = request.tool_call, request.tool_call["name"]
-    result = failed(name, error, perf_counter())
-    return ToolMessage(result.message, name=name, tool_call_id=call["id"], status="error")
-
-
-def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
-    """Arguments that LangChain could not read: repaired, or as they are for the toolbox to refuse."""
-    if is_cut:
-        return {_TEXT: text, _CUT: True}
-    try:
-        return read_arguments(text)
-    except ToolValidationError:
-        return {_TEXT: text}
-
-
-# LangGraph's state
-
-
-def _position(state: Mapping[str, Any]) -> Position | None:
-    return checked(state.get("planning"))
-
-
-def _extended(
-    response: ModelResponse[Any], position: dict[str, Any] | None
-) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-    if position is None:
-        return response
-    return ExtendedModelResponse(response, Command(update={"planning": position}))
+        sent = arguments.get(TEXT, arguments) if arguments.keys() <= {TEXT, CUT} else arguments
+        return Call(call_id, name, sent, CUT in arguments, turn), actor

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal
 
-from planning.errors import ToolValidationError, unknown_option
+from planning.errors import unknown_option
 from planning.events import last_change
 from planning.integrations._common import Call, acarry_out
 from planning.integrations._rewind import (
@@ -25,33 +25,37 @@ from planning.integrations._rewind import (
     settle,
 )
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
+from planning.integrations._steered import Steered
 from planning.model import Plan
+from planning.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
-from planning.tools import Tool, Toolbox
+from planning.tools import Toolbox
 from planning.tools.declare import Declaration
-from planning.tools.decode import read_arguments
 from planning.tools.outcome import failed
 from session import PastState, Session
 
 try:
-    from pydantic_ai import RunContext
+    from pydantic_ai import DeferredToolRequests, ModelRequestNode, RunContext
     from pydantic_ai.capabilities import AbstractCapability
-    from pydantic_ai.exceptions import ToolFailedError
+    from pydantic_ai.exceptions import ToolFailedError, ToolRetryError
     from pydantic_ai.messages import (
         CachePoint,
         ModelMessage,
         ModelRequest,
         ModelResponse,
         SystemPromptPart,
+        ToolCallPart,
         ToolReturn,
         ToolReturnPart,
         UserPromptPart,
     )
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.tools import ToolDefinition
-    from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+    from pydantic_ai.toolsets import AbstractToolset
+    from pydantic_graph import End
 
     from planning.integrations._pydantic_history import KEY, made_of, position_in, unkept
+    from planning.integrations._pydantic_tools import TEXT, PlanningToolset, definition
 except ImportError as error:
     raise ImportError(
         "planning in Pydantic AI's agents needs pydantic-ai: pip install 'session-planning[pydantic-ai]'"
@@ -59,7 +63,6 @@ except ImportError as error:
 
 __all__ = ["Planning"]
 
-_TEXT = "__text__"  # the arguments of a call that are not a JSON object
 _LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
 Mindset = Literal["react", "plan-act-reflect", "goal-decompose-route-synthesise"]
 
@@ -80,6 +83,8 @@ class Planning(AbstractCapability[Any]):
         tools: Iterable[Declaration] | Toolbox = (),
         section: PlanningToolsSection | None = None,
         strategy: PlanningStrategy = PlanningStrategy.REACT,
+        policy: PlanPolicy | None = None,
+        read_only: Iterable[str] = (),
         actor: str | None = None,
         follow_history: bool = False,
         id: str | None = KEY,  # noqa: A002 - the name that pydantic-ai gives it
@@ -91,8 +96,11 @@ class Planning(AbstractCapability[Any]):
                 ``RunContext``, whose ``deps`` may hold the session, or nothing. Omitted, each run has a
                 session of its own in memory, which is made of the message history.
             tools: Further tools, or a toolbox that has them.
-            section: The section, instead of ``session`` and ``strategy``.
+            section: The section, instead of ``session``, ``strategy`` and ``policy``.
             strategy: The mindset of the section's copy.
+            policy: What the host demands of the plan. It holds for the agent's other tools as well.
+            read_only: Names of the agent's other tools that change nothing, which a plan that waits for
+                approval does not hold back; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
             follow_history: Whether a run with an earlier message history rewinds the host's session to that
                 point. Two runs at once with the same history then take back each other's changes.
@@ -103,14 +111,16 @@ class Planning(AbstractCapability[Any]):
             ValueError: Two tools have the same name.
         """
         self.id = id
-        self._given = given = AgentTools(session, tools, section, strategy)
+        self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._definitions = [_definition(box.tools[name]) for name, box in self._boxes.items()]
+        self._steered = Steered(given.section, given.boxes, read_only)
+        self._definitions = [definition(box.tools[name]) for name, box in self._boxes.items()]
         self._actor = actor
         self._follows = follow_history
         self._own: Session | None = None  # of the run, when it comes from the message history
         self._position: Position | None = None
         self._is_lost = False
+        self._has_asked = False  # in this run, whether the agent may end
 
     @classmethod
     def from_spec(
@@ -151,7 +161,11 @@ class Planning(AbstractCapability[Any]):
             SnapshotError: What the messages hold of the session cannot be read.
         """
         given = self._sessions.are_given
-        return self._sessions.read(position_in(messages), ctx) if given else made_of(messages)[0]
+        return (
+            self._sessions.read(position_in(messages), ctx)
+            if given
+            else made_of(messages, self._section.policy)[0]
+        )
 
     def plan_of(self, messages: Sequence[ModelMessage], session: Session | None = None) -> Plan | None:
         """The plan at the end of a message history; None when there was none.
@@ -177,7 +191,7 @@ class Planning(AbstractCapability[Any]):
         run = copy(self)
         run._position = position = position_in(ctx.messages)
         if not self._sessions.are_given:
-            run._own, run._is_lost = made_of(ctx.messages)
+            run._own, run._is_lost = made_of(ctx.messages, self._section.policy)
             if run._is_lost:
                 warnings.warn(f"{_LOST} Keep them whole, or give Planning a session.", stacklevel=2)
             if run._own.version:
@@ -205,7 +219,7 @@ class Planning(AbstractCapability[Any]):
 
     def get_toolset(self) -> AbstractToolset[Any]:
         """The planning tools, and those given."""
-        return _PlanningToolset(self)
+        return PlanningToolset(self)
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -239,17 +253,73 @@ class Planning(AbstractCapability[Any]):
 
     async def after_model_request(
         self,
-        ctx: RunContext[Any],  # noqa: ARG002 - the run's own capability knows it
+        ctx: RunContext[Any],
         *,
         request_context: ModelRequestContext,
         response: ModelResponse,
     ) -> ModelResponse:
         """Keep the position with an answer to messages without one, for who keeps the last messages alone."""
+        await self._noting(ctx, self._steered.notice)
         if self._position is None or position_in(request_context.messages[-1:]) is not None:
             return response
         return replace(response, metadata={**(response.metadata or {}), KEY: self._position})
 
+    async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:  # noqa: ARG002 - as below
+        """Send the agent back to steps that are open, as ``finish_gate`` says; no retries are used up."""
+        if not isinstance(result, End) or isinstance(result.data.output, DeferredToolRequests):
+            return result
+        is_new = ctx.prompt is not None and not self._has_asked
+        self._has_asked = True
+        finish = await self._noting(ctx, partial(self._section.may_finish, is_new_turn=is_new))
+        if finish is None or finish.ok:
+            return result
+        return ModelRequestNode(ModelRequest([UserPromptPart(finish.message)]))
+
+    async def _noting(self, ctx: RunContext[Any], note: Callable[[Session], Any]) -> Any:
+        """Note something in the session of a run with a policy; None where there is none, or it is away."""
+        if self._section.policy is None:
+            return None
+        with suppress(*AWAY):
+            session = self._session(ctx)
+            if session is None:
+                return None
+            with calling(session, _place(ctx), str(ctx.run_id)):
+                noted = await session.off_loop(partial(note, session))
+            if self._position is None or not is_current(session, self._position):
+                self._position = position_of(session, self._position)
+            return noted
+        return None
+
     # Calls
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        """Hold back another tool while the plan waits for approval, and note its call."""
+        name, steered = call.tool_name, self._steered
+        if name in self._boxes or tool_def.kind == "output" or steered.is_passive:
+            return await handler(args)
+        if (tool_def.metadata or {}).get("read_only") is True:
+            steered.reading.add(name)
+        try:
+            session = self._session(ctx)
+            reason = None
+            if session is not None:
+                reason = await session.off_loop(partial(steered.refusal, session, name))
+        except AWAY as error:
+            reason = failed(name, error, perf_counter()).message
+        if reason is not None:
+            raise ToolFailedError(ToolReturnPart(name, reason, call.tool_call_id, outcome="failed"))
+        made = Call(call.tool_call_id, name, call.args)
+        noting = partial(self._steered.record, call=made, actor=self._actor_of(ctx))
+        try:
+            answer = await handler(args)
+        except (ToolFailedError, ToolRetryError) as error:
+            await self._noting(ctx, partial(noting, answer=str(error), failed=True))
+            raise
+        value = answer.return_value if isinstance(answer, ToolReturn) else answer
+        await self._noting(ctx, partial(noting, answer=value, failed=False))
+        return answer
 
     async def call(self, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> ToolReturn[str]:
         """Carry out a call of the run.
@@ -257,8 +327,8 @@ class Planning(AbstractCapability[Any]):
         Raises:
             ToolFailedError: It failed; the model reads why, and the tool's retries are not used up.
         """
-        actor = self._actor or (None if ctx.agent is None else ctx.agent.name)
-        sent = arguments[_TEXT] if arguments.keys() == {_TEXT} else arguments
+        actor = self._actor_of(ctx)
+        sent = arguments[TEXT] if arguments.keys() == {TEXT} else arguments
         try:
             session = self._session(ctx)
         except AWAY as error:
@@ -276,64 +346,12 @@ class Planning(AbstractCapability[Any]):
         call_id = ctx.tool_call_id or ""
         raise ToolFailedError(ToolReturnPart(name, result.message, call_id, metadata=kept, outcome="failed"))
 
+    def _actor_of(self, ctx: RunContext[Any]) -> str | None:
+        return self._actor or (None if ctx.agent is None else ctx.agent.name)
+
     def _session(self, ctx: RunContext[Any]) -> Session | None:
         """The session of a call: the host's, or that of the run."""
         return self._sessions.given(ctx) if self._sessions.are_given else self._own
-
-
-def _definition(tool: Tool) -> ToolDefinition:
-    return ToolDefinition(
-        name=tool.name,
-        description=tool.description,
-        parameters_json_schema=tool.parameters_schema(),
-        sequential=not (tool.blocking or tool.is_async),  # what changes the session at once, in order
-    )
-
-
-class _PlanningToolset(AbstractToolset[Any]):
-    """The tools of a capability, whose toolboxes check the arguments: no validator refuses any before."""
-
-    def __init__(self, planning: Planning) -> None:
-        self._planning = planning
-        unchecked = _Unchecked()
-        self._tools = {
-            each.name: ToolsetTool(toolset=self, tool_def=each, max_retries=1, args_validator=unchecked)
-            for each in planning._definitions
-        }
-
-    @property
-    def id(self) -> str | None:
-        """The capability's."""
-        return self._planning.id
-
-    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:  # noqa: ARG002 - each run has the same
-        """The tools, with the schemas that the model reads."""
-        return self._tools
-
-    async def call_tool(
-        self,
-        name: str,
-        tool_args: dict[str, Any],
-        ctx: RunContext[Any],
-        tool: ToolsetTool[Any],  # noqa: ARG002 - found by its name
-    ) -> Any:
-        """Carry out a call."""
-        return await self._planning.call(name, tool_args, ctx)
-
-
-class _Unchecked:
-    """Reads arguments, and refuses nothing: the toolbox does, with all that is wrong."""
-
-    def validate_json(self, input: str | bytes | bytearray, **_: Any) -> dict[str, Any]:  # noqa: A002 - pydantic's name
-        """Arguments as a dict; what is not a JSON object is kept as it is."""
-        try:
-            return read_arguments(bytes(input) if isinstance(input, bytearray) else input)
-        except ToolValidationError:
-            return {_TEXT: input if isinstance(input, str) else bytes(input)}
-
-    def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002 - the same
-        """The same, of what was read already."""
-        return input if isinstance(input, dict) else {_TEXT: json.dumps(input, default=str)}
 
 
 def _place(ctx: RunContext[Any]) -> str:

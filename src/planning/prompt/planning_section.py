@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from planning.checks import Finish, is_stale, latest_calls, open_steps, unfinished
+from planning.events import sign
 from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
 from planning.model import Plan
 from planning.policy import PlanPolicy
@@ -131,13 +132,16 @@ class PlanningToolsSection(Section[None]):
         if self.policy is None or plan is None or facts is None:
             return
         if is_stale(self.policy, plan, facts):
-            session.dispatch(TakeNotice())
+            with session.transaction() as transaction:
+                transaction.dispatch(TakeNotice())
+                sign(session, transaction)
 
     def may_finish(self, session: Session | None = None, *, is_new_turn: bool = False) -> Finish:
         """Whether an agent may claim to be finished; asked before its last answer is given to the user.
 
         Without ``finish_gate`` it always may. With it, the answer is no while steps are open, and yes when it
-        was no so many times without a change of the plan; the history says so.
+        was no so many times without a change of the plan; the history says so. Steps that wait for approval
+        do not count: the agent has to end its turn so that the user can approve them.
 
         Args:
             session: As for ``reminder``.
@@ -152,13 +156,14 @@ class PlanningToolsSection(Section[None]):
         if most is None:
             return Finish(ok=True)
         with session.transaction() as transaction:
-            plan = transaction.latest(Plan)
-            open_ = open_steps(plan)
+            plan, facts = transaction.latest(Plan), transaction.latest(PlanFacts) or PlanFacts()
+            may_work = facts.approval not in {"waiting", "rejected"}
+            open_ = tuple([each for each in open_steps(plan) if may_work and each not in facts.waiting])
             if not open_:
                 return Finish(ok=True)
-            facts = transaction.latest(PlanFacts) or PlanFacts()
             let_go = not is_new_turn and facts.asked >= most
             transaction.dispatch(AskToFinish(open_, let_go, is_new_turn))
+            sign(session, transaction)
         if let_go:
             return Finish(ok=True, open_steps=open_)
         return Finish(ok=False, open_steps=open_, message=unfinished(open_))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep
+from planning.view.facts import NO_FACTS, plan_facts, step_facts
 
 __all__ = ["Fields", "applied", "delta_of", "plan_fields"]
 
@@ -13,17 +15,30 @@ Fields = dict[str, Any]
 """An object of the page's data."""
 
 
-def plan_fields(plan: Plan) -> Fields:
-    """A plan as plain dictionaries and lists; a step has no fields that are empty."""
-    steps = [{"id": step.step_id, **_step_fields(step)} for step in plan.steps]
-    return {"objective": plan.objective, "status": plan.status, "steps": steps}
+def plan_fields(plan: Plan, facts: PlanFacts = NO_FACTS) -> Fields:
+    """A plan as plain dictionaries and lists, with what a policy knows of it; nothing in it is empty."""
+    steps = [{"id": step.step_id, **_step_fields(step, facts)} for step in plan.steps]
+    return {"objective": plan.objective, "status": plan.status, **plan_facts(facts), "steps": steps}
 
 
-def delta_of(before: Plan | None, after: Plan | None) -> Fields | int | None:
+def delta_of(
+    before: Plan | None,
+    after: Plan | None,
+    known: PlanFacts = NO_FACTS,
+    facts: PlanFacts = NO_FACTS,
+) -> Fields | int | None:
     """What makes the second plan of the first: 0 where there is none after it, None where nothing differs.
 
     A list is written as how many of its first entries stay, and the entries that follow them.
+
+    Args:
+        before: The first plan.
+        after: The second plan.
+        known: What a policy knew of the first.
+        facts: What it knows of the second.
     """
+    if before is after and known is facts:
+        return None
     if after is None:
         return None if before is None else 0
     old = Plan("", "abandoned") if before is None else before
@@ -31,8 +46,10 @@ def delta_of(before: Plan | None, after: Plan | None) -> Fields | int | None:
     for name in ("objective", "status"):
         if before is None or getattr(old, name) != getattr(after, name):
             delta[name] = getattr(after, name)
-    known = {step.step_id: step for step in old.steps}
-    steps = {step.step_id: _step_delta(known.get(step.step_id), step) for step in after.steps}
+    said, says = ({} if before is None else plan_facts(known)), plan_facts(facts)
+    delta |= {name: says.get(name) for name in {**said, **says} if said.get(name) != says.get(name)}
+    olds = {step.step_id: step for step in old.steps}
+    steps = {step.step_id: _step_delta(olds.get(step.step_id), step, known, facts) for step in after.steps}
     steps = {step_id: fields for step_id, fields in steps.items() if fields}
     if steps:
         delta["steps"] = steps
@@ -58,27 +75,26 @@ def applied(plan: Fields | None, delta: Fields | int | None) -> Fields | None:
     ids = [step["id"] for step in plan["steps"]]
     if "order" in delta:
         ids = _applied_list(ids, delta["order"])
-    return {
-        "objective": delta.get("objective", plan.get("objective")),
-        "status": delta.get("status", plan.get("status")),
-        "steps": [steps[step_id] for step_id in ids],
-    }
+    kept = {name: value for name, value in {**plan, **delta}.items() if name != "order" and value is not None}
+    return {**kept, "steps": [steps[step_id] for step_id in ids]}
 
 
-def _step_fields(step: PlanStep) -> Fields:
+def _step_fields(step: PlanStep, facts: PlanFacts) -> Fields:
     fields: Fields = {"title": step.title, "status": step.status}
     if step.details is not None:
         fields["details"] = step.details
     if step.notes:
         fields["notes"] = list(step.notes)
-    return fields
+    return fields | step_facts(step.step_id, facts)
 
 
-def _step_delta(before: PlanStep | None, after: PlanStep) -> Fields:
-    if before is after:
+def _step_delta(before: PlanStep | None, after: PlanStep, known: PlanFacts, facts: PlanFacts) -> Fields:
+    if before is after and (
+        known is facts or step_facts(after.step_id, known) == step_facts(after.step_id, facts)
+    ):
         return {}
-    old = {} if before is None else _step_fields(before)
-    new = _step_fields(after)
+    old = {} if before is None else _step_fields(before, known)
+    new = _step_fields(after, facts)
     delta = {name: new.get(name) for name in {**old, **new} if old.get(name) != new.get(name)}
     if "notes" in delta:
         delta["notes"] = _list_delta(old.get("notes", []), new.get("notes", []))

@@ -11,9 +11,11 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from planning.facts import PlanFacts
 from planning.model import Plan
 from planning.view.calls import calls_of
 from planning.view.deltas import Fields, applied, delta_of, plan_fields
+from planning.view.facts import NO_FACTS
 from planning.view.states import RunStates
 from planning.view.text import line_of, shortened
 from planning.view.timeline import Moment, Recent, Timeline, refusal_of, words_of
@@ -45,6 +47,7 @@ class Document:
         session_id: The session; None where it has no id that a person knows.
         first: The version that it begins at.
         plan: The plan there.
+        facts: What a policy knows of it.
         run: The workflow run there.
         family: The session, its forks and its children; empty where it is alone.
         problem: What cannot be shown, and why; None for nothing.
@@ -58,6 +61,7 @@ class Document:
     session_id: str | None = None
     first: int = 0
     plan: Plan | None = None
+    facts: PlanFacts = NO_FACTS
     run: RunStates = attrs.field(factory=RunStates)
     family: list[Fields] = attrs.field(factory=list)
     problem: str | None = None
@@ -70,7 +74,7 @@ class Document:
 
     def __attrs_post_init__(self) -> None:
         self._base = {
-            "plan": None if self.plan is None else plan_fields(self.plan),
+            "plan": None if self.plan is None else plan_fields(self.plan, self.facts),
             "graph": self.run.graph() or None,
             "states": dict(self.run.states),
         }
@@ -133,18 +137,19 @@ class Document:
         change, before = moment.change, (self.plan, self.run)
         if moment.plan is not None:
             self.plan = moment.plan.after
+        self.facts = moment.facts
         self.run = self.run.after(change, lambda: session.at(change.version))
+        delta = delta_of(before[0], self.plan, moment.known, moment.facts)
         fields: Fields = {
             "v": change.version,
             "at": round(change.at.timestamp(), 3) if self.is_timed else None,
             "actor": change.actor,
             "call_id": change.call_id,
             "text": shortened(words_of(moment), _LONGEST_TEXT),
-            "kind": _kind(moment),
+            "kind": _kind(moment, is_plan=delta is not None),
             "calls": calls_of(change, is_timed=self.is_timed),
             **self.run.fields(before[1]),
         }
-        delta = delta_of(before[0], self.plan)
         return {
             **{name: value for name, value in fields.items() if value not in (None, [])},
             **({} if delta is None else {"plan": delta}),
@@ -174,7 +179,7 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _kind(moment: Moment) -> str | None:
+def _kind(moment: Moment, *, is_plan: bool) -> str | None:
     """What a change is for the page's filters; None for a change of the plan."""
     events = moment.change.events
     failures = [event for event in events if isinstance(event, ToolFailed)]
@@ -187,6 +192,6 @@ def _kind(moment: Moment) -> str | None:
         return "rewind"
     if steps or any(isinstance(event, RunChanged) for event in events):
         return "run"
-    if moment.plan is not None:
+    if is_plan:
         return None
     return "call" if any(isinstance(event, ToolInvoked) for event in events) else "other"

@@ -11,6 +11,7 @@ from typing import Final
 from planning.view.deltas import Fields
 from planning.view.document import Document, as_json
 from planning.view.sources import Run, StoreSource
+from planning.view.steer import HostCommand
 
 __all__ = ["Feeds", "problem_event"]
 
@@ -190,6 +191,10 @@ class Feeds:
                     yield f"event: sessions\ndata: {as_json(changed)}\n\n"
                 if not await feed.news():
                     yield ":\n\n"
+
+    async def steer(self, name: str, command: HostCommand, version: int) -> int:
+        """Change the plan of a session, as ``StoreSource.steer`` does; those who follow it hear of it."""
+        return await asyncio.to_thread(self._source.steer, name, command, version)
 
     async def end(self) -> None:
         """Let all clients have what is newest, and leave."""

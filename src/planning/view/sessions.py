@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from planning.facts import PlanFacts
 from planning.model import Plan
 from planning.view.deltas import Fields
 from planning.view.document import MOST_CHANGES, Document
+from planning.view.facts import approval_words
 from planning.view.states import RunStates
 from planning.view.stores import PastStore, open_session
 from planning.view.text import line_of
@@ -47,6 +49,7 @@ def read_session(store: PastStore, head: StoredSession, source: str) -> tuple[Do
         session_id=name,
         first=first,
         plan=plan,
+        facts=timeline.facts,
         run=run,
         family=family,
     )
@@ -56,9 +59,11 @@ def read_session(store: PastStore, head: StoredSession, source: str) -> tuple[Do
 
 def session_fields(store: Store, head: StoredSession) -> Fields:
     """A session in a list: how far its plan is."""
-    plan, problem = None, head.damage
+    plan, facts, problem = None, None, head.damage
     try:
-        plan = None if problem else open_session(store, head.session_id).select_latest(Plan)
+        if not problem:
+            session = open_session(store, head.session_id)
+            plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts)
     except StoreError as error:
         problem = line_of(error)
     done, total = (0, 0) if plan is None else plan.progress
@@ -71,6 +76,7 @@ def session_fields(store: Store, head: StoredSession) -> Fields:
         "done": done,
         "total": total,
         "problem": problem,
+        **({"approval": facts.approval} if facts is not None and approval_words(facts) else {}),
     }
 
 

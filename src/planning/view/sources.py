@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import attrs
@@ -10,11 +11,12 @@ import attrs
 from planning.view.deltas import Fields
 from planning.view.document import Document
 from planning.view.sessions import MOST_SESSIONS, read_session, session_fields
-from planning.view.stores import PastStore
+from planning.view.steer import HostCommand, steer
+from planning.view.stores import PastStore, open_session
 from planning.view.text import line_of
 from planning.view.timeline import Timeline
 from session import IdentityError, StoreError
-from session.events import session_id_of
+from session.events import SessionId, session_id_of
 
 __all__ = ["Run", "StoreSource"]
 
@@ -92,11 +94,7 @@ class StoreSource:
         Raises:
             LookupError: There is no such session.
         """
-        try:
-            identity = session_id_of(name)
-        except IdentityError as error:
-            raise LookupError(name) from error
-        self._require()
+        identity = self._identity(name)
         store = PastStore(self._path)
         with store.reading():
             head = store.newest(identity)
@@ -104,6 +102,29 @@ class StoreSource:
                 raise LookupError(name)
             document, timeline = read_session(store, head, str(self._path))
         return Run(document, timeline, store.stamp, store.close)
+
+    def steer(self, name: str, command: HostCommand, version: int) -> int:
+        """Change the plan of a session as its host, as ``steer`` does.
+
+        Raises:
+            LookupError: There is no such session.
+            PlanMoved: The plan is not what it was at that version.
+            ToolValidationError: The command does not fit the plan.
+            StoreError: The store cannot be read, or does not take the change.
+        """
+        identity = self._identity(name)
+        with closing(PastStore(self._path)) as store:
+            if store.newest(identity) is None:
+                raise LookupError(name)
+            return steer(open_session(store, identity), command, version)
+
+    def _identity(self, name: str) -> SessionId:
+        try:
+            identity = session_id_of(name)
+        except IdentityError as error:
+            raise LookupError(name) from error
+        self._require()
+        return identity
 
     def _require(self) -> None:
         """Raise a StoreError where the file is gone: opening it would begin a new one."""

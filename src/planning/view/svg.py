@@ -7,7 +7,10 @@ from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from planning.errors import one_line
+from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep
+from planning.render import remarks_of
+from planning.view.facts import NO_FACTS, approval_words
 from planning.view.states import RunStates
 from planning.view.text import fitted, shortened
 
@@ -18,6 +21,7 @@ _ROW: Final = 30
 _TOP: Final = 96
 _MARGIN: Final = 24
 _TITLE: Final = 78  # columns of text that fit a row, at 14 px
+_REMARK: Final = 36  # the same at 13 px, at the end of a row
 _OBJECTIVE: Final = 72  # the same at 17 px
 _LONGEST: Final = 1_000
 _MARKS: Final = {
@@ -41,21 +45,28 @@ _COLORS: Final = {
 _PAGE: Final = (("#ffffff", "#57606a", "#1f2328"), ("#0d1117", "#9198a1", "#f0f6fc"))
 
 
-def plan_svg(plan: Plan) -> str:
-    """A plan as a picture: its objective, how far it is, and a row for each step."""
+def plan_svg(plan: Plan, facts: PlanFacts = NO_FACTS) -> str:
+    """A plan as a picture: its objective, how far it is, and a row for each step.
+
+    Args:
+        plan: The plan.
+        facts: What a policy knows of it.
+    """
     done, total = plan.progress
+    remarks, approval = remarks_of(plan, facts), approval_words(facts)
+    state = f"{plan.status}, {done} of {total} done{f'. {approval}' if approval else ''}"
     height = _TOP + _ROW * total + _MARGIN // 2
     parts = [
         _text(_MARGIN, 38, plan.objective, _OBJECTIVE, "objective"),
-        _text(_MARGIN, 62, f"{plan.status}, {done} of {total} done", _TITLE, "quiet"),
+        _text(_MARGIN, 62, state, _TITLE, "quiet"),
         f'<rect class="track" x="{_MARGIN}" y="74" width="{_WIDTH - 2 * _MARGIN}" height="6" rx="3"/>',
     ]
     if done:
         width = (_WIDTH - 2 * _MARGIN) * done // total
         parts.append(f'<rect class="bar" x="{_MARGIN}" y="74" width="{width}" height="6" rx="3"/>')
     for row, step in enumerate(plan.steps):
-        parts += _step(step, _TOP + _ROW * row)
-    return _svg(_WIDTH, height, f"Plan: {plan.objective} ({plan.status}, {done} of {total} done)", parts)
+        parts += _step(step, _TOP + _ROW * row, remarks.get(step.step_id, "").removeprefix(", "))
+    return _svg(_WIDTH, height, f"Plan: {plan.objective} ({state})", parts)
 
 
 def graph_svg(run: RunStates) -> str:
@@ -81,15 +92,19 @@ def graph_svg(run: RunStates) -> str:
     return _svg(graph["width"], graph["height"], f"Workflow of {count} steps: {goal}", parts)
 
 
-def _step(step: PlanStep, y: int) -> Iterator[str]:
-    state = _STATES.get(step.status, step.status)
+def _step(step: PlanStep, y: int, remark: str) -> Iterator[str]:
+    state, shown = _STATES.get(step.status, step.status), fitted(remark, _REMARK)
+    said = f", {remark}" if remark else ""
     about = "\n".join(
-        filter(None, (f"{step.step_id} {step.status}: {step.title}", step.details, *step.notes))
+        filter(None, (f"{step.step_id} {step.status}{said}: {step.title}", step.details, *step.notes))
     )
     yield f'<g class="{state}"><title>{_escaped(about)}</title>'
     yield f'<rect x="{_MARGIN}" y="{y}" width="{_WIDTH - 2 * _MARGIN}" height="{_ROW - 4}" rx="5"/>'
     yield f'<text class="mark" x="{_MARGIN + 10}" y="{y + 18}">{_MARKS[step.status]}</text>'
-    yield _text(_MARGIN + 32, y + 18, f"{step.step_id}  {step.title}", _TITLE, "title")
+    yield _text(_MARGIN + 32, y + 18, f"{step.step_id}  {step.title}", _TITLE - len(shown), "title")
+    if shown:
+        place = f'x="{_WIDTH - _MARGIN - 10}" y="{y + 18}"'
+        yield f'<text class="quiet" text-anchor="end" {place}>{_escaped(shown)}</text>'
     yield "</g>"
 
 

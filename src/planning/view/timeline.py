@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
 import attrs
 
-from planning.commands import MarkSteps
-from planning.diff import PlanDiff
+from planning.commands import ApprovePlan, MarkSteps, RejectPlan
+from planning.diff import PlanDiff, diff_plans
 from planning.errors import one_line
 from planning.events import FrameworkChange, PlanChanged
+from planning.facts import (
+    AskToFinish,
+    PlanFacts,
+    RecordEvidence,
+    RequestApproval,
+    SetDependencies,
+    TakeNotice,
+)
 from planning.model import Plan
 from planning.reducers import REDUCERS
+from planning.render import plan_data
+from planning.step_ids import listed_ids
 from planning.tools.result import ToolResult, plain
+from planning.view.facts import NO_FACTS, facts_words
 from planning.view.stores import PastStore, open_session
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged, StepChanged
-from session import Change, Reset, Rewound, RolledBack, Session, ToolFailed, ToolInvoked
+from session import Change, Commit, Reset, Rewound, RolledBack, Session, ToolFailed, ToolInvoked
 from session.changes import change_of
 from session.events import SessionEvent
 from session.records import Unread
+from session.selectors import Selectable
 from session.slices import type_name
 from session.stores import StoredChange, StoredSession, StoreError
 from session.stores.chain import replaced, verified
@@ -30,8 +43,10 @@ __all__ = [
     "Moment",
     "Recent",
     "Timeline",
+    "between",
     "diff_fields",
     "fields_of_moment",
+    "plan_fields_of",
     "refusal_of",
     "words_of",
 ]
@@ -57,10 +72,21 @@ class Moment:
     Attributes:
         change: The change; values of types that are not known here are ``Unread``.
         plan: The plan before and after it; None where it left the plan as it was.
+        known: What a policy knew of the plan before it.
+        facts: What it knows after it.
     """
 
     change: Change
     plan: PlanChanged | None
+    known: PlanFacts = NO_FACTS
+    facts: PlanFacts = NO_FACTS
+
+    @property
+    def steered(self) -> list[str]:
+        """What it did to what a policy knows of the plan, in sentences."""
+        if self.known is self.facts:
+            return []
+        return facts_words(self.known, self.facts, None if self.plan is None else self.plan.diff)
 
 
 class Timeline:
@@ -73,6 +99,7 @@ class Timeline:
         session: The session, as far as it was read.
         is_deleted: Whether the session was deleted meanwhile.
         problem: Why the plan cannot be read here, though the changes can; None when it can.
+        facts: What a policy knows of the plan after the last change that was read.
     """
 
     def __init__(self, store: PastStore, head: StoredSession, after: int) -> None:
@@ -95,6 +122,12 @@ class Timeline:
         self._records = store.records(self._id)
         self._changed: dict[int, PlanChanged] = {}
         self.session.bus.subscribe(PlanChanged, self._keep)
+        self._known: dict[int, PlanFacts] = {}
+        self.session.announce(PlanFacts, Commit, _of_facts)
+        self.session.bus.subscribe(Commit, self._keep_facts)
+        self.facts = NO_FACTS
+        with suppress(StoreError):
+            self.facts = self.session.select_latest(PlanFacts) or NO_FACTS
         self.is_deleted = False
         self.problem: StoreError | None = None
 
@@ -109,6 +142,9 @@ class Timeline:
 
     def _keep(self, event: PlanChanged) -> None:
         self._changed[event.version] = event
+
+    def _keep_facts(self, commit: Commit[PlanFacts]) -> None:
+        self._known[commit.version] = commit.after or NO_FACTS
 
     def new(self) -> Iterator[Moment]:
         """The changes that were not read yet.
@@ -170,7 +206,8 @@ class Timeline:
         for each in sound:
             owner = head.owner(each.version)
             change = change_of(each.text, each.version, owner, self._records)
-            yield Moment(change, self._changed.pop(each.version, None))
+            known, self.facts = self.facts, self._known.pop(each.version, self.facts)
+            yield Moment(change, self._changed.pop(each.version, None), known, self.facts)
 
 
 class Recent:
@@ -193,6 +230,7 @@ class Recent:
         self.problem: StoreError | None = None
         self._version = 0
         self._plan: Plan | None = None
+        self._facts = NO_FACTS
 
     def new(self) -> Iterator[Moment]:
         """The changes that were not read yet."""
@@ -200,8 +238,9 @@ class Recent:
             return
         for change in self.session.history(after=self._version):
             moved = self._moved(change) if change.changed else None
-            self._version = change.version
-            yield Moment(change, moved)
+            known, self._version = self._facts, change.version
+            self._facts = self.session.at(change.version).select_latest(PlanFacts) or NO_FACTS
+            yield Moment(change, moved, known, self._facts)
 
     def _moved(self, change: Change) -> PlanChanged | None:
         before, self._plan = self._plan, self.session.at(change.version).select_latest(Plan)
@@ -217,6 +256,7 @@ def words_of(moment: Moment) -> str:
     parts = [text for event in change.events if (text := _words_of_event(event, is_told=moved is not None))]
     if moved is not None:
         parts.append(str(moved.diff))
+    parts += moment.steered
     return " ".join(dict.fromkeys(map(one_line, parts))) or "nothing"
 
 
@@ -234,8 +274,13 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
-        case FrameworkChange():
+        case FrameworkChange() | SetDependencies() | RecordEvidence() | RequestApproval() | TakeNotice():
+            return ""  # what they did is in the words of the facts
+        case ApprovePlan() | RejectPlan():
             return ""
+        case AskToFinish():
+            asked = f"with {listed_ids(event.open_steps)} open"
+            return f"The agent {'was let go' if event.let_go else 'may not finish'} {asked}."
         case RunChanged():
             status, goal = event.run.status.replace("_", " "), event.run.workflow.goal
             return f"Run {status}: {goal}." if goal else f"Run {status}."
@@ -267,9 +312,28 @@ def fields_of_moment(moment: Moment) -> dict[str, Any]:
         "changed": change.changed,
         "text": words_of(moment),
         "diff": None if moved is None else diff_fields(moved.diff),
-        "plan": None if moved is None or moved.after is None else asdict(moved.after),
+        "plan": None if moved is None or moved.after is None else plan_fields_of(moved.after, moment.facts),
         "events": [_fields_of_event(event) for event in change.events],
     }
+
+
+def between(before: Selectable, after: Selectable) -> dict[str, Any]:
+    """What differs between two versions, as ``diff_fields`` has it; its text also has what a policy knows."""
+    diff = diff_plans(before.select_latest(Plan), after.select_latest(Plan))
+    fields = diff_fields(diff)
+    known, facts = (each.select_latest(PlanFacts) or NO_FACTS for each in (before, after))
+    steered = facts_words(known, facts, diff)
+    said = [fields["text"]] if diff or not steered else []
+    return {**fields, "text": " ".join([*said, *steered])}
+
+
+def plan_fields_of(plan: Plan, facts: PlanFacts) -> dict[str, Any]:
+    """A plan; as ``plan_to_dict`` has it where a policy is at work."""
+    return asdict(plan) if facts is NO_FACTS else plan_data(plan, facts)
+
+
+def _of_facts(commit: Commit[PlanFacts]) -> Commit[PlanFacts]:
+    return commit
 
 
 def diff_fields(diff: PlanDiff) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from planning.definitions import ToolSource, tools_of
 from planning.errors import cut, printable, show
 from planning.integrations._common import call_context, toolbox_of
+from planning.integrations.mcp.approval import after_call, before_call
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
 from planning.integrations.mcp.results import called, definition, refused
 from planning.policy import PlanPolicy
@@ -73,8 +74,9 @@ def build_server(
     session: Session | SessionOf | None = None,
     new_session: Callable[[], Session] | None = None,
     resume: Callable[[str], Session | None] | None = None,
-    plan_tools: Iterable[str] = PLAN_TOOLS,
+    plan_tools: Iterable[str] | None = None,
     strategy: PlanningStrategy = PlanningStrategy.REACT,
+    policy: PlanPolicy | None = None,
     workflows: Capabilities | None = None,
     name: str = "planning",
 ) -> Server[Any]:
@@ -93,17 +95,20 @@ def build_server(
         resume: Opens the session that a connection over HTTP names in the header ``Planning-Session``, which
             is the one that it had before; None where there is none of that id. Only whoever was told an id
             may know it: open sessions with random ids alone.
-        plan_tools: The names of the planning tools to offer.
+        plan_tools: The names of the planning tools to offer; all that the policy gives when omitted.
         strategy: The strategy whose text is the server's instructions.
+        policy: What the host demands of the plan. With ``approval``, a client that can ask its user does
+            so when a plan was set up or changed, and when a tool is held back; without that, the call is
+            refused. A toolbox or a section brings its own.
         workflows: What workflow documents may call. With it, the tool ``planning_run_workflow`` runs them.
         name: The server's name.
 
     Raises:
-        ValueError: A planning tool is unknown, two tools have the same name, or a session is given beside
-            a toolbox.
+        ValueError: A planning tool is unknown, two tools have the same name, or a session or a policy is
+            given beside a toolbox.
         TypeError: ``tools`` is not a toolbox, a section or a collection of tools.
     """
-    service = _Service(tools, session, new_session, resume, plan_tools, strategy, workflows)
+    service = _Service(tools, session, new_session, resume, plan_tools, strategy, policy, workflows)
     server: Server[Any] = Server(
         name,
         version=version("session-planning"),
@@ -152,21 +157,25 @@ class _Service:
         session: Session | SessionOf | None,
         new_session: Callable[[], Session] | None,
         resume: Callable[[str], Session | None] | None,
-        plan_tools: Iterable[str],
+        plan_tools: Iterable[str] | None,
         strategy: PlanningStrategy,
+        policy: PlanPolicy | None,
         workflows: Capabilities | None,
     ) -> None:
-        self._names = tuple(plan_tools)
-        unknown = [each for each in self._names if each not in PLAN_TOOLS]
+        known = tuple(tool.name for tool in planning_tools(lambda: None, policy))
+        self._names = known if plan_tools is None else tuple(plan_tools)
+        unknown = [each for each in self._names if each not in known]
         if unknown:
-            raise ValueError(f"{show(unknown[0])} is not a planning tool; they are {', '.join(PLAN_TOOLS)}")
+            raise ValueError(f"{show(unknown[0])} is not a planning tool; they are {', '.join(known)}")
+        self._policy = policy
         tools = toolbox_of(tools) if isinstance(tools, Section) else tools
         self._is_own = not isinstance(tools, Toolbox)
-        if not self._is_own and session is not None:
-            raise ValueError("the toolbox has its own session: omit session=")
+        if not self._is_own and (session is not None or policy is not None):
+            given = "session" if session is not None else "policy"
+            raise ValueError(f"the toolbox has its own {given}: omit {given}=")
         self._given = session
         if isinstance(session, Session):
-            register_plan(session)  # it can be read before the first call
+            register_plan(session, policy)  # it can be read before the first call
         self._new_session = new_session or (lambda: Session(history=_MOST_CHANGES))
         self._resume = resume
         self._current: ContextVar[Session | None] = ContextVar("planning_mcp_session", default=None)
@@ -204,7 +213,7 @@ class _Service:
         else:
             session = self._of_connection(ctx)
         if session is not None and session not in self._prepared:
-            register_plan(session)
+            register_plan(session, self._policy)
             self._prepared.add(session)
         return session
 
@@ -224,7 +233,7 @@ class _Service:
 
     def _made(self, tools: ToolSource, workflows: Capabilities | None) -> Toolbox:
         """The planning tools and others, in the name of the session of each call."""
-        own = [tool for tool in planning_tools(self._current.get) if tool.name in self._names]
+        own = [each for each in planning_tools(self._current.get, self._policy) if each.name in self._names]
         if workflows is None:
             return Toolbox([*own, *tools_of(tools)], session=self._current.get)
         from planning.integrations.mcp import workflows as runs  # noqa: PLC0415 - only servers that run them
@@ -245,7 +254,7 @@ class _Service:
 
     async def call_tool(
         self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         """Call a tool; a failure is a result, so that the model reads it."""
         try:
             session = self.session_of(ctx)
@@ -253,6 +262,13 @@ class _Service:
             return refused(str(error))
         if session is None and self._is_own:
             return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
+        tool = self._toolbox.tools.get(params.name)
+        try:
+            asked = None if session is None else await before_call(ctx, params, session, tool)
+        except StoreError as error:
+            return refused(str(error))
+        if asked is not None:
+            return asked if isinstance(asked, types.InputRequiredResult) else called(tool, asked, session)
         token = self._current.set(session)
         try:
             with self._progress_of(ctx.session):
@@ -260,7 +276,8 @@ class _Service:
                 result = await self._toolbox.acall(params.name, params.arguments or {}, context=context)
         finally:
             self._current.reset(token)
-        return called(self._toolbox.tools.get(params.name), result, session)
+        answer = result if session is None else await after_call(ctx, session, tool, result)
+        return answer if isinstance(answer, types.InputRequiredResult) else called(tool, answer, session)
 
     # The plan as a resource
 
@@ -326,7 +343,7 @@ class _Service:
         return self._is_own and bool(self._names)
 
     def _copy(self, strategy: PlanningStrategy) -> str:
-        return section_body(strategy, PlanPolicy(tools=self._names))
+        return section_body(strategy, attrs.evolve(self._policy or PlanPolicy(), tools=self._names))
 
     async def list_prompts(self, _ctx: ServerRequestContext[Any], _params: object) -> types.ListPromptsResult:
         """The strategies, when the planning tools are offered."""

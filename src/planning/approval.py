@@ -1,0 +1,96 @@
+"""What of a plan waits for the user's approval, and the user's decision, which is for that plan alone."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from planning.checks import HasFacts
+from planning.commands import ApprovePlan, RejectPlan
+from planning.events import sign
+from planning.facts import PlanFacts
+from planning.model import Plan
+from planning.render import plan_text, plan_to_dict
+from session import Session
+
+__all__ = ["HOST", "Pending", "decide", "decision_of", "pending_approval"]
+
+HOST: Final = "host"
+"""Who approves and rejects, in the history."""
+_NO_REASON: Final = "no reason was given"
+
+
+@attrs.frozen
+class Pending:
+    """A plan that waits for approval, or steps of it that do.
+
+    Attributes:
+        text: The plan as a person reads it.
+        data: The plan as ``plan_to_dict`` gives it.
+        step_ids: The steps that wait by themselves; empty where the plan waits as a whole.
+        content: What is approved: the objective, the steps with their titles and details, and their order.
+            How far the work is does not count.
+    """
+
+    text: str = attrs.field(eq=False)
+    data: dict[str, Any] | None = attrs.field(eq=False, repr=False)
+    step_ids: tuple[str, ...]
+    content: tuple[Any, ...] = attrs.field(repr=False)
+
+
+def pending_approval(source: HasFacts) -> Pending | None:
+    """What waits for approval; None where nothing does.
+
+    Args:
+        source: A session, ``session.at(version)`` or a snapshot.
+    """
+    plan: Plan | None = source.select_latest(Plan)
+    facts: PlanFacts | None = source.select_latest(PlanFacts)
+    if plan is None or facts is None or plan.status == "abandoned":
+        return None
+    if facts.approval != "waiting" and (facts.approval == "rejected" or not facts.waiting):
+        return None
+    step_ids = () if facts.approval == "waiting" else facts.waiting
+    steps = tuple([(step.step_id, step.title, step.details) for step in plan.steps])
+    content = (plan.objective, steps, tuple(sorted(facts.depends_on.items())))
+    return Pending(plan_text(plan, facts), plan_to_dict(source), step_ids, content)
+
+
+def decide(session: Session, shown: Pending, decision: ApprovePlan | RejectPlan) -> bool:
+    """Approve or reject what was shown, in one transaction, with the actor ``host``.
+
+    Args:
+        session: The session.
+        shown: What the user was shown.
+        decision: What the user decided.
+
+    Returns:
+        Whether it was carried out; False where another plan waits by now, or none does.
+
+    Raises:
+        StoreError: The session's store does not take it.
+    """
+    with session.transaction(actor=HOST) as transaction:
+        if pending_approval(session) != shown:
+            return False
+        transaction.dispatch(decision)
+        sign(session, transaction)
+        return True
+
+
+def decision_of(answer: Any) -> ApprovePlan | RejectPlan | None:
+    """The decision that a user's answer is, as a framework brings it; None where it is not one.
+
+    Args:
+        answer: ``"approve"``, ``"reject"``, or a mapping with the key ``decision`` (or ``type``), and with
+            ``reason`` (or ``message``).
+    """
+    said = answer if isinstance(answer, dict) else {"decision": answer}
+    decision = said.get("decision", said.get("type"))
+    if decision == "approve":
+        return ApprovePlan()
+    if decision != "reject":
+        return None
+    reason = said.get("reason", said.get("message"))
+    return RejectPlan(reason.strip() if isinstance(reason, str) and reason.strip() else _NO_REASON)

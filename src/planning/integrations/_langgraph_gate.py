@@ -1,0 +1,105 @@
+"""The end of a model's turn in LangGraph: the user is asked for approval, and work must not be left open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+from langchain_core.messages import HumanMessage
+from langgraph.types import interrupt
+
+from planning.approval import Pending, decide, decision_of, pending_approval
+from planning.facts import PlanFacts
+from planning.integrations._langchain_answers import last_turn
+from planning.integrations._langgraph import Here
+from planning.integrations._rewind import Position, checked, is_current, position_of
+from planning.prompt import PlanningToolsSection
+from session import PastState, Session, VersionError
+
+__all__ = ["after_turn"]
+
+_OWN: Final = "planning-"
+_HOW: Final = 'resume with "approve", or with {"decision": "reject", "reason": "..."}'
+
+
+def after_turn(
+    session: Session,
+    section: PlanningToolsSection,
+    state: Mapping[str, Any],
+    read: Callable[[Position], Session | PastState | None],
+    is_held: Callable[[str], bool],
+    here: Here,
+) -> dict[str, Any] | None:
+    """What follows a model's turn: the user's decision on a plan that waits, or more work.
+
+    The user decides on the plan that the model had before it: the state's position has that version, so that
+    another plan is never approved, whenever and wherever the run is resumed.
+
+    Args:
+        session: The session.
+        section: The section.
+        state: The agent's state.
+        read: Reads what the session was at a position.
+        is_held: Whether a tool is held back while a plan waits.
+        here: Where in the graph it is: with a checkpointer, the graph can be interrupted.
+
+    Returns:
+        The update of the state; None where there is none.
+    """
+    messages = state.get("messages", [])
+    made, over = last_turn(state)
+    calls = [call["name"] for call in made if call["id"] not in over]
+    is_end = not calls and (not made or state.get("structured_response") is not None)
+    position, can_ask = checked(state.get("planning")), here.saver is not None
+    before, message = session.version, ""
+    shown = _shown(session, position, read)
+    if shown is not None and (is_end or any(map(is_held, calls))):
+        if can_ask and pending_approval(session) == shown:
+            decide(session, shown, _asked(shown))
+        if can_ask or pending_approval(session) != shown:
+            message = _outcome(session)
+    if is_end and not message:
+        user = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
+        is_new = user is not None and not str(user.id).startswith(_OWN)
+        message = section.may_finish(session, is_new_turn=is_new).message
+    update: dict[str, Any] = {}
+    if session.version != before:
+        update["planning"] = position_of(session, position, here.step)
+    if message and is_end:
+        update["messages"] = [HumanMessage(message, id=f"{_OWN}{uuid4()}")]
+        update["jump_to"] = "model"
+    return update or None
+
+
+def _shown(
+    session: Session, position: Position | None, read: Callable[[Position], Session | PastState | None]
+) -> Pending | None:
+    """What waited for approval when the model answered."""
+    if position is None:
+        return None
+    if is_current(session, position):
+        return pending_approval(session)
+    with suppress(VersionError):  # a session in memory may keep a part of its history
+        past = read(position)
+        return None if past is None else pending_approval(past)
+    return None
+
+
+def _asked(shown: Pending) -> Any:
+    """The user's decision; interrupts the graph until there is one."""
+    value = {"type": "plan_approval", "plan": shown.data, "step_ids": list(shown.step_ids), "answer": _HOW}
+    while (decision := decision_of(interrupt(value))) is None:
+        value = {**value, "problem": f"that is not an answer: {_HOW}"}
+    return decision
+
+
+def _outcome(session: Session) -> str:
+    """What became of a plan that waited."""
+    facts = session.select_latest(PlanFacts) or PlanFacts()
+    if pending_approval(session) is not None:
+        return "The plan changed before the user could decide. Read it, and ask the user again."
+    if facts.approval == "rejected":
+        return f"The user rejected the plan: {facts.reason}. Change it."
+    return "The user approved the plan. Do the work."

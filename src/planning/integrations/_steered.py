@@ -1,0 +1,108 @@
+"""What a plan's policy asks of a framework's agent, beside its planning tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from planning.events import sign
+from planning.facts import PLANNING_TOOLS
+from planning.integrations._common import Call
+from planning.integrations._sessions import AWAY
+from planning.prompt import PlanningToolsSection
+from planning.tools import Toolbox, ToolContext, ToolResult
+from planning.tools.context import Gate
+from session import Session, ToolFailed, ToolInvoked
+
+__all__ = ["Steered"]
+
+
+class Steered:
+    """The policy of a section, for an agent that has other tools than those of our toolboxes.
+
+    Attributes:
+        section: The section.
+        reading: The names of other tools that change nothing: a plan that waits for approval does not hold
+            them back. More are added as they become known.
+    """
+
+    def __init__(
+        self, section: PlanningToolsSection, boxes: Mapping[str, Toolbox], read_only: Iterable[str]
+    ) -> None:
+        """Take a section, the toolbox of each of its agent's tools, and the names of other tools that read.
+
+        Raises:
+            TypeError: ``read_only`` is not names of tools.
+        """
+        self.section, self._boxes = section, boxes
+        self.reading = set(read_only)
+        if isinstance(read_only, str) or not all(isinstance(each, str) for each in self.reading):
+            raise TypeError('read_only must be names of tools, such as ("search", "fetch")')
+
+    @property
+    def records(self) -> bool:
+        """Whether the calls of other tools count: as evidence, or as work without a change of the plan."""
+        policy = self.section.policy
+        return policy is not None and (policy.evidence is not None or policy.stale_after is not None)
+
+    @property
+    def is_passive(self) -> bool:
+        """Whether other tools are called as if there were no plan."""
+        return not self.records and (self.section.policy is None or not self.section.policy.approval)
+
+    def holds(self, tool: str) -> bool:
+        """Whether a plan that waits for approval holds a tool back."""
+        box = self._boxes.get(tool)
+        reads = tool in self.reading if box is None else box.tools[tool].read_only
+        return not reads and tool not in PLANNING_TOOLS
+
+    def refusal(self, session: Session | None, tool: str) -> str | None:
+        """Why a tool may not be called now; None where it may.
+
+        Raises:
+            StoreError: The session's store cannot be reached.
+        """
+        if session is None or not self.holds(tool):
+            return None
+        refusal = session.companion(Gate).refusal
+        return None if refusal is None else refusal(session, tool)
+
+    def record(
+        self, session: Session | None, call: Call, actor: str | None, answer: object, *, failed: bool
+    ) -> None:
+        """Note in the session that another tool was called; a store that is away does not end the run.
+
+        Args:
+            session: The session.
+            call: The call.
+            actor: Who made it.
+            answer: What it returned, or why it failed.
+            failed: Whether it failed.
+        """
+        if session is None or not self.records:
+            return
+        is_success = not failed and not _says_failed(answer)
+        text = answer if isinstance(answer, str) else type(answer).__name__
+        result = ToolResult(is_success, text, error=None if is_success else text)
+        of_events = ToolContext.of(call.context(actor), session).of_events
+        event: ToolInvoked | ToolFailed = ToolFailed(call.name, result, **of_events)
+        if is_success:
+            event = ToolInvoked(call.name, call.arguments, result, **of_events)
+        with suppress(*AWAY), session.transaction() as transaction:
+            transaction.publish(event)
+            sign(session, transaction)
+
+    def notice(self, session: Session | None) -> None:
+        """The model has read the reminder; a store that is away does not end the run."""
+        if session is not None and self.section.is_enabled():
+            with suppress(*AWAY):
+                self.section.take_notice(session)
+
+
+def _says_failed(answer: object) -> bool:
+    """Whether a tool that returned says of itself that it failed: ``{"success": false}``."""
+    if isinstance(answer, str) and answer.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):
+            answer = json.loads(answer)
+    return isinstance(answer, dict) and answer.get("success") is False

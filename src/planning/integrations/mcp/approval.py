@@ -1,0 +1,143 @@
+"""The user of an MCP client is asked to approve a plan, where the client can ask."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from planning.approval import Pending, decide, decision_of, pending_approval
+from planning.commands import RejectPlan
+from planning.tools import ToolResult
+from planning.tools.context import Gate
+from planning.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from session import Session
+
+__all__ = ["after_call", "before_call"]
+
+_KEY: Final = "planning/approval"
+_FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "decision": {"type": "string", "enum": ["approve", "reject"], "description": "May the work begin?"},
+        "reason": {"type": "string", "description": "If you reject it: what should change?"},
+    },
+    "required": ["decision"],
+}
+_CHANGING: Final = ("planning_setup_plan", "planning_add_step", "planning_update_step")
+_DECLINED: Final = "the user declined it"
+
+
+async def before_call(
+    ctx: ServerRequestContext[Any],
+    params: types.CallToolRequestParams,
+    session: Session,
+    tool: Tool | None,
+) -> types.InputRequiredResult | ToolResult | None:
+    """Take the user's decision that a call brings, or ask for it where the plan holds the tool back.
+
+    Args:
+        ctx: The request.
+        params: The call.
+        session: The session.
+        tool: The tool.
+
+    Returns:
+        The answer to the call in place of making it: in the newer protocol a client asks its user, and sends
+        the call again; None where it is to be made.
+
+    Raises:
+        StoreError: The session's store cannot be reached.
+    """
+    refusal = session.companion(Gate).refusal
+    if refusal is None or tool is None:
+        return None
+    answer = (params.input_responses or {}).get(_KEY)
+    if isinstance(answer, types.ElicitResult):
+        digest, reply = _state_of(params)
+        said = await session.off_loop(partial(_decide, session, digest, answer))
+        return None if reply is None else _with(ToolResult(True, reply), said)
+    if tool.read_only or tool.publishes == "own" or refusal(session, tool.name) is None:
+        return None
+    asked = await _ask(ctx, session, None)
+    return None if isinstance(asked, str) else asked
+
+
+async def after_call(
+    ctx: ServerRequestContext[Any], session: Session, tool: Tool | None, result: ToolResult
+) -> types.InputRequiredResult | ToolResult:
+    """Ask the user to approve a plan that a call has set up or changed.
+
+    Returns:
+        The result, with the decision; or what makes the client ask, and send the call again.
+
+    Raises:
+        StoreError: The session's store cannot be reached.
+    """
+    if session.companion(Gate).refusal is None or tool is None or not result.success:
+        return result
+    if not tool.name.startswith(_CHANGING):
+        return result
+    asked = await _ask(ctx, session, result)
+    return _with(result, asked) if isinstance(asked, str) else asked
+
+
+async def _ask(
+    ctx: ServerRequestContext[Any], session: Session, reply: ToolResult | None
+) -> types.InputRequiredResult | str:
+    """Ask the user; what the model is to read of the decision, which is empty where there is none."""
+    pending, client = pending_approval(session), ctx.session.client_params
+    if pending is None or client is None or client.capabilities.elicitation is None:
+        return ""
+    message = f"{pending.text}\n\nThe agent wants to work on this plan. Do you approve it?"
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        params = types.ElicitRequestFormParams(message=message, requested_schema=_FORM)
+        state = json.dumps([_digest(pending), None if reply is None else reply.message])
+        asked: dict[str, Any] = {_KEY: types.ElicitRequest(params=params)}
+        return types.InputRequiredResult(input_requests=asked, request_state=state)
+    try:
+        answer = await ctx.session.elicit_form(message, _FORM, ctx.request_id)
+    except MCPError:  # the client cannot be asked after all
+        return ""
+    return await session.off_loop(partial(_decide, session, _digest(pending), answer))
+
+
+def _state_of(params: types.CallToolRequestParams) -> tuple[Any, str | None]:
+    """What was asked, and the reply to the call if it was made: as the client sends them back."""
+    try:
+        digest, reply = json.loads(params.request_state or "")
+    except (ValueError, TypeError, RecursionError):
+        return None, None
+    return digest, reply if isinstance(reply, str) else None
+
+
+def _with(result: ToolResult, outcome: str) -> ToolResult:
+    return attrs.evolve(result, message=f"{result.message} {outcome}".strip())
+
+
+def _decide(session: Session, digest: object, answer: types.ElicitResult) -> str:
+    decision = decision_of(answer.content) if answer.action == "accept" else None
+    if answer.action == "decline":
+        decision = RejectPlan(_DECLINED)
+    if decision is None:
+        return ""
+    pending = pending_approval(session)
+    if pending is None or _digest(pending) != digest or not decide(session, pending, decision):
+        return "The plan changed before the user could decide."
+    if isinstance(decision, RejectPlan):
+        return f"The user rejected it: {decision.reason}. Change the plan."
+    return "The user approved it."
+
+
+def _digest(pending: Pending) -> str:
+    return sha256(repr((pending.content, pending.step_ids)).encode()).hexdigest()

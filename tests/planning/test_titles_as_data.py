@@ -71,10 +71,20 @@ def _reminder(text: str) -> str:
 def test_a_title_that_could_be_misread_is_a_json_string_in_every_text(attempt: str) -> None:
     shown = as_data(attempt)
     assert (shown[0], json.loads(shown)) == ('"', attempt)
-    assert shown.isprintable()
+    assert not any(map(re.compile(r"[\u200b\u2028\u2800\u3164\U000e0101]").search, shown))
     assert len(shown) <= len(attempt) + 60
     for text, plain in zip(_texts(attempt), _texts(PLAIN), strict=True):
         assert text.split() == plain.replace(PLAIN, shown).split()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028"])
+def test_a_title_that_no_tool_takes_ends_no_line_either(end: str) -> None:
+    title = f"Tidy{end}up"
+    plan = Plan(title, "active", (PlanStep("S001", title, None, "pending"),))
+    assert plan_text(plan).splitlines() == [
+        f"{as_data(title)} (active, 0 of 1 done)",
+        f"S001 pending: {as_data(title)}",
+    ]
 
 
 @pytest.mark.parametrize("title", ORDINARY)

@@ -338,11 +338,12 @@ class Transaction:
         if state.delivering is not None:
             return  # a subscriber committed this: the delivery that is under way continues with these
         state.delivering = get_ident()
+        last = events[-1] if events else None
         try:
             while undelivered:
                 event = undelivered.popleft()
                 published = self._bus.deliver(event)
-                if events and event is events[-1]:
+                if event is last:
                     self.published = published
                 if not isinstance(event, SessionEvent) and len(state.deliveries) > 1:
                     for other in tuple(state.deliveries):

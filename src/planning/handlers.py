@@ -13,7 +13,6 @@ from planning.commands import (
     ClearPlan,
     Command,
     MarkStep,
-    MarkSteps,
     NewPlanStep,
     ReadPlan,
     SetupPlan,
@@ -30,7 +29,6 @@ __all__ = [
     "clear_plan",
     "diagnose",
     "mark_step",
-    "mark_steps",
     "read_plan",
     "setup_plan",
     "update_step",
@@ -109,16 +107,6 @@ def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
     assert status is not None  # noqa: S101 - refused a line ago; for the type checker
     note = None if command.note is None else _clean(NOTE, command.note)
     return MarkStep(step_id, status, note)
-
-
-def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
-    """Check several marks, each by itself.
-
-    Raises:
-        ToolValidationError: The first that is refused.
-    """
-    marks = [mark_step(mark, plan) for mark in command.marks]
-    return MarkSteps(tuple(marks), command.is_last)
 
 
 def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from planning import handlers
 from planning.commands import (
@@ -39,7 +39,6 @@ from session.transaction import Transaction
 
 __all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan", "shows"]
 
-C = TypeVar("C")
 Handler = Callable[[Any, Plan | None], Any]
 Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
@@ -185,33 +184,28 @@ def _diagnosis(
     return diagnose
 
 
-def carry_out(
-    transaction: Transaction, name: str, handler: Handler, command: C, before: Plan | None
-) -> tuple[C, Plan]:
-    """Check a command against the plan, and carry it out, within an open transaction.
+def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps, before: Plan | None) -> Plan:
+    """Carry a command out, within an open transaction, that fits the plan and is normal.
 
     Args:
         transaction: The session's.
-        name: The tool's name, for the message.
-        handler: The command's handler.
-        command: The command.
+        name: Who sends it, for the message.
+        command: The command, as its handler returned it.
         before: The plan as the transaction has it.
 
     Returns:
-        The command as it was carried out, and the resulting plan.
+        The resulting plan.
 
     Raises:
-        ToolValidationError: It is refused; nothing has changed.
         ToolError: The session's reducers did not take it.
     """
-    checked = handler(command, before)
-    transaction.dispatch(checked)
+    transaction.dispatch(command)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan for every command that a handler let through: the old one
-    # here means that another reducer replaced ours, and nothing was carried out.
-    if plan is None or (plan is before) is not (handler is handlers.read_plan):
+    # Reducers build a new plan for every command that fits it: the old one here means that it did not, or
+    # that another reducer replaced ours, and nothing was carried out.
+    if plan is None or (plan is before) is not isinstance(command, ReadPlan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
-    return checked, plan
+    return plan
 
 
 def _in_transaction(
@@ -233,7 +227,8 @@ def _in_transaction(
                 if repeat is not None and not reads:
                     return repeat
             before = transaction.latest(Plan)
-            command, plan = carry_out(transaction, name, handler, params, before)
+            command = handler(params, before)
+            plan = carry_out(transaction, name, command, before)
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
@@ -266,8 +261,9 @@ def _in_transaction(
 class PlanMirror:
     """A session's Plan that shows work whose state is kept elsewhere: a workflow's run, an agent's graph.
 
-    It sends the same commands as an agent's tools, through the same handlers. An active plan that shows
-    something else is left alone, whether it is there at the start or replaces the mirror later.
+    It sends the same commands as an agent's tools. Their texts must be normal, as ``fitted`` leaves them: no
+    handler makes them so. An active plan that shows something else is left alone, whether it is there at the
+    start or replaces the mirror later.
 
     Attributes:
         plan: The plan as the mirror last saw it; None before ``begin``.
@@ -279,7 +275,7 @@ class PlanMirror:
         Args:
             session: The session that holds the plan.
             name: Who keeps the mirror, for error messages.
-            setup: The plan to show. Its texts must be normalised, as ``fitted`` leaves them.
+            setup: The plan to show.
         """
         register_plan(session)
         self.plan: Plan | None = None
@@ -305,7 +301,7 @@ class PlanMirror:
         if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
             return False
         if is_new or not is_shown:
-            _, plan = carry_out(transaction, self._name, handlers.setup_plan, self._setup, plan)
+            plan = carry_out(transaction, self._name, self._setup, plan)
         self.plan = plan
         return True
 
@@ -345,7 +341,7 @@ class PlanMirror:
 
     def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
         try:
-            _, self.plan = carry_out(transaction, self._name, handlers.mark_steps, command, self.plan)
+            self.plan = carry_out(transaction, self._name, command, self.plan)
         except ToolError:  # other reducers answer for the plan
             return False
         return True

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import MarkStep, Plan, PlanStep, ToolValidationError
+from planning import MarkStep, Plan, PlanStep
 from planning.commands import MarkSteps
-from planning.handlers import mark_steps as checked
 from planning.model import STEP_STATUSES, PlanStatus
 from planning.reducers import mark_step, mark_steps
 from planning.suite import register_plan
@@ -64,19 +63,6 @@ def test_with_no_mark_or_one_that_cannot_be_made_the_slice_stays_as_it_is(
 ) -> None:
     slice_ = (PLAN,)
     assert mark_steps(slice_, MarkSteps(marks)) is slice_
-
-
-def test_each_mark_is_checked_and_normalised_like_a_single_one() -> None:
-    command = MarkSteps((MarkStep(" S002 ", "done", " seen "), MarkStep("S001", "pending")))
-    assert checked(command, PLAN) == MarkSteps(
-        (MarkStep("S002", "done", "seen"), MarkStep("S001", "pending"))
-    )
-
-
-def test_a_mark_that_is_refused_refuses_all() -> None:
-    with pytest.raises(ToolValidationError) as refused:
-        checked(MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN)
-    assert str(refused.value) == "step_id: the plan has no step S007; its steps are S001 to S002"
 
 
 def test_a_note_that_no_plan_can_hold_is_refused_when_it_is_dispatched(session: Session) -> None:

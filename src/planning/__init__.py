@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from planning.diff import PlanDiff, diff_plans
     from planning.errors import ToolValidationError
     from planning.events import PlanChanged
+    from planning.family import FamilyProgress, family_progress
     from planning.policy import PlanPolicy
     from planning.prompt import PlanningStrategy, PlanningToolsSection
     from planning.render import plan_text, plan_to_dict
@@ -65,6 +66,8 @@ __all__ = [
     "tool_definitions",
     "PlanPolicy",
     "ready_steps",
+    "FamilyProgress",
+    "family_progress",
     "RemoveStep",
     "MoveStep",
     "ApprovePlan",
@@ -94,6 +97,8 @@ _HOMES = {
     "tool_definitions": "definitions",
     "PlanPolicy": "policy",
     "ready_steps": "checks",
+    "FamilyProgress": "family",
+    "family_progress": "family",
     "RemoveStep": "commands",
     "MoveStep": "commands",
     "ApprovePlan": "commands",

@@ -9,6 +9,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, Protocol
+from unicodedata import normalize
 
 import attrs
 
@@ -202,7 +203,7 @@ def dependencies_of(
         alike.setdefault(alike_key(step.step_id), []).append(step.step_id)
 
     def meant(reference: Any) -> Sequence[str]:
-        text = str(reference).strip()
+        text = normalize("NFC", str(reference).strip())
         key = alike_key(text)
         if text in alike.get(key, ()):
             return (text,)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from planning.errors import cut
 from planning.model import Plan, PlanStatus, PlanStep, StepStatus
+from planning.text import as_data
 
 __all__ = [
     "PlanDiff",
@@ -250,10 +251,10 @@ def _sentences(diff: PlanDiff) -> Iterator[str]:
     is_new = False
     if diff.objective is not None and diff.objective[1] is not None:
         is_new = diff.objective[0] is None or (bool(diff.removed) and not any(edits))
-        yield _ended(f"{'New plan' if is_new else 'New objective'}: {diff.objective[1]}")
+        yield _said(f"{'New plan' if is_new else 'New objective'}: ", diff.objective[1])
     yield from _marks_and_notes(diff)
     for titled in diff.retitled:
-        yield _ended(f"{titled.step_id} retitled: {titled.after}")
+        yield _said(f"{titled.step_id} retitled: ", titled.after)
     if diff.detailed:
         yield f"Details of {_names([each.step_id for each in diff.detailed])} changed."
     if diff.added:
@@ -271,14 +272,14 @@ def _marks_and_notes(diff: PlanDiff) -> Iterator[str]:
     marked = {each.step_id: each.after for each in diff.marked}
     for step_id, status in marked.items():
         if step_id in notes:
-            yield _ended(f"{step_id} {status}: {notes[step_id]}")
+            yield _said(f"{step_id} {status}: ", notes[step_id])
     for status in dict.fromkeys(marked.values()):
         plain = [step_id for step_id in marked if marked[step_id] == status and step_id not in notes]
         if plain:
             yield f"{_names(plain)} {status}."
     for step_id, text in notes.items():
         if step_id not in marked:
-            yield _ended(f"{step_id} noted: {text}")
+            yield _said(f"{step_id} noted: ", text)
     dropped = [each.step_id for each in diff.noted if not each.added]
     if dropped:
         yield f"Notes of {_names(dropped)} removed."
@@ -298,6 +299,7 @@ def _names(step_ids: Sequence[str]) -> str:
     return ", ".join(step_ids[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _ended(text: str) -> str:
-    text = cut(" ".join(text.split()), _LONGEST)
+def _said(prefix: str, text: str) -> str:
+    """A sentence that ends with a text of the plan."""
+    text = prefix + as_data(cut(" ".join(text.split()), _LONGEST - len(prefix)))
     return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -10,6 +10,7 @@ import attrs
 
 __all__ = [
     "LONGEST_MESSAGE",
+    "UNSEEN",
     "Problem",
     "ToolError",
     "ToolValidationError",
@@ -44,21 +45,25 @@ _SYNONYMS = {
 _MEANT = {synonym: status for status, words in _SYNONYMS.items() for synonym in words.split(", ")}
 
 
+UNSEEN = frozenset("\u00a0\u2009\u202f\u3000\u200c\u200d")
+"""Blanks and joiners that belong to ordinary text, and that Python does not count as printable."""
+
+
 def writable(text: str) -> str:
     """The text with lone surrogates escaped: no client can write them."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def printable(text: str) -> str:
-    """The text on one line, with escapes for characters that cannot be shown."""
+def printable(text: str, kept: frozenset[str] = frozenset()) -> str:
+    """The text on one line, with escapes for characters that cannot be shown, but for those that are kept."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return "".join(each if each.isprintable() or each in kept else ascii(each)[1:-1] for each in text)
 
 
 def one_line(text: str) -> str:
     """The lines of a text beside each other, with a bar between them; tabs become spaces."""
-    return " | ".join(printable(line.replace("\t", " ")) for line in text.split("\n"))
+    return " | ".join(printable(line.replace("\t", " "), UNSEEN) for line in text.split("\n"))
 
 
 @attrs.frozen

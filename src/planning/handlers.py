@@ -25,7 +25,7 @@ from planning.errors import Problem, ToolValidationError, unknown_option
 from planning.lifecycle import allows, refusal
 from planning.model import STEP_STATUSES, Plan, StepStatus, index_of, plain_status
 from planning.step_ids import as_text, listed_ids, written_alike
-from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+from planning.text import ASCII, TextRule, TextRules
 
 __all__ = [
     "add_step",
@@ -44,50 +44,50 @@ __all__ = [
 _NAMED = 3
 
 
-def setup_plan(command: SetupPlan, plan: Plan | None) -> SetupPlan:
+def setup_plan(command: SetupPlan, plan: Plan | None, rules: TextRules = ASCII) -> SetupPlan:
     """Check an objective and its first steps; any plan may be replaced.
 
     Raises:
         ToolValidationError: A text breaks its rule.
     """
     problems = _lifecycle(plan, type(command))
-    problems += _text("objective", command.objective, OBJECTIVE)
-    problems += _steps("initial_steps", command.initial_steps)
+    problems += _text("objective", command.objective, rules.objective)
+    problems += _steps("initial_steps", command.initial_steps, rules)
     _refuse(problems)
-    return SetupPlan(_clean(OBJECTIVE, command.objective), _clean_steps(command.initial_steps))
+    return SetupPlan(_clean(rules.objective, command.objective), _clean_steps(command.initial_steps, rules))
 
 
-def add_step(command: AddStep, plan: Plan | None) -> AddStep:
+def add_step(command: AddStep, plan: Plan | None, rules: TextRules = ASCII) -> AddStep:
     """Check steps to append to an active plan.
 
     Raises:
         ToolValidationError: No active plan, no steps, or text that breaks its rule.
     """
     problems = _lifecycle(plan, type(command))
-    problems += _steps("steps", command.steps) or _empty(command.steps)
+    problems += _steps("steps", command.steps, rules) or _empty(command.steps)
     _refuse(problems)
-    return AddStep(_clean_steps(command.steps))
+    return AddStep(_clean_steps(command.steps, rules))
 
 
-def update_step(command: UpdateStep, plan: Plan | None) -> UpdateStep:
+def update_step(command: UpdateStep, plan: Plan | None, rules: TextRules = ASCII) -> UpdateStep:
     """Check a change of a step's title or details in an active plan; blank details are ``""``.
 
     Raises:
         ToolValidationError: No active plan, no such step, nothing to change, or text that breaks its
             rule.
     """
-    step_id, wrong = _step_id(command.step_id, plan)
+    step_id, wrong = _step_id(command.step_id, plan, rules)
     problems = _lifecycle(plan, type(command)) + wrong
-    problems += [] if command.title is None else _text("title", command.title, TITLE)
-    problems += [] if command.details is None else _text("details", command.details, DETAILS)
+    problems += [] if command.title is None else _text("title", command.title, rules.title)
+    problems += [] if command.details is None else _text("details", command.details, rules.details)
     problems += _unchanging(command.title, command.details)
     _refuse(problems)
-    title = None if command.title is None else TITLE.clean(command.title)
-    details = None if command.details is None else DETAILS.clean(command.details) or ""
+    title = None if command.title is None else rules.title.clean(command.title)
+    details = None if command.details is None else rules.details.clean(command.details) or ""
     return UpdateStep(step_id, title, details)
 
 
-def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
+def mark_step(command: MarkStep, plan: Plan | None, rules: TextRules = ASCII) -> MarkStep:
     """Check a step's new status, and its note, in a plan that is not abandoned.
 
     Raises:
@@ -100,23 +100,23 @@ def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
         and index_of(plan.steps, command.step_id) is not None
         and type(given) is str
         and given in STEP_STATUSES
-        and (command.note is None or NOTE.keeps(command.note))
+        and (command.note is None or rules.note.keeps(command.note))
         and allows(plan, MarkStep)
     ):
         return command
-    step_id, wrong = _step_id(command.step_id, plan)
+    step_id, wrong = _step_id(command.step_id, plan, rules)
     problems = _lifecycle(plan, type(command)) + wrong
     status = _status(command.status)
     if status is None:
         problems.append(Problem(unknown_option(command.status, STEP_STATUSES), "status"))
-    problems += [] if command.note is None else _text("note", command.note, NOTE)
+    problems += [] if command.note is None else _text("note", command.note, rules.note)
     _refuse(problems)
     assert status is not None  # noqa: S101 - refused a line ago; for the type checker
-    note = None if command.note is None else _clean(NOTE, command.note)
+    note = None if command.note is None else _clean(rules.note, command.note)
     return MarkStep(step_id, status, note)
 
 
-def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
+def mark_steps(command: MarkSteps, plan: Plan | None, rules: TextRules = ASCII) -> MarkSteps:
     """Check several marks, each by itself.
 
     Raises:
@@ -126,40 +126,42 @@ def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
     marks: list[MarkStep] = []
     for index, each in enumerate(command.marks):
         try:
-            marks.append(mark_step(each, plan))
+            marks.append(mark_step(each, plan, rules))
         except ToolValidationError as refusal:
             problems += [problem.under(f"marks[{index}]") for problem in refusal.problems]
     _refuse(problems)
     return MarkSteps(tuple(marks), command.is_last)
 
 
-def mark(command: MarkStep | MarkSteps, plan: Plan | None) -> MarkStep | MarkSteps:
+def mark(command: MarkStep | MarkSteps, plan: Plan | None, rules: TextRules = ASCII) -> MarkStep | MarkSteps:
     """Check one mark, or several.
 
     Raises:
         ToolValidationError: One is refused.
     """
-    return mark_steps(command, plan) if isinstance(command, MarkSteps) else mark_step(command, plan)
+    if isinstance(command, MarkSteps):
+        return mark_steps(command, plan, rules)
+    return mark_step(command, plan, rules)
 
 
-def remove_step(command: RemoveStep, plan: Plan | None) -> RemoveStep:
+def remove_step(command: RemoveStep, plan: Plan | None, rules: TextRules = ASCII) -> RemoveStep:
     """Check which step is to go, in a plan that is not abandoned.
 
     Raises:
         ToolValidationError: No such plan or step.
     """
-    step_id, wrong = _step_id(command.step_id, plan)
+    step_id, wrong = _step_id(command.step_id, plan, rules)
     _refuse(_lifecycle(plan, MarkStep) + wrong)
     return RemoveStep(step_id)
 
 
-def move_step(command: MoveStep, plan: Plan | None) -> MoveStep:
+def move_step(command: MoveStep, plan: Plan | None, rules: TextRules = ASCII) -> MoveStep:
     """Check which step is to move, and where to, in a plan that is not abandoned.
 
     Raises:
         ToolValidationError: No such plan, step or place.
     """
-    step_id, wrong = _step_id(command.step_id, plan)
+    step_id, wrong = _step_id(command.step_id, plan, rules)
     problems = _lifecycle(plan, MarkStep) + wrong
     last = 0 if plan is None else len(plan.steps) - 1
     if not problems and not (type(command.index) is int and 0 <= command.index <= last):
@@ -168,7 +170,7 @@ def move_step(command: MoveStep, plan: Plan | None) -> MoveStep:
     return MoveStep(step_id, command.index)
 
 
-def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:
+def clear_plan(command: ClearPlan, plan: Plan | None, _rules: TextRules = ASCII) -> ClearPlan:
     """Check that there is a plan to abandon.
 
     Raises:
@@ -178,7 +180,7 @@ def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:
     return command
 
 
-def read_plan(command: ReadPlan, plan: Plan | None) -> ReadPlan:
+def read_plan(command: ReadPlan, plan: Plan | None, _rules: TextRules = ASCII) -> ReadPlan:
     """Check that there is a plan to read.
 
     Raises:
@@ -188,12 +190,14 @@ def read_plan(command: ReadPlan, plan: Plan | None) -> ReadPlan:
     return command
 
 
-def diagnose(command: type[Command], arguments: Mapping[str, Any], plan: Plan | None) -> list[Problem]:
+def diagnose(
+    command: type[Command], arguments: Mapping[str, Any], plan: Plan | None, rules: TextRules = ASCII
+) -> list[Problem]:
     """The plan's problems with arguments that are too malformed to become a command."""
     reason = refusal(plan, command)
     problems = [] if reason is None else [Problem(reason)]
     if isinstance(arguments.get("step_id"), str) and command in {UpdateStep, MarkStep}:
-        problems += _step_id(arguments["step_id"], plan)[1]
+        problems += _step_id(arguments["step_id"], plan, rules)[1]
     if command is AddStep:
         problems += _empty(arguments.get("steps"))
     if command is UpdateStep:
@@ -215,15 +219,15 @@ def _text(path: str, value: object, rule: TextRule) -> list[Problem]:
     return [] if rule.keeps(value) else [Problem(message, path) for message in rule.problems(value)]
 
 
-def _step_id(given: Any, plan: Plan | None) -> tuple[str, list[Problem]]:
+def _step_id(given: Any, plan: Plan | None, rules: TextRules) -> tuple[str, list[Problem]]:
     """The id of the step that is meant, as the plan has it, or what is wrong with the one that was given."""
     given = as_text(given)
-    problems = _text("step_id", given, STEP_ID)
+    problems = _text("step_id", given, rules.step_id)
     if problems or plan is None or plan.status == "abandoned":
         return "", problems
     if not plan.steps:
         return "", [Problem("the plan has no steps yet; add some with planning_add_step", "step_id")]
-    step_id = _clean(STEP_ID, given)
+    step_id = _clean(rules.step_id, given)
     known = [step.step_id for step in plan.steps]
     if step_id in known:
         return step_id, []
@@ -236,15 +240,15 @@ def _step_id(given: Any, plan: Plan | None) -> tuple[str, list[Problem]]:
     return "", [Problem(f"the plan has no step {step_id}; {steps}", "step_id")]
 
 
-def _steps(path: str, steps: object) -> list[Problem]:
+def _steps(path: str, steps: object, rules: TextRules) -> list[Problem]:
     if not isinstance(steps, (tuple, list)):
         return [Problem(f"expected a sequence of NewPlanStep, got {type(steps).__name__}", path)]
     problems = []
     for index, step in enumerate(steps):
         place = f"{path}[{index}]"
         if isinstance(step, NewPlanStep):
-            problems += _text(f"{place}.title", step.title, TITLE)
-            problems += [] if step.details is None else _text(f"{place}.details", step.details, DETAILS)
+            problems += _text(f"{place}.title", step.title, rules.title)
+            problems += [] if step.details is None else _text(f"{place}.details", step.details, rules.details)
         else:
             problems.append(Problem(f"expected a NewPlanStep, got {type(step).__name__}", place))
     return problems
@@ -271,12 +275,12 @@ def _clean(rule: TextRule, value: str) -> str:
     return text
 
 
-def _clean_steps(steps: Sequence[NewPlanStep]) -> tuple[NewPlanStep, ...]:
-    return tuple([_clean_step(step) for step in steps])
+def _clean_steps(steps: Sequence[NewPlanStep], rules: TextRules) -> tuple[NewPlanStep, ...]:
+    return tuple([_clean_step(step, rules) for step in steps])
 
 
-def _clean_step(step: NewPlanStep) -> NewPlanStep:
-    title = _clean(TITLE, step.title)
-    details = None if step.details is None else DETAILS.clean(step.details)
+def _clean_step(step: NewPlanStep, rules: TextRules) -> NewPlanStep:
+    title = _clean(rules.title, step.title)
+    details = None if step.details is None else rules.details.clean(step.details)
     is_clean = title is step.title and details is step.details and type(step) is NewPlanStep
     return step if is_clean else NewPlanStep(title, details)

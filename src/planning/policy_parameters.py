@@ -21,6 +21,7 @@ from planning.commands import (
 )
 from planning.model import StepStatus
 from planning.policy import PlanPolicy
+from planning.step_ids import as_text
 from planning.text import TextRules, rules_for
 
 __all__ = ["MOST_MARKS", "parameters_of"]
@@ -54,9 +55,12 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, text:
     add = AddStep if same else _extended(AddStep, steps["add"])
     title = _optional("title", rules.title.about("New title"))
     details = _optional("details", rules.details.about('New details; "" clears them'))
-    update = UpdateStep if text == "ascii" else _extended(UpdateStep, title, details)
     note = _optional("note", rules.note.about("What was observed"))
-    more = [note] if text != "ascii" else []
+    step_id = ("step_id", str, field(metadata=rules.step_id.about("S### id") | {"repair": as_text}))
+    update, remove, move, more = UpdateStep, RemoveStep, MoveStep, list[Any]()
+    if text != "ascii":
+        update, more = _extended(UpdateStep, step_id, title, details), [step_id, note]
+        remove, move = _extended(RemoveStep, step_id), _extended(MoveStep, step_id)
     if has_evidence:
         said = {
             "description": "To mark it done: calls that show it, such as C12",
@@ -74,8 +78,8 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, text:
         "planning_mark_step": mark,
         "planning_clear_plan": ClearPlan,
         "planning_read_plan": ReadPlan,
-        "planning_remove_step": RemoveStep,
-        "planning_move_step": MoveStep,
+        "planning_remove_step": remove,
+        "planning_move_step": move,
     })  # fmt: skip
 
 

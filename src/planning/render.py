@@ -23,6 +23,7 @@ from planning.errors import LONGEST_MESSAGE, cut
 from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, index_of
 from planning.step_ids import listed_ids
+from planning.text import as_data
 
 __all__ = ["plan_data", "plan_text", "plan_to_dict", "remarks_of", "reply"]
 
@@ -46,7 +47,7 @@ def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
     """
     remarks = {} if facts is None else remarks_of(plan, facts)
     done = _count_done(plan.steps)
-    head = f"{cut(plan.objective, _LONGEST_BLOCK)} ({plan.status}, {done} of {len(plan.steps)} done)"
+    head = f"{as_data(cut(plan.objective, _LONGEST_BLOCK))} ({plan.status}, {done} of {len(plan.steps)} done)"
     text = "\n".join([head, *[_block(step, remarks) for step in plan.steps]])
     if len(text) > LONGEST_MESSAGE:
         text = "\n".join([head, *[_brief_block(step, remarks) for step in plan.steps]])
@@ -145,7 +146,7 @@ def _facts_of(step_id: str, facts: PlanFacts) -> dict[str, Any]:
 
 
 def _block(step: PlanStep, remarks: Mapping[str, str]) -> str:
-    lines = [f"{step.step_id} {step.status}{remarks.get(step.step_id, '')}: {step.title}"]
+    lines = [f"{step.step_id} {step.status}{remarks.get(step.step_id, '')}: {as_data(step.title)}"]
     lines.extend(f"  {line}" for line in (step.details or "").splitlines())
     lines.extend("  - " + note.replace("\n", "\n    ") for note in step.notes)
     return "\n".join(lines)
@@ -280,10 +281,10 @@ def _next(plan: Plan, index: int, facts: PlanFacts | None) -> str:
     for place in range(index - len(steps), index):  # from the index round to it again
         step = steps[place]
         if step.status not in _CLOSED and not (facts is not None and _must_wait(step, plan, facts)):
-            return f"Next: {step.step_id} {step.title}"
+            return f"Next: {step.step_id} {as_data(step.title)}"
     for place, step in enumerate(steps):
         if step.status == "blocked" and place != index:
-            return f"Blocked: {step.step_id} {step.title}"
+            return f"Blocked: {step.step_id} {as_data(step.title)}"
     return "No other step is open."
 
 

@@ -45,12 +45,14 @@ from planning.facts import (
     RecordEvidence,
     RequestApproval,
     SetDependencies,
+    evidence_call,
     first_facts,
 )
 from planning.model import Plan, PlanStep, index_of
-from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS, PlanPolicy
+from planning.policy import PlanPolicy
 from planning.render import reply
 from planning.step_ids import highest_number
+from planning.text import TextRules, rules_for
 from planning.tools.background import await_within, run_in_thread
 from planning.tools.context import Gate
 from planning.tools.errors import ToolTimeout
@@ -66,10 +68,10 @@ __all__ = [
     "facts_in",
     "register_facts",
     "register_policy",
+    "rules_of",
 ]
 
 Question = tuple[PlanStep, str]
-PLANNING_TOOLS = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 NO_FACTS = PlanFacts()
 _NOTHING: Sequence[Any] = ()
 
@@ -108,7 +110,7 @@ class News:
 _MOST_ACTORS = 100
 
 
-def register_facts(session: Session, *, with_marks: bool = True) -> None:
+def register_facts(session: Session, *, always: bool = True) -> None:
     """Register what is kept beside the plan; again is no change.
 
     Ids are never given out twice, with a policy and without. Without one nothing is kept until a step is
@@ -116,15 +118,16 @@ def register_facts(session: Session, *, with_marks: bool = True) -> None:
 
     Args:
         session: The session.
-        with_marks: Whether marks are followed.
+        always: Whether everything is kept; otherwise only the ids of steps that were removed.
     """
     session.register_reducer(PlanFacts, replace_latest)
     session.register_reducer(EvidenceCall, append)
     for command, reducer in FACT_REDUCERS.items():
-        if with_marks or command not in {MarkStep, MarkSteps}:
+        if always or command in {RemoveStep, RenumberSteps}:
             session.register_reducer(command, reducer, PlanFacts)
     session.register_guard(RemoveStep, _keep_ids)
-    session.register_guard(AddStep, _new_ids)
+    for setup in (SetupPlan, AddStep):
+        session.register_guard(setup, _new_ids)
 
 
 def facts_in(transaction: Transaction) -> PlanFacts:
@@ -141,7 +144,7 @@ def _keep_ids(_command: Any, transaction: Transaction) -> tuple[()]:
     return ()
 
 
-def _first_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps, ...]:
+def _first_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
     """With a policy, from the first change on."""
     if transaction.latest(PlanFacts) is not None:
         return ()
@@ -149,10 +152,14 @@ def _first_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberStep
     return _new_ids(command, transaction)
 
 
-def _new_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps, ...]:
-    """Give steps ids that no step has had."""
+def _new_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
+    """Give the steps of a plan ids that no step of it has had."""
     facts, plan = transaction.latest(PlanFacts), transaction.latest(Plan)
-    if facts is None or plan is None or plan.status != "active":
+    if facts is None:
+        return ()
+    if isinstance(command, SetupPlan):
+        return (RenumberSteps(len(command.initial_steps), 1),)
+    if plan is None or plan.status != "active":
         return ()
     highest = max(facts.highest, highest_number(step.step_id for step in plan.steps))
     return (RenumberSteps(len(command.steps), highest + 1),)
@@ -161,8 +168,8 @@ def _new_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps,
 def register_policy(session: Session, policy: PlanPolicy) -> None:
     """Register what a policy needs with a session; again is no change."""
     register_facts(session)
-    session.register_guard(SetupPlan, _keep_ids)
-    session.register_guard(AddStep, _first_ids)
+    for setup in (SetupPlan, AddStep):
+        session.register_guard(setup, _first_ids)
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
             session.register_guard(event, _call_of)
@@ -174,12 +181,16 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
         session.companion(Gate).refusal = _refusal
 
 
-def _call_of(event: Any, _transaction: Transaction) -> tuple[EvidenceCall, ...]:
+def rules_of(session: Session) -> TextRules:
+    """The rules for the texts of a session's plan, by its policy in this process; ASCII without one."""
+    policy = session.companion(Policies).policy
+    return rules_for("ascii" if policy is None else policy.text)
+
+
+def _call_of(event: Any, _transaction: Transaction) -> Iterable[EvidenceCall]:
     """What is kept of a call, to be found as evidence; nothing of a planning call."""
-    if event.name in PLANNING_TOOLS:
-        return ()
-    success = isinstance(event, ToolInvoked) and getattr(event.result, "success", True) is True
-    return (EvidenceCall(event.name, event.call_id, success),)
+    call = evidence_call(event)
+    return () if call is None else (call,)
 
 
 def _refusal(session: Session, tool: str) -> str | None:
@@ -257,6 +268,11 @@ class Steering:
 
     policy: PlanPolicy
 
+    @property
+    def rules(self) -> TextRules:
+        """The rules for the texts that its tools take."""
+        return rules_for(self.policy.text)
+
     def carry_out(
         self,
         transaction: Transaction,
@@ -264,7 +280,7 @@ class Steering:
         actor: str | None,
         params: Any,
         before: Plan | None,
-        handler: Callable[[Any, Plan | None], Any],
+        handler: Callable[[Any, Plan | None, TextRules], Any],
         dispatch: Callable[[Any], Plan],
         accepted: Accepted,
     ) -> Steered:
@@ -289,7 +305,7 @@ class Steering:
         changed, entailed = news.take(actor, before), _NOTHING
         try:
             sent = self.seed(params)
-            command = handler(sent, before)
+            command = handler(sent, before, self.rules)
             if type(command) is ReadPlan:
                 facts, plan = transaction.latest(PlanFacts), dispatch(command)
             else:
@@ -423,7 +439,10 @@ class Steering:
         plan = session.select_latest(Plan)
         if self.policy.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
-        marks, calls = _marks(handlers.mark(self.seed(params), plan)), session.select_all(EvidenceCall)
+        marks, calls = (
+            _marks(handlers.mark(self.seed(params), plan, self.rules)),
+            session.select_all(EvidenceCall),
+        )
         steps = {step.step_id: step for step in plan.steps}
         return [
             (steps[mark.step_id], text)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from planning import handlers
 from planning.commands import (
@@ -40,6 +40,7 @@ from planning.steering import (
     register_facts,
     register_policy,
 )
+from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
@@ -53,8 +54,8 @@ from session.transaction import Transaction
 
 __all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan", "shows"]
 
-C = TypeVar("C")
-Handler = Callable[[Any, Plan | None], Any]
+Handler = Callable[..., Any]
+"""A handler of ``planning.handlers``: of a command, the plan, and the rules for texts; ASCII when omitted."""
 _EDITS = (handlers.remove_step, handlers.move_step)
 Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
@@ -81,7 +82,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
             session.register_reducer(command, reducer, Plan, check=check)
         session.register_types(ReadPlan, ToolResult)
         announce_plan(session)
-        register_facts(session, with_marks=session.store is not None)
+        register_facts(session, always=session.store is not None)
         registered.is_done = True
     if policy is not None:
         register_policy(session, policy)
@@ -100,6 +101,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
     found = SessionOfCall(session, partial(register_plan, policy=policy))
     steering = None if policy is None else Steering(policy)
     kinds = {} if policy is None else parameters_of(policy)
+    rules = ASCII if policy is None else rules_for(policy.text)
 
     def bind(
         name: str,
@@ -115,7 +117,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
             parameters=kinds.get(name, parameters),
             function=_in_transaction(found, name, handler, steering),
             examples=(ToolExample(arguments, message),),
-            diagnose=_diagnosis(found, name, MarkStep if handler in _EDITS else parameters),
+            diagnose=_diagnosis(found, name, MarkStep if handler in _EDITS else parameters, rules),
             publishes="own",
             blocking=policy is not None and policy.verify is not None and parameters is MarkStep,
             session=found,
@@ -217,7 +219,7 @@ def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Sessio
 
 
 def _diagnosis(
-    found: SessionOfCall, name: str, command: type[Command]
+    found: SessionOfCall, name: str, command: type[Command], rules: TextRules
 ) -> Callable[[Mapping[str, Any], ToolContext], list[Problem]]:
     """The plan's problems with arguments that cannot be decoded; not for another session's call."""
 
@@ -226,45 +228,31 @@ def _diagnosis(
             session = _session_of(found, name, context)
         except ToolValidationError as refusal:
             return list(refusal.problems)
-        return handlers.diagnose(command, arguments, session.select_latest(Plan))
+        return handlers.diagnose(command, arguments, session.select_latest(Plan), rules)
 
     return diagnose
 
 
-def carry_out(
-    transaction: Transaction, name: str, handler: Handler, command: C, before: Plan | None
-) -> tuple[C, Plan]:
-    """Check a command against the plan, and carry it out, within an open transaction.
+def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps, before: Plan | None) -> Plan:
+    """Carry a command out, within an open transaction, that fits the plan and is normal.
 
     Args:
         transaction: The session's.
-        name: The tool's name, for the message.
-        handler: The command's handler.
-        command: The command.
+        name: Who sends it, for the message.
+        command: The command, as its handler returned it.
         before: The plan as the transaction has it.
 
     Returns:
-        The command as it was carried out, and the resulting plan.
-
-    Raises:
-        ToolValidationError: It is refused; nothing has changed.
-        ToolError: The session's reducers did not take it.
-    """
-    checked = handler(command, before)
-    return checked, _dispatched(transaction, name, before, checked)
-
-
-def _dispatched(transaction: Transaction, name: str, before: Plan | None, checked: object) -> Plan:
-    """Dispatch a command that a handler has checked; returns the resulting plan.
+        The resulting plan.
 
     Raises:
         ToolError: The session's reducers did not take it.
     """
-    transaction.dispatch(checked)
+    transaction.dispatch(command)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan for every command that a handler let through: the old one
-    # here means that another reducer replaced ours, and nothing was carried out.
-    if plan is None or (plan is before) is not (type(checked) is ReadPlan):
+    # Reducers build a new plan for every command that fits it: the old one here means that it did not, or
+    # that another reducer replaced ours, and nothing was carried out.
+    if plan is None or (plan is before) is not isinstance(command, ReadPlan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
     return plan
 
@@ -290,8 +278,8 @@ def _in_transaction(
             before = transaction.latest(Plan)
             entailed: Sequence[Any] = ()
             if steering is None:
-                sent = params
-                command, plan = carry_out(transaction, name, handler, params, before)
+                sent, command = params, handler(params, before)
+                plan = carry_out(transaction, name, command, before)
                 message = reply(command, plan, before)
             else:
                 sent, command, plan, entailed, message = steering.carry_out(
@@ -301,7 +289,7 @@ def _in_transaction(
                     params,
                     before,
                     handler,
-                    partial(_dispatched, transaction, name, before),
+                    lambda checked: carry_out(transaction, name, checked, before),
                     accepted,
                 )
             value = plan if reads else command
@@ -363,8 +351,9 @@ def _asking(
 class PlanMirror:
     """A session's Plan that shows work whose state is kept elsewhere: a workflow's run, an agent's graph.
 
-    It sends the same commands as an agent's tools, through the same handlers. An active plan that shows
-    something else is left alone, whether it is there at the start or replaces the mirror later.
+    It sends the same commands as an agent's tools. Their texts must be normal, as ``fitted`` leaves them: no
+    handler makes them so. An active plan that shows something else is left alone, whether it is there at the
+    start or replaces the mirror later.
 
     Attributes:
         plan: The plan as the mirror last saw it; None before ``begin``.
@@ -376,7 +365,7 @@ class PlanMirror:
         Args:
             session: The session that holds the plan.
             name: Who keeps the mirror, for error messages.
-            setup: The plan to show. Its texts must be normalised, as ``fitted`` leaves them.
+            setup: The plan to show.
         """
         register_plan(session)
         self.plan: Plan | None = None
@@ -402,7 +391,7 @@ class PlanMirror:
         if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
             return False
         if is_new or not is_shown:
-            _, plan = carry_out(transaction, self._name, handlers.setup_plan, self._setup, plan)
+            plan = carry_out(transaction, self._name, self._setup, plan)
         self.plan = plan
         return True
 
@@ -442,7 +431,7 @@ class PlanMirror:
 
     def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
         try:
-            _, self.plan = carry_out(transaction, self._name, handlers.mark_steps, command, self.plan)
+            self.plan = carry_out(transaction, self._name, command, self.plan)
         except ToolError:  # other reducers answer for the plan
             return False
         return True

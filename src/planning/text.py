@@ -1,17 +1,23 @@
-"""The rules for text that a plan may hold: ASCII, trimmed, and never too long.
+"""The rules for text that a plan may hold: ASCII or any language, trimmed, and never too long.
 
 This is their only home: handlers, tool schemas, prompt copy and the specs all read them here.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from planning.errors import UNSEEN
+
 __all__ = [
+    "ASCII",
     "DETAILS",
     "NOTE",
     "OBJECTIVE",
@@ -20,8 +26,10 @@ __all__ = [
     "TITLE",
     "TextRule",
     "TextRules",
+    "as_data",
     "ascii_spelling",
     "fitted",
+    "is_invisible",
     "rules_for",
 ]
 
@@ -36,8 +44,47 @@ _SPELLINGS = {
     "\u0153": "oe", "\u0152": "OE", "\u00f8": "o", "\u00d8": "O", "\u0142": "l", "\u0141": "L",
     "\u0111": "d", "\u0110": "D",
 }  # fmt: skip
-_UNSEEN = frozenset("\u00a0\u2009\u202f\u3000\u200c\u200d")
-"""Blanks and joiners that belong to ordinary text, and that Python does not count as printable."""
+_LONGEST_COMPOSED = 4
+"""The most characters that become one when a text is composed."""
+_SHOWS_NOTHING = frozenset(("Cc", "Cf", "Me", "Mn", "Zl", "Zp", "Zs"))
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+_STATUS = r"(?:pending|in[ _-]progress|blocked|done|completed|active|abandoned)"
+_MISREAD = re.compile(
+    "|".join((
+        r"""^["'`\[{<]|^[\]}>|*+=~_#-](?![a-z0-9])|\|.*\|""",  # markup at the beginning
+        r":$|\s{3}|`{3}|~{3}|\*{3}|-{3}|={3}|_{3}",  # what opens, or separates
+        r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\][(\[:]|!\[|\[/?(?:inst|sys|user|assistant|tool|end)\w*\]",
+        r"[\x00-\x1f\x7f]|\\[nrtux]|&(?:#|\w+;)|%0[ad]",  # line breaks, and escapes
+        rf"(?<![a-z0-9])[s\u0455\u0573]-?\d{{3}}|\bs\d+\W{{1,3}}{_STATUS}\b",  # an id
+        rf"^{_STATUS}\b|[,(:] ?{_STATUS}(?:[.,):]|$)|\d of \d+ (?:is |are )?done|\d not shown",
+        r"^(?:next|order|blocked|evidence for|new plan|new objective)\s*:|no other step|\byou last\b",
+        r"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|done|completed|abandoned|removed)\b",
+        r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
+        r"\b(?:ignor|disregard|forget|overrid|bypass)\w*\b.{0,40}"
+        r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
+        r"\b(?:new|following|system) (?:instructions?|prompt|message)\b|\byou (?:are|must|have)\b",
+        r"\bend of (?:the |this )?(?:plan|reminder|list|prompt|system|instruction|message|context|step|data)",
+        r"\breported with\b|(?:^|[,(:] ?)verified\b|\bwaits? for (?:the )?(?:user|approval)",
+        r"(?:^|\b(?:is|was|been|already|user|host) )approved\b|\buser (?:said|says|wants|approves)\b",
+    ))
+)  # fmt: skip
+"""What may be taken for a plan's structure, for markup or for an instruction; of lower-case text."""
+_MARKS = re.compile(r"""["'`\[\](){}<>|*+=~_#\\&%:]|s-?\d|^-|---|\s{3}|[\x00-\x1f\x7f]""")
+_WORDS = frozenset((
+    "pending", "progress", "blocked", "done", "completed", "active", "abandoned", "set", "removed",
+    "approved", "ignore", "ignoring", "ignored", "disregard", "disregarding", "forget", "forgetting",
+    "override", "overriding", "bypass", "bypassing", "instruction", "instructions", "prompt", "prompts",
+    "message", "you", "no", "end", "reported", "verified", "wait", "waits", "shown", "said", "says", "wants",
+    "approves",
+))  # fmt: skip
+"""An ASCII text without one of these words or marks cannot be misread, which is quick to see."""
+_LETTERS = re.compile("[a-z]+")
+_HIDDEN = re.compile(
+    "[\x7f-\x9f\u00ad\u034f\u115f\u1160\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ud800-\udfff\ufeff\uffa0\U000e0000-\U000e0fff]"
+    "|[\u200c\u200d]{2,}|[\ufe00-\ufe0f]{2,}|[\u00a0\u2009\u202f\u3000]{2,}"
+)
+"""Characters that nobody sees, but for the joiners, selectors and blanks of ordinary text."""
 _CONTROL_NAMES = {"\n": "a newline", "\t": "a tab", "\r": "a carriage return", "\0": "a null"}
 _SHOWN = 3
 
@@ -46,44 +93,55 @@ _SHOWN = 3
 class TextRule:
     """What one kind of text may hold.
 
-    Text is trimmed first and measured after. It is ASCII; only text of several lines may hold
-    newlines and tabs, and no text holds another control character.
+    Text is trimmed first and measured after. It is ASCII, or printable text in any language, composed
+    (NFC). Only text of several lines may hold newlines and tabs. No text holds another control character.
 
     Attributes:
         limit: The most characters, after the trim.
         multiline: Whether newlines and tabs are allowed.
         blank_is_none: Whether blank text means None; otherwise it is refused.
+        is_unicode: Whether text may be in any language.
     """
 
     limit: int
     multiline: bool = False
     blank_is_none: bool = False
+    is_unicode: bool = False
 
     def clean(self, value: str) -> str | None:
         """The text to store, for a value that has no problems."""
-        return value.strip() or None
+        return self._trimmed(value) or None
 
     def keeps(self, value: object) -> bool:
         """Whether the value is plain text of one line that can be stored as it is; the fast way."""
         return (
             type(value) is str
             and 0 < len(value) <= self.limit
-            and value.isascii()
             and value.isprintable()
             and value[0] != " " != value[-1]
+            and (value.isascii() or (self.is_unicode and self._trimmed(value) == value))
+        )
+
+    def keeps_all(self, values: list[Any]) -> bool:
+        """The same for many values at once; of text with two blanks side by side, it does not say so."""
+        if {*map(type, values)} != {str}:
+            return not values
+        text = f" {' '.join(values)} "
+        return (
+            max(map(len, values)) <= self.limit and "  " not in text and text.isascii() and text.isprintable()
         )
 
     def problems(self, value: object) -> list[str]:
         """Everything that is wrong with a value, each with what to send instead; empty when fine."""
         if not isinstance(value, str):
             return [f"expected a string, got {type(value).__name__}"]
-        text = value.strip()
+        text = self._trimmed(value)
         if not text:
             return [] if self.blank_is_none else [f"blank; send 1 to {self.limit} characters"]
         found = []
         if len(text) > self.limit:
             found.append(f"{len(text)} characters, at most {self.limit}; cut {len(text) - self.limit}")
-        if not text.isascii() or not text.isprintable():
+        if not text.isprintable() or not (self.is_unicode or text.isascii()):
             found.extend(self._refused_characters(text))
         return found
 
@@ -98,7 +156,7 @@ class TextRule:
         if len(value) > self.limit:
             return f"{len(value)} characters, at most {self.limit}; cut {len(value) - self.limit}"
         for position, character in enumerate(value, start=1):
-            if not (character.isprintable() or character in _UNSEEN or self._allows(character)):
+            if not (character.isprintable() or character in UNSEEN or self.allows(character)):
                 remedy = self._remedy(character) if character in "\n\t" else "remove it"
                 return f"{_name(character)} at character {position}; {remedy}"
         return None
@@ -110,14 +168,29 @@ class TextRule:
             {"description": description, **shortest, "max_length": self.limit, "check": self.problems}
         )
 
+    def allows(self, character: str) -> bool:
+        """Whether a text may hold a character."""
+        if character.isascii():
+            return character.isprintable() or (self.multiline and character in "\n\t")
+        return self.is_unicode and (character.isprintable() or character in UNSEEN)
+
+    def _trimmed(self, value: str) -> str:
+        """The text without blanks around it, and composed; empty where it shows nothing."""
+        text = value.strip()
+        if not self.is_unicode or text.isascii() or len(text) > _LONGEST_COMPOSED * self.limit:
+            return text
+        text = unicodedata.normalize("NFC", text)
+        return "" if all(map(is_invisible, text)) else text
+
     def _refused_characters(self, text: str) -> Iterator[str]:
         seen: dict[str, int] = {}
         for position, character in enumerate(text, start=1):
-            if not self._allows(character):
+            if not self.allows(character):
                 seen.setdefault(character, position)
-        unspelled = next(
-            (char for char in seen if not _is_control(char) and ascii_spelling(char) is None), None
-        )
+        unspelled = None
+        if not self.is_unicode:
+            others = [each for each in seen if not _is_control(each)]
+            unspelled = next((each for each in others if ascii_spelling(each) is None), None)
         if unspelled is not None:  # to replace the other characters one by one would not help
             yield (
                 f"{_name(unspelled)} at character {seen[unspelled]} has no ASCII spelling; "
@@ -130,9 +203,6 @@ class TextRule:
             more = len(seen) - _SHOWN
             yield f"{more} more {'character' if more == 1 else 'characters'} to replace"
 
-    def _allows(self, character: str) -> bool:
-        return (character.isascii() and character.isprintable()) or (self.multiline and character in "\n\t")
-
     def _remedy(self, character: str) -> str:
         if character in "\n\t":
             return 'this field is one line, write " "'
@@ -140,7 +210,8 @@ class TextRule:
         if not spelling:
             return "remove it"
         quote = "'" if '"' in spelling else '"'
-        return f"only ASCII is allowed, write {quote}{spelling}{quote}"
+        reason = "" if self.is_unicode else "only ASCII is allowed, "
+        return f"{reason}write {quote}{spelling}{quote}"
 
 
 def ascii_spelling(character: str) -> str | None:
@@ -166,23 +237,59 @@ def fitted(text: str, rule: TextRule) -> str:
     """A text as a plan may hold it: in ASCII, on one line, and with ``...`` where it is cut to the limit.
 
     Returns:
-        The text; empty if all of it is invisible, or if a character has no ASCII spelling.
+        The text; empty if all of it is invisible, or if a character has no ASCII spelling and needs one.
     """
     if rule.keeps(text):
         return text
     spelled, room = list[str](), rule.limit
-    for character in " ".join(text.split(maxsplit=rule.limit)):
+    text = " ".join(text.split(maxsplit=rule.limit))
+    if rule.is_unicode:
+        text = unicodedata.normalize("NFC", text[: _LONGEST_COMPOSED * rule.limit])
+    for character in text:
         spelling = " " if _is_control(character) else ascii_spelling(character)
-        if " " <= character <= "~":
+        if rule.allows(character):
             spelling = character
+        if spelling is None and rule.is_unicode:
+            spelling = ""
         if spelling is None:
             return ""
         spelled.append(spelling)
         room -= len(spelling.strip())
         if room < 0:
             break
-    text = " ".join("".join(spelled).split())
+    text = rule.clean(" ".join("".join(spelled).split())) or ""
     return text if len(text) <= rule.limit else f"{text[: rule.limit - 3].rstrip()}..."
+
+
+@lru_cache(maxsize=4_096)  # a plan's titles are written again and again
+def as_data(text: str) -> str:
+    """A title, or another text on one line, as a text for a model shows it.
+
+    A text that could be misread is written as a JSON string: as a line of a plan, an id, a status or a reply,
+    as markup, as the words of another role, or as an instruction. Every other text stays as it is, and never
+    begins with a quote.
+    """
+    if _is_ordinary(text):
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], quoted)
+
+
+def _is_ordinary(text: str) -> bool:
+    plain = (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
+    if text.isascii() and not _MARKS.search(plain) and _WORDS.isdisjoint(_LETTERS.findall(plain)):
+        return True
+    return (
+        not _MISREAD.search(plain)
+        and plain.count("(") == plain.count(")")
+        and all(plain.count(each) % 2 == 0 for each in '"`')
+        and not _HIDDEN.search(text)
+    )
+
+
+def is_invisible(character: str) -> bool:
+    """Whether a character shows nothing by itself: a blank, a joiner, a mark on another, a filler."""
+    return character in _FILLERS or unicodedata.category(character) in _SHOWS_NOTHING
 
 
 def _is_control(character: str) -> bool:
@@ -213,12 +320,15 @@ class TextRules:
     title: TextRule
     details: TextRule
     note: TextRule
+    step_id: TextRule
+    outcome: TextRule
 
 
-ASCII = TextRules(OBJECTIVE, TITLE, DETAILS, NOTE)
+_RULES = (OBJECTIVE, TITLE, DETAILS, NOTE, STEP_ID, OUTCOME)
+ASCII = TextRules(*_RULES)
+_UNICODE = TextRules(*[replace(rule, is_unicode=True) for rule in _RULES])
 
 
 def rules_for(text: str) -> TextRules:
-    """The rules for ``"ascii"``."""
-    assert text == "ascii"  # noqa: S101 - replaced with the rules for other languages
-    return ASCII
+    """The rules for texts in ``"ascii"``, or in any language (``"unicode"``)."""
+    return _UNICODE if text == "unicode" else ASCII

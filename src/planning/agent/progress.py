@@ -15,8 +15,9 @@ from planning.agent.decide import ACTIONS
 from planning.commands import NewPlanStep, SetupPlan
 from planning.errors import ToolError
 from planning.model import Plan, StepStatus
+from planning.steering import rules_of
 from planning.suite import Mark, PlanMirror
-from planning.text import OBJECTIVE, OUTCOME, fitted
+from planning.text import TextRule, fitted
 from session import Session
 
 __all__ = ["TITLES", "show_progress"]
@@ -38,20 +39,25 @@ def show_progress(session: Session, state: Mapping[str, Any], update: Mapping[st
     """Bring a session's plan up to what the state of a question says after an update of it."""
     state = {**state, **update}
     question = state.get("resolved_query")
-    objective = (fitted(question, OBJECTIVE) if isinstance(question, str) else "") or _NAMELESS
+    rules = rules_of(session)
+    objective = (fitted(question, rules.objective) if isinstance(question, str) else "") or _NAMELESS
     mirror = PlanMirror(session, _WHO, SetupPlan(objective, _STEPS))
     with session.transaction() as transaction, suppress(ToolError):  # other reducers answer for the plan
         is_new = update.get("iteration") == 1
         if mirror.begin(transaction, _is_own, is_new=is_new) and mirror.plan is not None:
-            mirror.mark(transaction, _marks(mirror.plan, _statuses(state), *_note(state, update)))
+            mirror.mark(
+                transaction, _marks(mirror.plan, _statuses(state), *_note(state, update), rules.outcome)
+            )
 
 
-def _marks(plan: Plan, statuses: Sequence[StepStatus], noted: object, note: str | None) -> list[Mark]:
+def _marks(
+    plan: Plan, statuses: Sequence[StepStatus], noted: object, note: str | None, rule: TextRule
+) -> list[Mark]:
     """The marks that the plan lacks, with a note for the step of an action."""
     marks = list[Mark]()
     for index, (action, status) in enumerate(zip(TITLES, statuses, strict=True)):
         step = plan.steps[index]
-        text = (fitted(note, OUTCOME) or None) if note and action == noted else None
+        text = (fitted(note, rule) or None) if note and action == noted else None
         if text in step.notes:
             text = None
         if text is not None or step.status != status:

@@ -8,7 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
+from planning.cli.approve import approve
 from planning.cli.ask import ASK_HELP, ask
+from planning.cli.audit import AUDIT_HELP, audit
 from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import history, watch
@@ -59,7 +61,9 @@ Examples:
   planning run plan.json --tools app:tools --store plans.db --session nightly
   planning show plans.db nightly
   planning watch plans.db nightly
+  planning audit plans.db nightly
   planning view plans.db --session nightly
+  planning approve plans.db nightly
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
   planning mcp --store plans.db --session nightly
@@ -162,6 +166,7 @@ for name, function, short, more in (
         "Show a session's plan while it changes.",
         examples("watch plans.db nightly", "watch plans.db nightly --json | my-dashboard"),
     ),
+    ("audit", audit, "Audit a plan: what it claims, and what was done.", AUDIT_HELP),
     ("view", view, "See a run in the browser, live.", VIEW_HELP),
     ("export", export, "Write a run as one HTML file, or as a picture.", EXPORT_HELP),
     (
@@ -178,6 +183,12 @@ for name, function, short, more in (
         examples("fork plans.db nightly", "fork plans.db nightly --at 3 --as what-if"),
     ),
     ("verify", verify, "Check a session for damage.", examples("verify plans.db nightly")),
+    (
+        "approve",
+        approve,
+        "Approve a plan that waits, or reject it.",
+        examples("approve plans.db nightly", 'approve plans.db nightly --reject "Test it first"'),
+    ),
     ("ask", ask, "Ask a database a question: see the SQL and the rows.", ASK_HELP),
     (
         "replay",

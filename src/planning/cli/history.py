@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from planning.cli.terminal import Line
     from planning.view.timeline import Moment, Timeline
 
-__all__ = ["history", "watch"]
+__all__ = ["history", "timeline_of", "watch"]
 
 _POLL: Final = 0.05  # seconds between two looks at the store
 
 
 @contextmanager
-def _timeline(store: str, session: str | None, after: int | None) -> Iterator[Timeline]:
+def timeline_of(store: str, session: str | None, after: int | None) -> Iterator[Timeline]:
     """The changes of a session after a version, as they are at this moment; None for those that follow.
 
     Raises:
@@ -63,7 +63,7 @@ def history(
     from session.stores import StoreError
 
     damage, fields = "", []
-    with _timeline(store, session, after) as timeline:
+    with timeline_of(store, session, after) as timeline:
         try:
             for moment in timeline.new():
                 if as_json_:
@@ -94,7 +94,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
 
     progress = Progress()
     with (
-        _timeline(store, session, None) as timeline,
+        timeline_of(store, session, None) as timeline,
         face_of(sys.stdout, progress, is_json=as_json_) as face,
     ):
         code, reason = 0, "the session was deleted"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ from planning.view.document import Document
 from planning.view.facts import NO_FACTS
 from planning.view.states import RunStates
 from planning.view.text import line_of
-from planning.view.timeline import Recent
+from planning.view.timeline import Moment, Recent
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from planning.workflow.validate import validate_workflow
@@ -29,7 +29,7 @@ from session.slices import type_name
 if TYPE_CHECKING:
     from planning.cli.transcript import Call
 
-__all__ = ["loaded", "session_of"]
+__all__ = ["loaded", "replayed_moments", "session_of"]
 
 _TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan, PlanFacts)
 _KEPT: Final = 64  # changes of a replayed session: the document has what each of them did
@@ -80,15 +80,31 @@ def session_of(data: bytes, source: str | None) -> Session:
 
 def _replayed(calls: Iterable[Call], title: str) -> tuple[Session, Document]:
     """What the calls of a transcript do; those of other tools are shown, and not made."""
-    section = PlanningToolsSection(session=Session(history=_KEPT))
-    session, toolbox = section.session, Toolbox(section.tools())
+    moments = Recent(Session(history=_KEPT))
     document = Document(title=title, kind="transcript", source=title, is_timed=False)
-    moments = Recent(session)
+    for call in _replaying(calls, moments.session):
+        extra = {"call_id": call.call_id, "usage": dict(call.usage)}
+        document.read(moments, {name: value for name, value in extra.items() if value})
+    return moments.session, document
+
+
+def replayed_moments(data: bytes, source: str | None) -> Iterator[Moment]:
+    """What the calls of a transcript do, each as soon as it is asked for.
+
+    Raises:
+        Refused: It is not a transcript.
+    """
+    moments = Recent(Session(history=_KEPT))
+    for _ in _replaying(calls_in(data, source), moments.session):
+        yield from moments.new()
+
+
+def _replaying(calls: Iterable[Call], session: Session) -> Iterator[Call]:
+    """Carry out calls one by one in a session; each is given out after that."""
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools())
     for call in calls:
         if call.name.startswith(PREFIX):
             toolbox.call(call.name, call.arguments)
         else:
             session.dispatch(ToolInvoked(call.name, call.arguments, None))
-        extra = {"call_id": call.call_id, "usage": dict(call.usage)}
-        document.read(moments, {name: value for name, value in extra.items() if value})
-    return session, document
+        yield call

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planning.workflow.findings import Finding
     from planning.workflow.reports.report import Report
 
-__all__ = ["github_text", "print_report", "print_schema", "validate"]
+__all__ = ["annotation", "github_text", "print_report", "print_schema", "validate"]
 
 
 class ReportFormat(StrEnum):
@@ -131,15 +131,26 @@ def github_text(report: Report, file: str | None) -> str:
 def _command(finding: Finding, file: str | None) -> str:
     from planning.workflow.reports.wording import sentence
 
-    properties = [f"title={_property(finding.code)}"]
+    place: dict[str, object] = {}
     message = sentence(finding)
     if file is not None:
-        place = [f"file={_property(file)}"]
+        place["file"] = file
         if finding.line is not None:
-            place += [f"line={finding.line}", f"col={finding.column}"]
+            place |= {"line": finding.line, "col": finding.column}
             message = sentence(attrs.evolve(finding, line=None))  # the annotation is at that line
-        properties = [*place, *properties]
-    return f"::{finding.severity} {','.join(properties)}::{_data(message)}"
+    return annotation(finding.severity, message, **place, title=finding.code)
+
+
+def annotation(severity: str, message: str, **properties: object) -> str:
+    """A workflow command that GitHub shows as an annotation, on one line.
+
+    Args:
+        severity: ``error``, ``warning`` or ``notice``.
+        message: What it says.
+        properties: Such as ``title`` and ``file``.
+    """
+    shown = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+    return f"::{severity} {shown}::{_data(message)}"
 
 
 def _data(text: str) -> str:

@@ -280,7 +280,7 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return ""
         case AskToFinish():
             steps = f"with {listed_ids(event.open_steps)} open"
-            return f"The agent {'was let go' if event.let_go else 'was refused to finish'} {steps}."
+            return f"The agent {'was let go' if event.let_go else 'was held back'} {steps}."
         case RunChanged():
             status, goal = event.run.status.replace("_", " "), event.run.workflow.goal
             return f"Run {status}: {goal}." if goal else f"Run {status}."

@@ -7,9 +7,10 @@ from functools import partial
 
 from planning.commands import NewPlanStep, SetupPlan
 from planning.model import Plan, StepStatus
+from planning.steering import rules_of
 from planning.step_ids import format_id
 from planning.suite import PlanMirror, shows
-from planning.text import DETAILS, OBJECTIVE, OUTCOME, TITLE, fitted
+from planning.text import TextRules, fitted
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
 from session import Session
@@ -29,18 +30,20 @@ _UNSPELLED = "the plan takes only ASCII text; where the workflow has other text,
 class RunMirror:
     """Shows a run in its session's Plan, and collects warnings about what the plan does not show.
 
-    Text that ASCII cannot spell is not shown: the plan shows the step's id instead.
+    It follows the policy of the session in this process: without ``text="unicode"``, text that ASCII cannot
+    spell is not shown, and the plan shows the step's id instead.
     """
 
     def __init__(self, session: Session, workflow: Workflow, user_prompt: str | None) -> None:
         """Prepare the plan of a workflow; nothing changes yet."""
-        setup = _setup_of(workflow, user_prompt)
+        self._rules = rules = rules_of(session)
+        setup = _setup_of(workflow, user_prompt, rules)
         self._mirror = PlanMirror(session, "the workflow", setup)
         self._places = {step.step_id: index for index, step in enumerate(workflow.steps)}
         self._problem: str | None = None
-        texts = [(workflow.goal.strip() or user_prompt or "", OBJECTIVE)]
+        texts = [(workflow.goal.strip() or user_prompt or "", rules.objective)]
         texts += [
-            (step.description, TITLE)
+            (step.description, rules.title)
             for step, shown in zip(workflow.steps, setup.initial_steps, strict=True)
             if step.description != shown.title
         ]
@@ -71,7 +74,7 @@ class RunMirror:
 
         def shown(plan: Plan, *, is_live: bool) -> bool:
             return any(
-                shows(plan, _setup_of(run.workflow, run.user_prompt))
+                shows(plan, _setup_of(run.workflow, run.user_prompt, self._rules))
                 for run in runs
                 if (bool(run.token) and run.run_id != run_id) is is_live
             )
@@ -104,23 +107,23 @@ class RunMirror:
             self._problem = _STOPPED
 
     def _fitted(self, status: StepStatus, note: str) -> str | None:
-        fits = fitted(note, OUTCOME)
+        fits = fitted(note, self._rules.outcome)
         if fits or not note.strip():
             return fits or None
         self._is_spelled = False
-        return "Done" if status == "done" else fitted(note.partition(":")[0], OUTCOME) or None
+        return "Done" if status == "done" else fitted(note.partition(":")[0], self._rules.outcome) or None
 
 
-def _setup_of(workflow: Workflow, prompt: str | None) -> SetupPlan:
+def _setup_of(workflow: Workflow, prompt: str | None, rules: TextRules) -> SetupPlan:
     """The plan that shows a workflow."""
-    objective = fitted(workflow.goal, OBJECTIVE) or fitted(prompt or "", OBJECTIVE) or _NAMELESS
-    steps = [_plan_step(step, number) for number, step in enumerate(workflow.steps, start=1)]
+    objective = fitted(workflow.goal, rules.objective) or fitted(prompt or "", rules.objective) or _NAMELESS
+    steps = [_plan_step(step, number, rules) for number, step in enumerate(workflow.steps, start=1)]
     return SetupPlan(objective, tuple(steps))
 
 
-def _plan_step(step: WorkflowStep, number: int) -> NewPlanStep:
+def _plan_step(step: WorkflowStep, number: int, rules: TextRules) -> NewPlanStep:
     called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
-    shown = fitted(step.step_id, DETAILS) or format_id(number)
-    title = fitted(step.description, TITLE) or fitted(shown, TITLE)
-    details = fitted(f"step {shown}{called}", DETAILS) or fitted(f"step {shown}", DETAILS)
+    shown = fitted(step.step_id, rules.details) or format_id(number)
+    title = fitted(step.description, rules.title) or fitted(shown, rules.title)
+    details = fitted(f"step {shown}{called}", rules.details) or fitted(f"step {shown}", rules.details)
     return NewPlanStep(title, details)

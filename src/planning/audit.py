@@ -39,7 +39,7 @@ class Rule:
     Attributes:
         severity: ``warning``: the plan cannot be relied on here; ``notice``: it is worth a look.
         meaning: What happened, in one sentence.
-        prevented_by: The setting of ``PlanPolicy`` that would have prevented it; None when none does.
+        prevented_by: The setting of ``PlanPolicy`` against it; None when there is none.
     """
 
     severity: Literal["warning", "notice"]
@@ -120,7 +120,7 @@ def audit_plan(moments: Iterable[Moment], plan: Plan | None = None) -> Audit:
     branch, abandoned = _present([reader.read(moment) for moment in moments])
     for record in branch:
         judge.take(record)
-    judge.finish(reader.plan, branch[-1] if branch else _Record(0))
+    judge.finish(reader.plan, attrs.evolve(branch[-1], actor=None) if branch else _Record(0))
     steps = () if reader.plan is None else reader.plan.steps
     done = {step.step_id for step in steps if step.status == "done"}
     proofs = Counter(verified for step_id, verified in judge.proofs.items() if step_id in done)
@@ -157,7 +157,7 @@ class _Reader:
         change, before, moves = moment.change, self.plan, moment.plan is not None
         if moment.plan is not None:
             self.plan = moment.plan.after
-            self._is_open = bool(open_steps(self.plan))
+            self._is_open = _is_open(self.plan)
         acts = tuple(self._acts(change, before, moves=moves))
         kinds = {act[0] for act in acts}
         self.totals["changes"] += 1
@@ -177,9 +177,10 @@ class _Reader:
                     yield "called", call.success
                     continue
                 if isinstance(event, ToolFailed):
-                    self.totals["refused"] += 1
-                    is_private = getattr(event.result, "is_private", False)
-                    yield "refused", event.name, "" if is_private else refusal_of(event)[1]
+                    is_refused, reason = refusal_of(event)
+                    self.totals["refused"] += is_refused
+                    if is_refused:
+                        yield "refused", event.name, "" if event.result.is_private else reason
                     continue
                 yield "accepted", event.name
                 command = event.value
@@ -360,6 +361,13 @@ def _present(records: list[_Record]) -> tuple[list[_Record], tuple[tuple[int, in
             beside.append((records[max(target + 1, 0)].version, record.version - 1))
         index = target
     return branch[::-1], tuple(beside[::-1])
+
+
+def _is_open(plan: Plan | None) -> bool:
+    """Whether a plan has open steps; looked for from the end, where they usually are."""
+    if plan is None or plan.status != "active":
+        return False
+    return any(step.status in {"pending", "in_progress"} for step in reversed(plan.steps))
 
 
 def _characters(change: Change) -> int:

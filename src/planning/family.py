@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import attrs
 
 from planning.model import Plan, PlanStatus
+from planning.text import as_data
 from session import Session, SessionId
 
 __all__ = ["FamilyProgress", "family_progress"]
@@ -53,7 +54,7 @@ class FamilyProgress:
             depth, one = waiting.pop()
             plan = f"{one.status}, {one.done} of {one.total} done" if one.status else "no plan"
             below = f" ({one.totals[0]} of {one.totals[1]} with children)" if one.children else ""
-            objective = f": {one.objective}" if one.objective else ""
+            objective = f": {as_data(one.objective)}" if one.objective else ""
             yield depth, f"{one.session_id}: {plan}{below}{objective}"
             waiting.extend((depth + 1, child) for child in reversed(one.children))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["as_text", "format_id", "highest_number", "listed_ids", "number_of", "written_alike"]
+__all__ = ["alike_key", "as_text", "format_id", "highest_number", "listed_ids", "number_of", "written_alike"]
 
 _LONGEST = 4_000  # Python turns longer digits into a number only when asked to
 _DIGITS = "0123456789"
@@ -45,6 +45,12 @@ def written_alike(step_id: str, known: Iterable[str]) -> list[str]:
     digits = number[1].lstrip("0")
     similar = [each for each in known if digits in each]
     return [each for each in similar if (found := _SHAPE.fullmatch(each)) and found[1].lstrip("0") == digits]
+
+
+def alike_key(step_id: str) -> str:
+    """The same for ids that are written alike: ``1`` for ``S001``."""
+    number = _SHAPE.fullmatch(step_id)
+    return step_id.casefold() if number is None else number[1].lstrip("0")
 
 
 def listed_ids(step_ids: Sequence[str]) -> str:

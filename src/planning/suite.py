@@ -5,7 +5,7 @@ This is the only joint of core, tools and session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
@@ -32,7 +32,15 @@ from planning.policy import PlanPolicy
 from planning.policy_parameters import parameters_of
 from planning.reducers import REDUCERS, check_command, check_mark
 from planning.render import reply
-from planning.steering import NOTHING_ASKED, Accepted, Steering, register_policy, rules_of
+from planning.steering import (
+    NOTHING_ASKED,
+    Accepted,
+    News,
+    Steering,
+    register_facts,
+    register_policy,
+    rules_of,
+)
 from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
@@ -76,6 +84,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
             session.register_reducer(command, reducer, Plan, check=check)
         session.register_types(ReadPlan, ToolResult)
         announce_plan(session)
+        register_facts(session, with_marks=session.store is not None)
         registered.is_done = True
     if policy is not None:
         register_policy(session, policy)
@@ -283,26 +292,30 @@ def _in_transaction(
                 if repeat is not None and not reads:
                     return repeat
             before = transaction.latest(Plan)
-            entailed: list[Any] = []
+            entailed: Sequence[Any] = ()
             if steering is None:
                 sent = params
                 command, plan = carry_out(transaction, name, handler, params, before)
                 message = reply(command, plan, before)
             else:
-                dispatch = partial(_dispatched, transaction, name, before)
-                steered = steering.carry_out(session, context, params, before, handler, dispatch, accepted)
-                sent, command, plan = steered.sent, steered.command, steered.plan
-                entailed, message = steered.entailed, steered.message
+                sent, command, plan, entailed, message = steering.carry_out(
+                    transaction,
+                    session.companion(News),
+                    context.actor,
+                    params,
+                    before,
+                    handler,
+                    partial(_dispatched, transaction, name, before),
+                    accepted,
+                )
             value = plan if reads else command
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
             ids = context.of_events
             if key is not None or context.session is None:
                 ids = {**ids, "session_id": session.session_id, "fingerprint": fingerprint}
             transaction.publish(ToolInvoked(name, sent, result, command, **ids))
-            if steering is not None:
-                for each in entailed:
-                    transaction.dispatch(each)
-                steering.saw(session, context.actor)
+            for each in entailed:
+                transaction.dispatch(each)
             sign(session, transaction)
         return result
 

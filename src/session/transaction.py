@@ -212,6 +212,17 @@ class Transaction:
             found = self._state.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
+    def select_all(self, slice_type: type[S]) -> tuple[S, ...]:
+        """All items of a slice as this transaction sees it.
+
+        Raises:
+            TransactionError: The transaction is not open, or an inner one is.
+        """
+        if self._state.open is not self:
+            raise TransactionError(_NOT_HERE)
+        items: tuple[S, ...] = self._state.items(slice_type)
+        return items
+
     def dispatch(self, event: object) -> None:
         """Run the reducers of an event or value now.
 
@@ -231,8 +242,7 @@ class Transaction:
         routing = state.routing.get(type(event)) or state.find_routing(type(event))
         if routing.is_event:
             event = self._taken_in(event)
-        for guard in routing.guards:
-            guard(event, self.latest)
+        entailed = [each for guard in routing.guards for each in guard(event, self)] if routing.guards else ()
         routes = routing.routes
         if routes:
             # One reducer changes one slice, or raises before: only several need a copy to be all or none.
@@ -244,17 +254,22 @@ class Transaction:
                     old = slices.get(route.slice_type)
                     if old is None:
                         old = state.first(route.slice_type)
-                    slices[route.slice_type] = new = route.apply(old, event)
-                    if new is not old and not route.stays:
+                    new = route.apply(old, event)
+                    if new is old:
+                        continue
+                    slices[route.slice_type] = new
+                    if not route.stays:
                         changed = True
                         if route.check is None and state.stored is not None:
                             state.stored.require_readable(route.slice_type, added(old, new))
             finally:
                 self._reducing = False
             self.slices, self._is_own, self._changed = slices, True, changed
-        self._dispatched = event
         if not routing.is_private:
             self._parts.append(event)
+        for each in entailed:
+            self.dispatch(each)
+        self._dispatched = event
 
     def _taken_in(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session, and what it says of who made the change."""

@@ -75,7 +75,7 @@ def audit(
 ) -> None:
     """Audit a plan: what was marked done without work, skipped, replaced or left open.
 
-    It needs no policy, and names the setting of PlanPolicy that would have prevented each finding.
+    It needs no policy, and names the setting of PlanPolicy that guards against each finding.
     """
     from planning.audit import FINDINGS
 
@@ -171,12 +171,12 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
     from planning.audit import FINDINGS
 
     totals = found.totals
-    done = f"{totals['done']} of {totals['steps']} done"
+    number = count(len(found.findings), "finding") if found.findings else "no findings"
+    proofs = [f"{totals[proof]} {proof}" for proof in ("verified", "reported") if totals[proof]]
+    done = f"{totals['done']} of {totals['steps']} done" if totals["steps"] else "no steps"
+    done += f" ({', '.join(proofs)})" if proofs else ""
     cost = f"{count(totals['planning_calls'], 'planning call')}, {totals['characters']:,} characters"
-    if not found.findings:
-        yield f"{title}: no findings; {done}, {cost}."
-    else:
-        yield f"{title}: {count(len(found.findings), 'finding')}; {done}, {cost}."
+    yield f"{one_line(title)}: {number}; {done}, {cost}."
     order = list(FINDINGS)
     for code, group in groupby(
         sorted(found.findings, key=lambda each: order.index(each.code)), lambda each: each.code
@@ -185,7 +185,7 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
         yield ""
         yield f"{code}: {rule.meaning}"
         if rule.prevented_by is not None:
-            yield f"  PlanPolicy({rule.prevented_by}) would have prevented it."
+            yield f"  PlanPolicy({rule.prevented_by}) guards against it."
         for finding in findings[:_SHOWN]:
             by = "" if finding.actor is None else f" ({one_line(finding.actor)})"
             yield f"  {finding.version:>5}  {finding.message}{by}"
@@ -194,4 +194,5 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
     if found.findings or found.abandoned:
         yield ""
     for first, last in found.abandoned:
-        yield f"Versions {first} to {last} were left by a rewind; they are not judged."
+        versions = f"Version {first} was" if first == last else f"Versions {first} to {last} were"
+        yield f"{versions} taken back by a rewind and not judged."

@@ -279,8 +279,8 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
         case ApprovePlan() | RejectPlan():
             return ""
         case AskToFinish():
-            asked = f"with {listed_ids(event.open_steps)} open"
-            return f"The agent {'was let go' if event.let_go else 'may not finish'} {asked}."
+            steps = f"with {listed_ids(event.open_steps)} open"
+            return f"The agent {'was let go' if event.let_go else 'was held back'} {steps}."
         case RunChanged():
             status, goal = event.run.status.replace("_", " "), event.run.workflow.goal
             return f"Run {status}: {goal}." if goal else f"Run {status}."

@@ -1,0 +1,163 @@
+"""``planning audit``: what it prints of stores, transcripts and snapshots, for whom, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import TRIAGE, run, written_in_terminal
+from store_files import timeless
+from syrupy.assertion import SnapshotAssertion
+
+from planning import PlanningToolsSection, PlanPolicy, Toolbox, ToolError, tool
+from session import Session
+from session.stores import SqliteStore
+
+
+@tool(returns_private_data=True)
+def search(query: str) -> str:
+    """Search."""
+    if query == "bad":
+        raise ToolError("secret")
+    return "secret"
+
+
+class Agent:
+    """A scripted agent on a session of the store."""
+
+    def __init__(self, store: SqliteStore, name: str, policy: PlanPolicy | None = None) -> None:
+        self.session = Session(session_id=name, store=store)
+        section = PlanningToolsSection(session=self.session, policy=policy)
+        self._toolbox = Toolbox([*section.tools(), search], session=self.session)
+
+    def search(self, query: str = "secret") -> None:
+        self._toolbox.call("search", {"query": query})
+
+    def plan(self, *steps: str) -> None:
+        self._call("setup_plan", objective="Fix the login", initial_steps=steps)
+
+    def mark(self, step_id: str, status: str = "done", **more: object) -> None:
+        self._call("mark_step", step_id=step_id, status=status, **more)
+
+    def _call(self, name: str, **arguments: object) -> None:
+        self._toolbox.call(f"planning_{name}", arguments, context={"actor": "model"})
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in a folder with a store of agents that are good, careless and cheat."""
+    monkeypatch.chdir(tmp_path)
+    store = SqliteStore("plans.db")
+    good = Agent(store, "good")
+    good.plan("Find it", "Mend it")
+    good.mark("S002")
+    good.session.rewind(1, actor="ann")
+    for step_id in ("S001", "S002"):
+        good.search()
+        good.mark(step_id)
+    Path("snapshot.json").write_text(good.session.snapshot().to_json())
+    careless = Agent(store, "careless")
+    careless.plan("Find it", "Mend it", "Test it", "Ship it")
+    for _ in range(10):
+        careless.search()
+    careless.mark("S003")
+    careless.mark("S9")
+    careless.mark("S3", "finished", note="\x1b[31m")
+    careless.mark("S003", "pending")
+    careless.mark("S001", "in_progress")
+    careless.mark("S004", "in_progress")
+    careless.plan("Find it", "Mend it", "Test it")
+    careless.search("bad")
+    careless.mark("S001")
+    careless.mark("S003")
+    cheat = Agent(store, "cheat")
+    cheat.plan(*[f"Step {number}" for number in range(1, 13)])
+    for number in range(1, 13):
+        cheat.mark(f"S{number:03}")
+    policy = Agent(
+        store, "policy", PlanPolicy(evidence="required", verify=lambda _step, text: text == "seen")
+    )
+    policy.plan("Find it", "Mend it")
+    policy.mark("S001")
+    policy.search()
+    policy.mark("S001", evidence=["C1"])
+    policy.mark("S002", evidence=["seen"])
+    store.close()
+    return tmp_path
+
+
+SHOWN = [
+    "audit plans.db good",
+    "audit plans.db careless",
+    "audit plans.db cheat",
+    "audit plans.db policy",
+    "audit snapshot.json",
+    f"audit {TRIAGE}",
+    "audit plans.db careless --format github",
+    "audit plans.db cheat --fail-on unfinished,stale",
+    "audit plans.db policy --json",
+    "audit plans.db good --json --fail-on unfinished",
+]
+
+WRONG = [
+    "audit plans.db",
+    "audit plans.db goud",
+    "audit plans.db cheat --fail-on done",
+    "audit snapshot.json good",
+    "audit missing.db",
+    "audit plan.json",
+    "audit",
+]
+
+
+def test_what_it_prints(snapshot: SnapshotAssertion) -> None:
+    text = "".join(
+        f"-- {each.replace(str(TRIAGE), TRIAGE.name)}\n{timeless(run(*each.split()))}" for each in SHOWN
+    )
+    assert text == snapshot
+    assert "secret" not in text
+    assert "\x1b" not in text
+
+
+def test_what_it_refuses(snapshot: SnapshotAssertion) -> None:
+    Path("plan.json").write_text('{"steps": [{"step_id": "a"}]}')
+    assert "".join(f"-- {each}\n{run(*each.split())}" for each in WRONG) == snapshot
+
+
+def test_in_a_terminal_of_eighty_columns_no_line_is_longer() -> None:
+    lines = written_in_terminal(80, "audit", "plans.db", "careless").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) > 20
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"),
+    [
+        ("done_without_call", 1),
+        ("stale, done_without_call", 1),
+        ("stale,unfinished", 0),
+    ],
+)
+def test_the_exit_code_is_one_where_one_of_the_named_findings_is_there(fail_on: str, code: int) -> None:
+    assert run("audit", "plans.db", "cheat", "--fail-on", fail_on).startswith(f"exit code {code}\n")
+
+
+def test_a_transcript_comes_by_standard_input_too_and_has_no_times() -> None:
+    text = run("audit", "-", "--json", stdin=TRIAGE.read_bytes())
+    found: dict[str, Any] = json.loads(text.partition("--- stdout\n")[2])
+    assert found["source"] == "standard input"
+    assert {finding["at"] for finding in found["findings"]} == {None}
+    assert run("audit", str(TRIAGE), "--json").count('"code"') == len(found["findings"])
+
+
+def test_a_damaged_history_is_judged_up_to_the_damage() -> None:
+    with closing(sqlite3.connect("plans.db")) as database, database:
+        database.execute("UPDATE changes SET text = 'x' || text WHERE version = 5")
+    text = run("audit", "plans.db", "cheat")
+    assert text.startswith("exit code 1\n--- stderr\nplanning: ")
+    assert "version 5" in text
+    assert text.count("Marked done without a call") == 3

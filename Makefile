@@ -48,8 +48,8 @@ format: $(VENV)/checkers ## put the code into its format
 snapshots: ## write the stored texts anew; then read the diff
 	@scripts/test-wheel "$(PYTHON)" --snapshot-update
 
-bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESULTS.md
-	$(BIN)/python benchmarks/run.py --write
+bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESULTS.md; CHECK=1: fail where a figure was lost
+	$(BIN)/python benchmarks/run.py $(if $(CHECK),--check,--write)
 
 pictures: $(VENV)/installed ## draw the pictures of the README again
 	$(BIN)/python scripts/draw_replay.py > examples/triage.svg.new
@@ -62,7 +62,8 @@ mutants: ## change the code in MUTANTS (200) places of each area, and report wha
 fuzz: ## look for inputs that break a promise, FUZZ_SECONDS (60) for each of the five targets
 	@scripts/fuzz "$(PYTHON)"
 
-soak: ## the same for hours: fuzzing, every property with thousands of examples, 200 killed runs, thousands of forks
+soak: ## the same for hours: fuzzing, every property with thousands of examples, killed runs, forks; and bench CHECK=1
+	@"$(PYTHON)" benchmarks/run.py --check
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-1800}" scripts/fuzz "$(PYTHON)"
 	@CI=true KILLS="$${KILLS:-200}" FORKS="$${FORKS:-300}" scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long
 

@@ -1,4 +1,4 @@
-"""What every part of the benchmarks is made of: a clock, tables, targets, and the section of the results."""
+"""What every part of the benchmarks is made of: a clock, tables, targets, floors, a section."""
 
 from __future__ import annotations
 
@@ -6,25 +6,35 @@ import asyncio
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from functools import partial
 from textwrap import fill
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from typing import Any, TypeVar
 
 __all__ = [
     "OURS",
+    "QUICK_ROUNDS",
+    "ROUNDS",
     "Check",
+    "Cost",
     "Section",
+    "amicroseconds",
     "at_least",
     "at_most",
     "awaited",
     "bullets",
-    "medians",
+    "elapsed",
+    "fastest",
+    "is_quick",
     "microseconds",
+    "no_slower",
     "table",
 ]
 
 OURS = "session-planning"
+ROUNDS, QUICK_ROUNDS = 9, 2
+TOLERANCE = 1.05
+"""How many times an older figure a newer one may be and count as no slower: clocks differ by so much."""
 
 Key = TypeVar("Key")
 Cell = str | int | float
@@ -40,6 +50,28 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """A figure of ours beside its floor: the least that the same work takes here, measured in the same run.
+
+    Attributes:
+        what: The work.
+        ours: Microseconds.
+        floor: What the least consists of.
+        least: Its microseconds.
+    """
+
+    what: str
+    ours: float
+    floor: str
+    least: float
+
+    @property
+    def times(self) -> float:
+        """How many times the floor ours is; the guard compares it with that of the last release."""
+        return self.ours / self.least
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """What one part measured, ready to be printed.
 
@@ -48,6 +80,7 @@ class Section:
         packages: The distributions whose versions decide the figures.
         blocks: Paragraphs and tables, in order.
         checks: The part's targets.
+        costs: What is shown beside its floor, and guarded.
         data: The figures that the README shows, as JSON; a part without such figures has none.
     """
 
@@ -55,11 +88,17 @@ class Section:
     packages: tuple[str, ...]
     blocks: Sequence[str]
     checks: Sequence[Check] = ()
+    costs: Sequence[Cost] = ()
     data: Mapping[str, Any] | None = None
 
     def render(self, measured: str) -> str:
         """Write the section as Markdown, with a line that says when and with what it was measured."""
         blocks = [f"## {self.title}", measured, *self.blocks]
+        if self.costs:
+            floors: list[list[Cell]] = [
+                [each.what, each.ours, each.floor, each.least, each.times] for each in self.costs
+            ]
+            blocks.append(table(["beside its floor", "microseconds", "floor", "its own", "times"], floors))
         if self.checks:
             rows = [[check.target, check.figure, "met" if check.is_met else "SHORT"] for check in self.checks]
             blocks.append(table(["target", "measured", ""], rows))
@@ -73,6 +112,14 @@ def _wrapped(block: str) -> str:
 def at_most(what: str, figure: float, most: float, unit: str = "times") -> Check:
     """A target that a figure stays below."""
     return Check(f"{what}: at most {most:g} {unit}", f"{_shown(figure)} {unit}", figure <= most)
+
+
+def no_slower(what: str, figure: float, than: float | None) -> list[Check]:
+    """The target that something takes no longer than in 0.1.0, where that could be measured."""
+    if than is None:
+        return []
+    target = f"{what}: no slower than in 0.1.0, within {TOLERANCE - 1:.0%}"
+    return [Check(target, f"{_shown(figure / than)} times", figure <= TOLERANCE * than)]
 
 
 def at_least(what: str, figure: float, least: float, unit: str = "times") -> Check:
@@ -106,41 +153,58 @@ def bullets(descriptions: Mapping[str, str]) -> str:
     return "\n".join(f"- {name}: {description}." for name, description in descriptions.items())
 
 
-def medians(runs: Mapping[Key, Callable[[], float]], rounds: int) -> dict[Key, float]:
-    """The median figure of each run. Every round visits all of them once, so that they share a slow moment.
+def fastest(runs: Mapping[Key, Callable[[], float]], rounds: int) -> dict[Key, float]:
+    """The least figure of each run: what else the machine does only adds to it.
 
-    The round before the first loads what is imported late, and is not counted. The garbage collector is off,
-    as in timeit.
+    Every round visits all of them once, so that they share a slow moment. The round before the first loads
+    what is imported late, and is not counted. The garbage collector is off, as in timeit.
     """
     figures: dict[Key, list[float]] = {key: [] for key in runs}
-    for number in range(rounds + 1):
-        for key, run in runs.items():
-            gc.collect()
-            gc.disable()
-            try:
+    gc.collect()
+    gc.freeze()  # what is loaded already is not looked through before each run
+    gc.disable()
+    try:
+        for number in range(rounds + 1):
+            for key, run in runs.items():
+                gc.collect()
                 figure = run()
-            finally:
-                gc.enable()
-            if number:
-                figures[key].append(figure)
-    return {key: median(each) for key, each in figures.items()}
+                if number:
+                    figures[key].append(figure)
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    return {key: min(each) for key, each in figures.items()}
 
 
-def microseconds(call: Callable[[], object], times: int = 1) -> float:
-    """The microseconds of one call, the mean of so many."""
-    started = perf_counter_ns()
+def is_quick(rounds: int) -> bool:
+    """Whether a part is to take seconds only: then what takes long is done with less."""
+    return rounds <= QUICK_ROUNDS
+
+
+def microseconds(
+    call: Callable[[], object], times: int = 1, clock: Callable[[], int] = process_time_ns
+) -> float:
+    """The microseconds of the processor that one call takes, or of another clock, the mean of so many."""
+    started = clock()
     for _ in range(times):
         call()
-    return (perf_counter_ns() - started) / times / 1_000
+    return (clock() - started) / times / 1_000
+
+
+elapsed = partial(microseconds, clock=perf_counter_ns)
+"""By the clock on the wall, which counts waiting for disks and processes, too."""
+
+
+async def amicroseconds(
+    call: Callable[[], Any], times: int, clock: Callable[[], int] = process_time_ns
+) -> float:
+    """The same of a coroutine function, in the running loop."""
+    started = clock()
+    for _ in range(times):
+        await call()
+    return (clock() - started) / times / 1_000
 
 
 def awaited(runner: asyncio.Runner, call: Callable[[], Any], times: int = 1) -> float:
-    """The same of a coroutine function, in the loop of the runner."""
-
-    async def timed() -> float:
-        started = perf_counter_ns()
-        for _ in range(times):
-            await call()
-        return (perf_counter_ns() - started) / times / 1_000
-
-    return runner.run(timed())
+    """The same in the loop of the runner."""
+    return runner.run(amicroseconds(call, times))

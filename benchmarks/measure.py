@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import machine, picture
-from benchmarks.harness import Section
+from benchmarks import guard, machine, picture
+from benchmarks.harness import QUICK_ROUNDS, ROUNDS, Section
 
 FOLDER = Path(__file__).resolve().parent
 RESULTS = FOLDER / "RESULTS.md"
@@ -23,33 +23,51 @@ TIMES = ("marks", "calls", "documents", "workflows", "questions", "stores", "fra
 PARTS = {part: f"benchmarks.proof.{part}" for part in PROOF} | {
     part: f"benchmarks.times.{part}" for part in TIMES
 }
-ROUNDS, QUICK_ROUNDS = 9, 2
 HEAD = """\
 # Benchmarks
 
 Each section says when and with what it was measured. Repeat one with `python benchmarks/run.py PART`, all
-with `make bench`. Times move with the machine and what else runs on it: what counts are the ratios within a
-section.
+with `make bench`. Times are those of the processor, except where a section says otherwise. They move with the
+machine and what else runs on it: what counts are the ratios within a section.
 """
 
 
 def main() -> int:
-    """Measure the chosen parts. A target that is missed is reported and does not fail the run."""
+    """Measure the chosen parts. A target that is missed is reported; only ``--check`` fails for a loss."""
     options = _options()
+    if options.check:
+        before = guard.kept()
+        if not before:
+            print("No figures of a release are kept: run with --keep.", file=sys.stderr)
+            return 2
+        compared, is_held = guard.guarded(
+            [part for part in options.parts if part in TIMES],
+            lambda part: _measured(part, is_quick=options.quick).costs,
+            before,
+        )
+        print(compared)
+        return 0 if is_held else 1
     sections: dict[str, Section] = {}
     if options.write and options.parts == list(PARTS):
         RESULTS.write_text(HEAD, encoding="utf-8")  # a section whose part is gone goes, too
     for part in options.parts:
-        print(f"measuring {part} ...", file=sys.stderr)
-        section = import_module(PARTS[part]).measure(QUICK_ROUNDS if options.quick else ROUNDS)
+        section = _measured(part, is_quick=options.quick)
         text = section.render(machine.measured(section.packages))
         print(text, flush=True)
+        if (options.write or options.keep) and section.costs:
+            guard.keep(part, section.costs)
         if options.write:
             sections[part] = section
             RESULTS.write_text(replaced(RESULTS.read_text(encoding="utf-8"), text), encoding="utf-8")
     if sections.keys() >= set(PROOF):
         _write_proof({part: sections[part].data for part in PROOF if sections[part].data is not None})
     return 0
+
+
+def _measured(part: str, *, is_quick: bool) -> Section:
+    print(f"measuring {part} ...", file=sys.stderr)
+    section: Section = import_module(PARTS[part]).measure(QUICK_ROUNDS if is_quick else ROUNDS)
+    return section
 
 
 def replaced(page: str, section: str) -> str:
@@ -83,14 +101,20 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write the sections into benchmarks/RESULTS.md; with proof, the README",
+        help="write the sections into benchmarks/RESULTS.md; with proof, the README; and do what --keep does",
+    )
+    parser.add_argument("--keep", action="store_true", help="keep each figure beside its floor for --check")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="fail where a figure beside its floor is over 1.25 times the kept one",
     )
     options = parser.parse_args()
     named = [part for name in options.parts for part in (PROOF if name == "proof" else [name])]
     if unknown := [part for part in named if part not in PARTS]:
         parser.error(f"unknown part {unknown[0]}: use proof, {', '.join(PARTS)}")
-    if options.write and options.quick:
-        parser.error("--write keeps the figures of a full run: use it without --quick")
+    if (options.write or options.keep) and (options.quick or options.check):
+        parser.error("--write and --keep are for the figures of a full run: use neither --quick nor --check")
     options.parts = list(dict.fromkeys(named)) or list(PARTS)
     return options
 

@@ -1,4 +1,4 @@
-"""The results are kept section by section, each as it was measured last."""
+"""The results are kept section by section, each as it was measured last; a loss is noticed."""
 
 from __future__ import annotations
 
@@ -59,3 +59,31 @@ def test_every_part_has_its_section_in_the_results(monkeypatch: pytest.MonkeyPat
     sources = ((ROOT / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8") for name in PARTS.values())
     titles = [re.findall(r'\bSection\(\s*"([^"]+)"', source)[0] for source in sources]
     assert re.findall("^## (.*)", RESULTS.read_text(encoding="utf-8"), re.MULTILINE) == titles
+
+
+@pytest.mark.parametrize(
+    ("figures", "attempts", "is_held"),
+    [
+        ([12.0], 1, True),
+        ([13.0, 13.0, 13.0], 3, False),
+        ([13.0, 12.0], 2, True),
+    ],
+    ids=["20 % more", "30 % more", "30 % more, but not again"],
+)
+def test_a_loss_of_a_quarter_is_one_that_is_measured_again(
+    monkeypatch: pytest.MonkeyPatch, figures: list[float], attempts: int, is_held: bool
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.guard import guarded
+    from benchmarks.harness import Cost
+
+    left, measured = list(figures), 0
+
+    def measure(part: str) -> list[Cost]:
+        nonlocal measured
+        measured += part == "marks"
+        return [Cost("a mark", 2.0 * left.pop(0), "by hand", 2.0), Cost("a new row", 9.0, "by hand", 1.0)]
+
+    text, found = guarded(["marks"], measure, {"marks": {"a mark": 10.0}, "calls": {"a call": 1.0}})
+    assert (measured, found) == (attempts, is_held)
+    assert ("LOST" in text) is not is_held

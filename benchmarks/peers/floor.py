@@ -1,12 +1,24 @@
-"""The floor: the changed step and plan built by hand, with nothing around them."""
+"""The floors: the least that the same work takes here, with nothing around it."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+from benchmarks.harness import elapsed
 from benchmarks.peers.contest import DONE, Door, Prepared, middle, title
 
-__all__ = ["FLOOR"]
+__all__ = ["FLOOR", "commits", "loads", "reading", "refusing", "tasks", "updating", "validating"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +63,97 @@ FLOOR = Door(
     "two frozen dataclasses and a tuple built by hand; the index is known, nothing is checked, no event",
     _prepare,
 )
+
+
+@pydantic_dataclass(config=ConfigDict(extra="forbid"))
+class Mark:
+    """The arguments of a mark."""
+
+    step_id: str
+    status: Literal["pending", "in_progress", "blocked", "done"]
+    note: str | None = None
+
+
+_adapter = TypeAdapter(Mark)
+
+
+def updating() -> Callable[[], object]:
+    """A dictionary update."""
+    statuses = {title(n): "pending" for n in range(100)}
+    change = {title(50): "done"}
+    return lambda: statuses.update(change)
+
+
+def loads(text: str) -> Callable[[], object]:
+    """``json.loads`` of a text."""
+    return lambda: json.loads(text)
+
+
+def validating(text: str) -> Callable[[], object]:
+    """Pydantic's reading and validation of a mark's text."""
+    return lambda: _adapter.validate_json(text)
+
+
+def refusing(text: str) -> Callable[[], object]:
+    """Pydantic's refusal of a mark's text, as a message."""
+
+    def refuse() -> None:
+        try:
+            _adapter.validate_json(text)
+        except ValidationError as error:
+            str(error)
+        else:
+            raise RuntimeError("pydantic accepted what it should refuse")
+
+    return refuse
+
+
+def tasks(many: int) -> Callable[[], object]:
+    """So many asyncio tasks that do nothing, in a loop of their own."""
+
+    async def nothing() -> None:
+        pass
+
+    async def run() -> None:
+        for task in [asyncio.create_task(nothing()) for _ in range(many)]:
+            await task
+
+    return lambda: asyncio.run(run())
+
+
+def commits(path: Path, many: int) -> float:
+    """Microseconds of a commit that writes the rows of the last mark in a store's file once more.
+
+    The file keeps them with its tables and its write-ahead log, and synchronous is normal.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = normal")
+        head = connection.execute("SELECT * FROM sessions").fetchone()
+        found = connection.execute("SELECT * FROM changes ORDER BY version DESC LIMIT 1")
+        names, row = [each[0] for each in found.description], list(found.fetchone())
+        version = names.index("version")
+        replacing = f"INSERT OR REPLACE INTO sessions VALUES ({', '.join('?' * len(head))})"  # noqa: S608 - marks
+        inserting = f"INSERT INTO changes VALUES ({', '.join('?' * len(row))})"  # noqa: S608 - marks
+
+        def commit() -> None:
+            row[version] += 1
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(replacing, head)
+            connection.execute(inserting, row)
+            connection.execute("COMMIT")
+
+        return elapsed(commit, many)
+
+
+def reading(path: Path, first: int = 0) -> Callable[[], object]:
+    """A store's file opened, and the texts of the changes from a version on read and hashed."""
+
+    def read() -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            rows = (
+                "SELECT text, hash FROM changes WHERE session IN (SELECT key FROM sessions) AND version > ?"
+            )
+            for text, _ in connection.execute(rows, (first,)):
+                sha256(text.encode() if isinstance(text, str) else text)
+
+    return read

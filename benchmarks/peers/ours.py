@@ -1,4 +1,4 @@
-"""This project: a typed command, a model's JSON text, and stored sessions."""
+"""This project: a typed command, a model's JSON text, a whole conversation; 0.1.0 can import it, too."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from benchmarks.peers.contest import (
     middle,
     title,
 )
-from planning import MarkStep, NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
+from planning import MarkStep, NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox
 from planning.prompt import Prompt
 from session import Session, select_latest
-from session.stores import Store
 
-__all__ = ["JSON", "TYPED", "converse", "current", "open_plan", "open_session", "plan_of", "set_up"]
+__all__ = ["JSON", "MARK", "TYPED", "converse", "current", "open_plan", "open_session", "plan_of", "set_up"]
 
 MARK = "planning_mark_step"
 
 
-def open_session(store: Store | None = None, session_id: str | None = None) -> tuple[Session, Toolbox]:
+def open_session(store: Any = None, session_id: str | None = None) -> tuple[Session, Toolbox]:
     """Open a session, in a store or in memory, with the planning tools."""
-    session = Session(store=store, session_id=session_id)
+    session = Session() if store is None else Session(store=store, session_id=session_id)
     return session, Toolbox(PlanningToolsSection(session=session).tools())
 
 
@@ -57,11 +56,9 @@ def current(session: Session) -> Plan:
     return plan
 
 
-def plan_of(store: Store, session_id: str) -> Plan:
+def plan_of(store: Any, session_id: str) -> Plan:
     """Open a stored session and read its plan."""
-    session = Session(store=store, session_id=session_id)
-    register_plan(session)
-    return current(session)
+    return current(open_session(store, session_id)[0])
 
 
 def _prepare_typed(steps: int) -> Prepared:

@@ -1,61 +1,62 @@
-"""One tool call beside the peers, and what declaring a tool and refusing a call cost."""
+"""One tool call beside 0.1.0 and the peers."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 from langchain_core.tools import StructuredTool
-from pydantic import Field, TypeAdapter
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.toolsets import FunctionToolset
 
 from benchmarks.harness import (
     OURS,
+    Cost,
     Section,
     at_least,
     at_most,
     awaited,
     bullets,
-    medians,
+    fastest,
     microseconds,
+    no_slower,
     table,
 )
+from benchmarks.peers import versions
+from benchmarks.peers.both import double
+from benchmarks.peers.versions import NEW, OLD
 from benchmarks.peers.with_pydantic_ai import held_context
-from planning.tools import Tool, Toolbox, tool
+from planning.tools import Tool, Toolbox
 from session import Session
 
 __all__ = ["measure"]
 
 TIMEOUT = 30.0
-CALLS, FUNCTIONS = 500, 50
-BARE = "bare coroutine"
+CALLS = 500
+BARE, TASK = "bare coroutine", "asyncio task"
 OURS_ALONE = f"{OURS}, no session and no timeout"
 LANGCHAIN = "langchain"
 PYDANTIC_AI = "pydantic-ai, through its tool manager"
 PYDANTIC_AI_TOOLSET = "pydantic-ai, toolset alone"
 DESCRIPTIONS = {
     BARE: "the coroutine function awaited, with nothing around it",
+    TASK: "the same as a task",
     OURS: "Toolbox.acall with the model's text: decoding, a timeout, ToolInvoked on bus and ledger",
     OURS_ALONE: "the same without a session and without a timeout: decoding and the result",
     LANGCHAIN: "StructuredTool.ainvoke with a dict; no tracer, no timeout",
     PYDANTIC_AI: "ToolManager.handle_call with a tool call part, as its agent graph calls it; a timeout",
     PYDANTIC_AI_TOOLSET: "its own validator on the text, then FunctionToolset.call_tool; a timeout, no event",
 }
-DECLARE = "declare a function tool: docstring, parameters, schema"
-ADAPTER = "pydantic's TypeAdapter(function).json_schema() of the same"
-ACCEPT = "accept and run a call, from its JSON text"
-REFUSE = "refuse a call with two faults, with its message"
-RIGHT = '{"name": "a chair", "count": 3, "tags": ["wood", "red"]}'
-WRONG = '{"nmae": "a chair", "name": "a chair", "count": "three"}'
 METHOD = """\
 Microseconds for one call of an async tool that does nothing, from the call to its result. Every round
-visits all doors once; a figure is the median of the rounds, a round the mean of its calls, in one running
+visits all doors once; a figure is the least of the rounds, a round the mean of its calls, in one running
 loop."""
-FUNCTION = "Microseconds for a function of three parameters as a tool, in a toolbox without a session:"
-OVERHEAD, REFUSE_MICROSECONDS, TIMES_ADAPTER = 25.0, 40.0, 1.5
+OWN, PLAIN = "own tool", "json.loads of the text, and the function called"
+BOTH = "Microseconds for a call of a function of one parameter as a tool, with JSON text, in both versions:"
+OVERHEAD = 25.0
 TIMES_FASTER = {LANGCHAIN: 5.0, PYDANTIC_AI: 1.0, PYDANTIC_AI_TOOLSET: 1.0}
 
 Call = Callable[[], Awaitable[object]]
@@ -66,13 +67,16 @@ def measure(rounds: int) -> Section:
     with asyncio.Runner() as runner:
         doors: dict[str, Call] = {
             BARE: noop,
+            TASK: lambda: asyncio.create_task(noop()),
             OURS: _ours(session=Session(), timeout=TIMEOUT),
             OURS_ALONE: _ours(timeout=None),
             LANGCHAIN: _langchain(),
             **runner.run(_pydantic_ai()),
         }
-        one = medians({name: partial(awaited, runner, call, CALLS) for name, call in doors.items()}, rounds)
-    function = _measure_function(rounds)
+        one = fastest({name: partial(awaited, runner, call, CALLS) for name, call in doors.items()}, rounds)
+    with versions.doors({OWN: CALLS}) as both:
+        plain = partial(microseconds, lambda: double(**json.loads('{"number": 1}')), CALLS)
+        own = fastest({**both, (PLAIN, OWN): plain}, rounds)
     ours = one[OURS]
     return Section(
         "One tool call",
@@ -84,21 +88,20 @@ def measure(rounds: int) -> Section:
                 [[name, time, time / ours] for name, time in one.items()],
             ),
             bullets(DESCRIPTIONS),
-            FUNCTION,
-            table(["what is done", "microseconds"], [[name, time] for name, time in function.items()]),
+            BOTH,
+            versions.compared(own, [OWN]),
         ],
         [
+            *no_slower("a call of a tool of one's own", own[NEW, OWN], own.get((OLD, OWN))),
             at_most("overhead of a tool call", ours - one[BARE], OVERHEAD, "microseconds"),
             *(
                 at_least(f"a tool call, faster than {peer}", one[peer] / ours, least)
                 for peer, least in TIMES_FASTER.items()
             ),
-            at_most("a call with two faults refused", function[REFUSE], REFUSE_MICROSECONDS, "microseconds"),
-            at_most(
-                "a function declared as a tool, beside pydantic's own schema of it",
-                function[DECLARE] / function[ADAPTER],
-                TIMES_ADAPTER,
-            ),
+        ],
+        [
+            Cost("a call of a tool of one's own", own[NEW, OWN], PLAIN, own[PLAIN, OWN]),
+            Cost("a call awaited, with a session and a timeout", ours, TASK, one[TASK]),
         ],
     )
 
@@ -135,27 +138,3 @@ async def _pydantic_ai() -> dict[str, Call]:
         PYDANTIC_AI: lambda: manager.handle_call(part),
         PYDANTIC_AI_TOOLSET: lambda: toolset.call_tool("noop", validate("{}"), context, held),
     }
-
-
-def order(name: str, count: Annotated[int, Field(ge=1)] = 1, tags: list[str] | None = None) -> str:
-    """Order a thing.
-
-    Args:
-        name: The name of the thing.
-        count: How many.
-        tags: Words to find it by.
-    """
-    return f"{name} {count} {tags}"
-
-
-def _measure_function(rounds: int) -> dict[str, float]:
-    box = Toolbox([tool(order, blocking=False)])
-    if not box.call("order", RIGHT).success or "2 problems" not in box.call("order", WRONG).message:
-        raise RuntimeError("a call of the declared tool did not do what is measured")
-    calls: dict[str, Callable[[], object]] = {
-        DECLARE: lambda: tool(order).parameters_schema(),
-        ADAPTER: lambda: TypeAdapter(order).json_schema(),
-        ACCEPT: lambda: box.call("order", RIGHT),
-        REFUSE: lambda: box.call("order", WRONG),
-    }
-    return medians({name: partial(microseconds, call, FUNCTIONS) for name, call in calls.items()}, rounds)

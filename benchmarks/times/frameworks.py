@@ -1,27 +1,24 @@
-"""What our integrations add to a framework's own work: a call, and a whole agent."""
+"""What our integrations add to a call in a framework's agent, a provider's client, and MCP."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import TodoListMiddleware
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import StructuredTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from benchmarks.harness import Section, at_most, medians, microseconds, table
-from benchmarks.peers.contest import OBJECTIVE, TITLES
+from benchmarks.harness import Cost, Section, at_most, fastest, microseconds, table
+from benchmarks.times.clients import NAMES, anthropic_calls, mcp_calls, openai_calls
 from planning.integrations.langchain import PlanningMiddleware
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
@@ -30,93 +27,64 @@ from session import Session
 __all__ = ["measure"]
 
 CALLS = 40
-NAMES = ("noop", *(f"other_{number}" for number in range(6)))
-"""As many further tools as the planning tools are: both agents offer seven."""
-LANGCHAIN, PYDANTIC_AI = "langchain", "pydantic-ai"
-TODO, PLANNING = "TodoListMiddleware", "PlanningMiddleware"
 METHOD = """\
 Microseconds for a turn of a framework's own agent that calls an empty tool, with a model that is a script:
 with seven tools of its own, and with ours, which brings the six planning tools, the section, the reminder
-and the position in the framework's state. Every round visits all once; a figure is the median of the
-rounds."""
-AGENT = f"""\
-A LangGraph agent that takes a plan of {len(TITLES)} steps to its end, each step in progress and then done,
-and the characters that went to the model and came back in all requests:"""
+and the position in the framework's state. With a provider's client both offer the same tools, and its own is
+a loop by hand that calls a function; by MCP it is a call of the official client in memory, of the official
+server or of ours. Every round visits all once; a figure is the least of the rounds."""
 TIMES_OWN = 1.1
 
 
 def measure(rounds: int) -> Section:
     """Time each in turn."""
-    runs = {
-        (LANGCHAIN, "own"): partial(_langchain_calls, is_ours=False),
-        (LANGCHAIN, "ours"): partial(_langchain_calls, is_ours=True),
-        (PYDANTIC_AI, "own"): partial(_pydantic_ai_calls, is_ours=False),
-        (PYDANTIC_AI, "ours"): partial(_pydantic_ai_calls, is_ours=True),
-        (TODO, "agent"): lambda: _plan_agent(TODO)[0],
-        (PLANNING, "agent"): lambda: _plan_agent(PLANNING)[0],
+    runs: dict[tuple[str, str], Callable[[], float]] = {
+        (name, who): partial(calls, is_ours=who == "ours")
+        for name, calls in CALLED.items()
+        for who in ("own", "ours")
     }
-    time = medians(runs, rounds)
-    characters = {name: _plan_agent(name, counts=True)[1] for name in (TODO, PLANNING)}
-    checks = [
-        at_most(f"a call in {name} beside its own", time[name, "ours"] / time[name, "own"], TIMES_OWN)
-        for name in (LANGCHAIN, PYDANTIC_AI)
-    ]
+    time = fastest(runs, rounds)
     return Section(
         "In a framework's agent",
-        ("session-planning", "langchain", "langchain-core", "langgraph", "pydantic-ai-slim"),
+        (
+            *("session-planning", "langchain", "langchain-core", "langgraph", "pydantic-ai-slim"),
+            *("openai", "anthropic", "mcp"),
+        ),
         [
             METHOD,
             table(
-                ["framework", "its own", "with ours"],
-                [[name, time[name, "own"], time[name, "ours"]] for name in (LANGCHAIN, PYDANTIC_AI)],
-            ),
-            AGENT,
-            table(
-                ["middleware", "microseconds", "characters"],
-                [[name, time[name, "agent"], characters[name]] for name in characters],
+                ["framework or client", "its own", "with ours"],
+                [[name, time[name, "own"], time[name, "ours"]] for name in CALLED],
             ),
         ],
         [
-            *checks,
-            at_most(
-                "characters of the agent beside TodoListMiddleware",
-                characters[PLANNING] / characters[TODO],
-                1,
+            *(
+                at_most(f"a call in {name} beside its own", time[name, "ours"] / time[name, "own"], TIMES_OWN)
+                for name in CALLED
             ),
-            at_most("time of the same", time[PLANNING, "agent"] / time[TODO, "agent"], 1),
         ],
+        [Cost(f"a call in {name}", time[name, "ours"], "its own", time[name, "own"]) for name in CALLED],
     )
 
 
 class _Model(BaseChatModel):
-    """Plays turns, and counts the characters that it is sent and sends."""
+    """Plays turns."""
 
     turns: list[AIMessage]
-    characters: int = 0
-    tools: int = 0
-    counts: bool = False
 
     @property
     def _llm_type(self) -> str:
         return "script"
 
-    def bind_tools(self, tools: Sequence[Any], **_: Any) -> Any:
-        if self.counts:
-            self.tools = len(json.dumps([convert_to_openai_tool(each) for each in tools]))
+    def bind_tools(self, _tools: Sequence[Any], **_: Any) -> Any:
         return self
 
-    def _generate(self, messages: list[Any], *_: Any, **__: Any) -> ChatResult:
-        turn = self.turns.pop(0)
-        if self.counts:
-            calls = [each.tool_calls for each in [*messages, turn] if isinstance(each, AIMessage)]
-            self.characters += self.tools + sum(len(each.text) for each in [*messages, turn])
-            self.characters += sum(len(json.dumps(each)) for each in calls if each)
-        return ChatResult(generations=[ChatGeneration(message=turn)])
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.turns.pop(0))])
 
 
-def _turn(name: str, arguments: dict[str, Any], number: int) -> AIMessage:
-    call = {"name": name, "args": arguments, "id": f"c{number}", "type": "tool_call"}
-    return AIMessage("", tool_calls=[call])
+def _turn(number: int) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": "noop", "args": {}, "id": f"c{number}", "type": "tool_call"}])
 
 
 def _noop() -> str:
@@ -130,17 +98,17 @@ def _invoked(model: _Model, **options: Any) -> float:
     return microseconds(lambda: agent.invoke(given, config))
 
 
-def _langchain_calls(*, is_ours: bool) -> float:
-    model = _Model(turns=[*(_turn("noop", {}, number) for number in range(CALLS)), AIMessage("Done.")])
+def _langchain_calls(calls: int, *, is_ours: bool) -> float:
+    model = _Model(turns=[*(_turn(number) for number in range(calls)), AIMessage("Done.")])
     if is_ours:
         tools = [Tool("noop", "Do nothing.", _noop, blocking=False)]
-        return _invoked(model, middleware=[PlanningMiddleware(Session(), tools=tools)]) / CALLS
+        return _invoked(model, middleware=[PlanningMiddleware(Session(), tools=tools)]) / calls
     own = [StructuredTool.from_function(_noop, name=name, description="Do nothing.") for name in NAMES]
-    return _invoked(model, tools=own) / CALLS
+    return _invoked(model, tools=own) / calls
 
 
-def _pydantic_ai_calls(*, is_ours: bool) -> float:
-    left = list(range(CALLS))  # pydantic-ai asks a model 50 times a run at most
+def _pydantic_ai_calls(calls: int, *, is_ours: bool) -> float:
+    left = list(range(calls))  # pydantic-ai asks a model 50 times a run at most
 
     def play(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
         return ModelResponse([ToolCallPart("noop", "{}", f"c{left.pop()}") if left else TextPart("Done.")])
@@ -153,30 +121,13 @@ def _pydantic_ai_calls(*, is_ours: bool) -> float:
         for name in NAMES:
             agent.tool_plain(_noop, name=name)
 
-    return microseconds(lambda: asyncio.run(agent.run("Go"))) / CALLS  # type: ignore[arg-type] - a coroutine
+    return microseconds(lambda: asyncio.run(agent.run("Go"))) / calls  # type: ignore[arg-type] - a coroutine
 
 
-def _plan_agent(name: str, *, counts: bool = False) -> tuple[float, int]:
-    """An agent that marks each step of its plan in progress and done: microseconds, and characters."""
-    turns = _planning_turns() if name == PLANNING else _todo_turns()
-    middleware: Any = PlanningMiddleware(Session()) if name == PLANNING else TodoListMiddleware()
-    model = _Model(turns=[*turns, AIMessage("Done.")], counts=counts)
-    return _invoked(model, middleware=[middleware]), model.characters
-
-
-def _planning_turns() -> list[AIMessage]:
-    setup = {"objective": OBJECTIVE, "initial_steps": [{"title": title} for title in TITLES]}
-    calls: list[tuple[str, dict[str, Any]]] = [("planning_setup_plan", setup)]
-    for number in range(1, len(TITLES) + 1):
-        for status in ("in_progress", "done"):
-            calls.append(("planning_mark_step", {"step_id": f"S{number:03}", "status": status}))
-    return [_turn(name, arguments, number) for number, (name, arguments) in enumerate(calls)]
-
-
-def _todo_turns() -> list[AIMessage]:
-    turns = []
-    for number in range(2 * len(TITLES) + 1):
-        words = ["completed"] * (number // 2) + ["in_progress"] * (number % 2) + ["pending"] * len(TITLES)
-        todos = [{"content": title, "status": word} for title, word in zip(TITLES, words, strict=False)]
-        turns.append(_turn("write_todos", {"todos": todos}, number))
-    return turns
+CALLED: dict[str, Callable[..., float]] = {
+    "langchain": partial(_langchain_calls, CALLS),
+    "pydantic-ai": partial(_pydantic_ai_calls, CALLS),
+    "openai": partial(openai_calls, CALLS),
+    "anthropic": partial(anthropic_calls, CALLS),
+    "mcp": partial(mcp_calls, CALLS),
+}

@@ -1,55 +1,77 @@
-"""One mark beside the peers: a status change of one step, at three sizes of the plan."""
+"""One mark beside 0.1.0 and the peers, at three sizes of the plan; a refused one; and their memory."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from functools import partial
 from typing import Any
 
 from benchmarks.harness import (
     OURS,
+    Check,
+    Cost,
     Section,
     at_least,
     at_most,
     awaited,
     bullets,
-    medians,
+    fastest,
+    is_quick,
     microseconds,
+    no_slower,
     table,
 )
+from benchmarks.peers import floor, versions
+from benchmarks.peers.both import WRONG
 from benchmarks.peers.contest import Door, Prepared, middle
-from benchmarks.peers.floor import FLOOR
 from benchmarks.peers.ours import JSON, TYPED
+from benchmarks.peers.versions import NEW, OLD
 from benchmarks.peers.with_agentscope import AGENTSCOPE
 from benchmarks.peers.with_langchain import LANGCHAIN
 from benchmarks.peers.with_pydantic_ai import HARNESS
 from benchmarks.peers.with_weakincentives import WEAKINCENTIVES
+from benchmarks.times.growth import measure_growth
 
 __all__ = ["measure"]
 
-DOORS = (TYPED, WEAKINCENTIVES, AGENTSCOPE, LANGCHAIN, HARNESS, FLOOR, JSON)
+DOORS = (TYPED, WEAKINCENTIVES, AGENTSCOPE, LANGCHAIN, HARNESS, floor.FLOOR, JSON)
 SIZES = (10, 100, 1_000)
-MOST_MARKS, SECONDS = 200, 0.2
+MOST_MARKS, SECONDS = 500, 0.2
 """A round times so many marks of one door, and about so long: slow doors get fewer marks."""
-TIMES_FASTER, TIMES_FLOOR = 4.6, 5.0
+BOTH = {"mark 10": 500, "mark 100": 500, "mark 1000": 500, "text": 500, "refusal": 100}
+TEXT = '{"step_id": "S051", "status": "done"}'
+FLOORS = {
+    "a dictionary update": floor.updating(),
+    "json.loads of the text": floor.loads(TEXT),
+    "pydantic's validation of the text": floor.validating(TEXT),
+    "pydantic's refusal of the text": floor.refusing(WRONG),
+}
+TIMES_FASTER, TIMES_FLOOR, TEXT_MICROSECONDS, REFUSAL_MICROSECONDS = 4.6, 5.0, 15.0, 45.0
+MANY, QUICK_MANY = 1_000_000, 20_000
 
 METHOD = """\
 Microseconds for one status change of one step, the middle one of the plan, from the call to the state that
 can be read; in parentheses, times ours. Marks finish the step and reopen it in turn. Every round visits all
-doors once, each with a fresh plan and a warm-up; a figure is the median of the rounds, a round the mean of
+doors once, each with a fresh plan and a warm-up; a figure is the least of the rounds, a round the mean of
 its marks. After each round the plan is read back, and the run stops if the marks did not do what they say.
 Async doors are awaited in one running loop. Arguments are typed objects, except where the name says JSON
 text."""
+VERSIONS = """\
+The same beside version 0.1.0, each in a process of its own, visited in the same rounds. The refused call has
+two faults: a step that is not in the plan, and a synonym of a status. Below are floors of the same run:"""
 
 
 def measure(rounds: int) -> Section:
-    """Time every door at every size."""
-    figures: dict[tuple[str, int], float] = {}
-    with asyncio.Runner() as runner:
-        for steps in SIZES:
-            visits = {(door.name, steps): _Visit(door, steps, runner) for door in DOORS}
-            figures |= medians(visits, rounds)
+    """Time every door at every size, with the doors of both versions and the floors in the same rounds."""
+    seconds = SECONDS / 8 if is_quick(rounds) else SECONDS
+    with asyncio.Runner() as runner, versions.doors(BOTH) as both:
+        visits: dict[tuple[str, Any], Any] = {
+            (door.name, steps): _Visit(door, steps, runner, seconds) for steps in SIZES for door in DOORS
+        }
+        floors = {(name, 0): partial(microseconds, call, 1_000) for name, call in FLOORS.items()}
+        figures = fastest({**visits, **both, **floors}, rounds)
     rows = [
         [
             door.name,
@@ -60,17 +82,7 @@ def measure(rounds: int) -> Section:
         ]
         for door in DOORS
     ]
-    nearest = WEAKINCENTIVES.name  # the same six tools on the same kind of session
-    checks = [
-        at_least(
-            f"a mark at {n:,} steps, faster than {nearest}",
-            figures[nearest, n] / figures[OURS, n],
-            TIMES_FASTER,
-        )
-        for n in SIZES
-    ]
-    floor = figures[OURS, SIZES[-1]] / figures[FLOOR.name, SIZES[-1]]
-    checks.append(at_most(f"a mark at {SIZES[-1]:,} steps beside the floor", floor, TIMES_FLOOR))
+    grown, growth = measure_growth(QUICK_MANY if is_quick(rounds) else MANY)
     return Section(
         "One mark",
         ("session-planning", "weakincentives", "agentscope", "langchain", "pydantic-ai-harness"),
@@ -78,16 +90,53 @@ def measure(rounds: int) -> Section:
             METHOD,
             table(["door", *(f"{steps:,} steps" for steps in SIZES)], rows),
             bullets({door.name: door.description for door in DOORS}),
+            VERSIONS,
+            versions.compared(figures, BOTH),
+            table(["floor", "microseconds"], [[name, figures[name, 0]] for name in FLOORS]),
+            *grown,
         ],
-        checks,
+        [*_checks(figures), *growth],
+        _costs(figures),
     )
+
+
+def _checks(figures: Mapping[tuple[str, Any], float]) -> list[Check]:
+    nearest = WEAKINCENTIVES.name  # the same six tools on the same kind of session
+    checks = []
+    for n in SIZES:
+        faster = figures[nearest, n] / figures[OURS, n]
+        checks += no_slower(
+            f"a mark at {n:,} steps", figures[NEW, f"mark {n}"], figures.get((OLD, f"mark {n}"))
+        )
+        checks.append(at_least(f"a mark at {n:,} steps, faster than {nearest}", faster, TIMES_FASTER))
+    by_hand = figures[OURS, SIZES[-1]] / figures[floor.FLOOR.name, SIZES[-1]]
+    return [
+        *checks,
+        at_most(f"a mark at {SIZES[-1]:,} steps beside the floor", by_hand, TIMES_FLOOR),
+        at_most("a mark as JSON text, 100 steps", figures[NEW, "text"], TEXT_MICROSECONDS, "microseconds"),
+        at_most("a refusal with two faults", figures[NEW, "refusal"], REFUSAL_MICROSECONDS, "microseconds"),
+    ]
+
+
+def _costs(figures: Mapping[tuple[str, Any], float]) -> list[Cost]:
+    _, _, validation, refusal = FLOORS
+    marks = [
+        Cost(f"a mark at {n:,} steps", figures[NEW, f"mark {n}"], "by hand", figures[floor.FLOOR.name, n])
+        for n in SIZES
+    ]
+    text = figures[floor.FLOOR.name, 100] + figures[validation, 0]
+    return [
+        *marks,
+        Cost("a mark as JSON text", figures[NEW, "text"], f"by hand, and {validation}", text),
+        Cost("a refusal with two faults", figures[NEW, "refusal"], refusal, figures[refusal, 0]),
+    ]
 
 
 class _Visit:
     """One door at one size: what a round calls."""
 
-    def __init__(self, door: Door, steps: int, runner: asyncio.Runner) -> None:
-        self._door, self._steps, self._runner = door, steps, runner
+    def __init__(self, door: Door, steps: int, runner: asyncio.Runner, seconds: float) -> None:
+        self._door, self._steps, self._runner, self._seconds = door, steps, runner, seconds
         self._marks = 3
 
     def __call__(self) -> float:
@@ -100,7 +149,7 @@ class _Visit:
         self._timed(prepared, 1, warm)
         figure = self._timed(prepared, 1 + warm, self._marks)
         self._require(prepared, self._door.words[(warm + self._marks) % 2])
-        self._marks = max(3, min(MOST_MARKS, int(SECONDS * 1e6 / figure)))
+        self._marks = max(3, min(MOST_MARKS, int(self._seconds * 1e6 / figure)))
         return figure
 
     def _timed(self, prepared: Prepared, first: int, marks: int) -> float:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import attrs
 
-from planning.diff import PlanDiff, diff_plans
 from planning.model import Plan
 from session import Commit, Session, SessionEvent, SessionId, Transaction
+
+if TYPE_CHECKING:
+    from planning.diff import PlanDiff
 
 __all__ = [
     "MOST_PLACES",
@@ -52,6 +55,8 @@ class PlanChanged:
     @cached_property
     def diff(self) -> PlanDiff:
         """What changed; computed when it is first read."""
+        from planning.diff import diff_plans  # noqa: PLC0415 - few ask, and it has many classes
+
         return diff_plans(self.before, self.after)
 
 

@@ -71,6 +71,15 @@ class TextRule:
             and value[0] != " " != value[-1]
         )
 
+    def keeps_all(self, values: list[Any]) -> bool:
+        """The same for many values at once; of text with two blanks side by side, it does not say so."""
+        if {*map(type, values)} != {str}:
+            return not values
+        text = f" {' '.join(values)} "
+        return (
+            max(map(len, values)) <= self.limit and "  " not in text and text.isascii() and text.isprintable()
+        )
+
     def problems(self, value: object) -> list[str]:
         """Everything that is wrong with a value, each with what to send instead; empty when fine."""
         if not isinstance(value, str):

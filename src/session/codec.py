@@ -6,11 +6,12 @@ import dataclasses
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from session.slices import type_name
 __all__ = [
     "AS_TEXT",
     "Field",
+    "columns_of",
     "compared",
     "fields_of",
     "format_of",
@@ -258,6 +260,60 @@ def _is_hooked(field: Any) -> bool:
     """Whether code of a class sees a field's value; that of the events of this package changes none."""
     hooks = (getattr(field, "converter", None), getattr(field, "validator", None))
     return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
+
+
+@lru_cache(maxsize=256)
+def _rows_of(kind: Any) -> dict[type, Callable[[Any], tuple[Any, ...]]]:
+    """What makes the values of all fields of a record: of JSON that says it, and of the record itself.
+
+    Empty where a field may be left out, where code of the class sees a field's value, or where its
+    constructor does not take the fields in their order.
+    """
+    fields = fields_of(kind)
+    names = tuple(field.argument for field in fields)
+    code = getattr(kind.__init__, "__code__", None)
+    if (
+        len(fields) < 2
+        or issubclass(kind, Enum)
+        or any(field.default is not NO_DEFAULT or field.written is not None for field in fields)
+        or compared(kind)
+        or code is None
+        or code.co_varnames[1 : code.co_argcount][: len(names)] != names
+    ):
+        return {}
+    return {dict: itemgetter(*names), kind: attrgetter(*[field.name for field in fields])}
+
+
+def columns_of(items: Sequence[Any], kind: Any, given: Any) -> list[Sequence[Any]] | None:
+    """What is read or written of several records, for each field of all of them: many are taken at once.
+
+    None where they are to be taken one by one: a value is not plain, or something is wrong.
+
+    Args:
+        items: The records, or what JSON has of them.
+        kind: Their type.
+        given: The type of each of the items: that one, or dict, of JSON.
+    """
+    fields, row = fields_of(kind), _rows_of(kind).get(given)
+    if row is None or {*map(type, items)} != {given}:
+        return None
+    many, made = (list, tuple) if given is dict else (tuple, list)
+    if given is dict and {*map(len, items)} != {len(fields)}:
+        return None
+    columns: list[Sequence[Any]] = []
+    try:
+        given = [*zip(*map(row, items), strict=True)]
+    except (KeyError, AttributeError):
+        return None
+    for column, field in zip(given, fields, strict=True):
+        kinds = {*map(type, column)}
+        if kinds <= field.plain or (kinds == {str} and field.words and {*column} <= {*field.words}):
+            columns.append(column)
+        elif field.is_tuple and kinds == {many} and {type(text) for part in column for text in part} <= {str}:
+            columns.append([*map(made, column)])
+        else:
+            return None
+    return columns
 
 
 def require_same(value: Any, kind: Any, names: tuple[str, ...]) -> None:

@@ -212,7 +212,7 @@ class Transaction:
             found = self._state.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
-    def dispatch(self, event: Any) -> None:
+    def dispatch(self, event: object) -> None:
         """Run the reducers of an event or value now.
 
         Raises:

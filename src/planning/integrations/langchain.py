@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -183,16 +183,16 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         text = self._given.copy
         if text is None:
             return request
-        system = request.system_message or SystemMessage("")
-        content: Any
-        if isinstance(system.content, str):
+        system = request.system_message
+        if system is None:
+            system = SystemMessage(text)
+        elif isinstance(system.content, str):
             content = "\n\n".join(filter(None, [system.content, text]))
+            system = system.model_copy(update={"content": content})
         else:
-            content = [*system.content, {"type": "text", "text": text}]
+            system = system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
         tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
-        return request.override(
-            system_message=system.model_copy(update={"content": content}), messages=[*request.messages, *tail]
-        )
+        return request.override(system_message=system, messages=[*request.messages, *tail])
 
     def _readable(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
         """Let calls whose arguments are not JSON come to the toolbox, which repairs or refuses them."""
@@ -274,11 +274,16 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
     def _ordered(self, request: ToolCallRequest) -> tuple[str, list[str]]:
         """The id of a call, and the calls of its turn that go before it and are not over."""
-        messages = request.state.get("messages", [])
-        asked = next((each for each in reversed(messages) if isinstance(each, AIMessage)), AIMessage(""))
         own = str(request.tool_call["id"])
-        over = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-        ids = [str(call["id"]) for call in asked.tool_calls if self._is_ordered(call["name"])]
+        over: set[str] = set()
+        calls: Sequence[Mapping[str, Any]] = ()
+        for message in reversed(request.state.get("messages", [])):
+            if isinstance(message, ToolMessage):
+                over.add(message.tool_call_id)
+            elif isinstance(message, AIMessage):
+                calls = message.tool_calls
+                break
+        ids = [str(call["id"]) for call in calls if self._is_ordered(call["name"])]
         earlier = ids[: ids.index(own)] if own in ids else []
         return own, [each for each in earlier if each not in over]
 

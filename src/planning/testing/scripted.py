@@ -146,6 +146,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 10
+    wbufsize = -1  # a response leaves in one piece: in two, the second waits for the client's delayed answer
     server: _Server
 
     def do_POST(self) -> None:

@@ -6,12 +6,10 @@ A repeat returns what the model got the first time, changes nothing and publishe
 from __future__ import annotations
 
 import json
-from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from enum import Enum
-from hashlib import sha256
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +153,9 @@ def fingerprint_of(params: Any) -> str | None:
         text = _as_text(params)
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything
         return None
+    from base64 import urlsafe_b64encode  # noqa: PLC0415 - only a call with a key needs them
+    from hashlib import sha256  # noqa: PLC0415 - likewise
+
     return urlsafe_b64encode(sha256(text.encode()).digest()[:12]).decode()
 
 

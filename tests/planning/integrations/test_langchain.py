@@ -12,7 +12,7 @@ pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'se
 
 from frameworks import HALF, OPEN, SHOP, mark, setup, text_of
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_models import ScriptedModel, said, turn
 from langgraph.checkpoint.memory import InMemorySaver
@@ -226,3 +226,19 @@ class TestHumanInTheLoop:
             ("c1", "success", "Plan set: S001. Next: S001 Buy cups"),
             ("c2", "success", "S001 done. Plan completed."),
         ]
+
+
+def test_calls_keep_their_order_when_their_ids_were_used_in_an_earlier_turn() -> None:
+    class Late(AgentMiddleware[Any, Any, Any]):
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            await asyncio.sleep(0.05 if request.tool_call["id"] == "c1" else 0)
+            return await handler(request)
+
+    def added(title: str) -> tuple[str, dict[str, Any]]:
+        return "planning_add_step", {"steps": [{"title": title}]}
+
+    session = Session()
+    script = [turn(setup("Open the shop")), turn(added("Rent a room"), added("Buy shelves")), said()]
+    agent = create_agent(ScriptedModel(script=script), middleware=[Late(), PlanningMiddleware(session)])
+    run_async(agent, {"messages": [HumanMessage("Go")]}, None)
+    assert text_of(session) == OPEN

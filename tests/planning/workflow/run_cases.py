@@ -104,9 +104,10 @@ def changes(records: Iterable[StepRecord]) -> list[tuple[str, str]]:
 MAYBE = told("It was interrupted and may have taken effect. Check before you continue.", "interrupted")
 
 
-def tool_threads() -> list[str]:
-    """The threads of tools that do not end."""
-    found = [each for each in threading.enumerate() if each.name.startswith("tool ")]
+def tool_threads(*tools: str) -> list[str]:
+    """The threads of these tools that do not end; those of other tests may run on."""
+    names = [f"tool {tool}" for tool in tools]
+    found = [each for each in threading.enumerate() if each.name in names]
     for each in found:
         each.join(5)
     return [each.name for each in found if each.is_alive()]

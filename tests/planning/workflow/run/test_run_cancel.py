@@ -77,7 +77,7 @@ def test_steps_in_threads_are_awaited_and_their_outputs_are_kept() -> None:
     assert slow.was_awaited == [True]
     statuses = dict.fromkeys("abc", "completed") | dict.fromkeys("de", "pending")
     assert states(session.select_latest(Workflow)) == statuses
-    assert tool_threads() == []
+    assert tool_threads("plain") == []
     again = run_workflow(workflow, capable(plain=Slow().plain), session=session)
     outputs = dict.fromkeys("abc", "from a thread") | {"d": "Do d", "e": "Do e"}
     assert dict(again.outputs) == outputs

@@ -53,7 +53,7 @@ def test_a_tool_that_ends_the_process_ends_the_run_and_what_else_runs_is_cancell
     assert ended_by(lambda: run_workflow(flow(*steps), capabilities, session=session)) is error
     assert slow.told == ["cancelled"]
     assert states(session.select_latest(Workflow)) == {"a": "pending", "b": "pending", "c": "pending"}
-    assert tool_threads() == []
+    assert tool_threads("later", "work") == []
 
 
 def test_ctrl_c_stops_a_run_cleanly_and_it_can_go_on() -> None:

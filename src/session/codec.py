@@ -11,7 +11,6 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
@@ -263,28 +262,17 @@ def _is_hooked(field: Any) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _rows_of(kind: Any) -> dict[type, Callable[[Any], tuple[Any, ...]]]:
-    """What makes the values of all fields of a record: of JSON that says it, and of the record itself.
-
-    Empty where a field may be left out, where code of the class sees a field's value, or where its
-    constructor does not take the fields in their order.
-    """
-    fields = fields_of(kind)
-    names = tuple(field.argument for field in fields)
-    code = getattr(kind.__init__, "__code__", None)
-    if (
-        len(fields) < 2
-        or issubclass(kind, Enum)
-        or any(field.default is not NO_DEFAULT or field.written is not None for field in fields)
-        or compared(kind)
-        or code is None
-        or code.co_varnames[1 : code.co_argcount][: len(names)] != names
-    ):
-        return {}
-    return {dict: itemgetter(*names), kind: attrgetter(*[field.name for field in fields])}
+def _is_row(kind: Any) -> bool:
+    """Whether a record is nothing but its fields, all written, which its constructor takes in their order."""
+    if issubclass(kind, Enum) or compared(kind) or not fields_of(kind):
+        return False
+    fields, code = fields_of(kind), getattr(kind.__init__, "__code__", None)
+    names = tuple([field.argument for field in fields])
+    is_whole = all(field.default is NO_DEFAULT and field.written is None for field in fields)
+    return is_whole and code is not None and code.co_varnames[1 : code.co_argcount][: len(names)] == names
 
 
-def columns_of(items: Sequence[Any], kind: Any, given: Any) -> list[Sequence[Any]] | None:
+def columns_of(items: Sequence[Any], kind: Any, *, is_json: bool) -> list[list[Any]] | None:
     """What is read or written of several records, for each field of all of them: many are taken at once.
 
     None where they are to be taken one by one: a value is not plain, or something is wrong.
@@ -292,20 +280,21 @@ def columns_of(items: Sequence[Any], kind: Any, given: Any) -> list[Sequence[Any
     Args:
         items: The records, or what JSON has of them.
         kind: Their type.
-        given: The type of each of the items: that one, or dict, of JSON.
+        is_json: Whether they are what JSON has, and are read.
     """
-    fields, row = fields_of(kind), _rows_of(kind).get(given)
-    if row is None or {*map(type, items)} != {given}:
+    columns: list[list[Any]] = []
+    fields = fields_of(kind)
+    given, many, made = (dict, list, tuple) if is_json else (kind, tuple, list)
+    if not _is_row(kind) or {*map(type, items)} != {given}:
         return None
-    many, made = (list, tuple) if given is dict else (tuple, list)
-    if given is dict and {*map(len, items)} != {len(fields)}:
+    if is_json and {*map(len, items)} != {len(fields)}:
         return None
-    columns: list[Sequence[Any]] = []
-    try:
-        given = [*zip(*map(row, items), strict=True)]
-    except (KeyError, AttributeError):
-        return None
-    for column, field in zip(given, fields, strict=True):
+    for field in fields:
+        name = field.argument if is_json else field.name
+        try:
+            column = [item[name] for item in items] if is_json else [getattr(item, name) for item in items]
+        except (KeyError, AttributeError):
+            return None
         kinds = {*map(type, column)}
         if kinds <= field.plain or (kinds == {str} and field.words and {*column} <= {*field.words}):
             columns.append(column)

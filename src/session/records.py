@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import date, time
 from enum import Enum
 from functools import partial
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any
 
@@ -194,9 +195,9 @@ class Records:
         ):
             raise _unexpected(field, item)
         of: Any = field.of
-        if is_items and of in self._unnamed and (columns := columns_of(item, of, of)) is not None:
-            names = tuple(self._fields[of])
-            return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        if is_items and of in self._unnamed and (columns := columns_of(item, of, is_json=False)) is not None:
+            names = repeat(tuple(self._fields[of]))
+            return [*map(dict, map(zip, names, zip(*columns, strict=True)))]
         write = partial(self.write_as, kind=of, is_open=is_open or field.is_open)
         return each_item(item, write) if is_items else write(item)
 
@@ -330,7 +331,7 @@ class Records:
             except (ValueError, ArithmeticError) as error:
                 raise _unexpected(field, item) from error
         of: Any = field.of
-        if is_items and of in self._unnamed and (columns := columns_of(item, of, dict)) is not None:
+        if is_items and of in self._unnamed and (columns := columns_of(item, of, is_json=True)) is not None:
             with suppress(Exception):  # what its type has against one of them is said below
                 return tuple(map(of, *columns))
         read = partial(self.read_as, kind=of, unknown=fields_alone if field.is_open else unknown)

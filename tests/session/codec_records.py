@@ -103,6 +103,7 @@ class Turned(Size):
 class Page:
     lines: tuple[Line, ...] = ()
     sizes: tuple[Turned, ...] = ()
+    gaps: tuple[Empty, ...] = ()
 
 
 @attrs.frozen

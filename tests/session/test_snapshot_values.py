@@ -171,7 +171,7 @@ def test_each_of_several_records_comes_back_as_what_it_is() -> None:
     words: Any = {"text": "a", "mood": "sad", "words": ()}
     for page in (
         Page((Line("a", "glad"), Line("b", "sad", ("x", "y")))),
-        Page(sizes=(Turned(1, 2), Turned(3, 4))),
+        Page(sizes=(Turned(1, 2), Turned(3, 4)), gaps=(Empty(), Empty())),
         Page((words, words)),
         Page((Line("a", "glad"), words)),
     ):

@@ -61,9 +61,9 @@ def printable(text: str, kept: frozenset[str] = frozenset()) -> str:
     return "".join(each if each.isprintable() or each in kept else ascii(each)[1:-1] for each in text)
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, kept: frozenset[str] = frozenset()) -> str:
     """The lines of a text beside each other, with a bar between them; tabs become spaces."""
-    return " | ".join(printable(line.replace("\t", " "), UNSEEN) for line in text.split("\n"))
+    return " | ".join(printable(line.replace("\t", " "), kept) for line in text.split("\n"))
 
 
 @attrs.frozen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["alike_key", "as_text", "format_id", "highest_number", "listed_ids", "number_of", "written_alike"]
@@ -55,18 +56,18 @@ def alike_key(step_id: str) -> str:
 
 def listed_ids(step_ids: Sequence[str]) -> str:
     """Ids in order, those in an unbroken row as one: ``S001, S004 to S006``."""
+    if len(step_ids) > 1 and {step_id[:1] for step_id in step_ids} == {"S"}:
+        with suppress(ValueError):
+            numbers = [int(step_id[1:]) for step_id in step_ids]
+            if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+                return f"{step_ids[0]} to {step_ids[-1]}"  # as nearly always: in a tenth of the time
     runs: list[list[str]] = []
     for step_id in step_ids:
-        follows = runs and _follows(runs[-1][-1], step_id)
-        if follows:
+        before = number_of(runs[-1][-1]) if runs else None
+        if before is not None and number_of(step_id) == before + 1:
             runs[-1].append(step_id)
         else:
             runs.append([step_id])
     shown = [run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs[:_LISTED]]
     more = sum(map(len, runs[_LISTED:]))
     return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _follows(before: str, step_id: str) -> bool:
-    number, next_number = number_of(before), number_of(step_id)
-    return number is not None and next_number == number + 1

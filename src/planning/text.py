@@ -51,7 +51,7 @@ _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _STATUS = r"(?:pending|in[ _-]progress|blocked|done|completed|active|abandoned)"
 _MISREAD = re.compile(
     "|".join((
-        r"""^["'`\[{<]|^[\]}>|*+=~_#-](?![a-z0-9])|\|.*\|""",  # markup at the beginning
+        r"""^["'`{<]|^\[[ x~-]?\]|^\[["{\d\[]|^[\]}>|*+=~_#-](?![a-z0-9])|\|.*\|""",  # markup
         r":$|\s{3}|`{3}|~{3}|\*{3}|-{3}|={3}|_{3}",  # what opens, or separates
         r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\][(\[:]|!\[|\[/?(?:inst|sys|user|assistant|tool|end)\w*\]",
         r"[\x00-\x1f\x7f]|\\[nrtux]|&(?:#|\w+;)|%0[ad]",  # line breaks, and escapes

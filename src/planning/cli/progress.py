@@ -16,11 +16,11 @@ from rich.cells import cell_len
 
 from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
 from planning.diff import diff_plans
-from planning.errors import one_line
 from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, StepStatus
 from planning.render import remarks_of
 from planning.view.facts import NO_FACTS
+from planning.view.text import one_line
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import unicodedata
 
 from planning.errors import UNSEEN, printable
+from planning.errors import one_line as strict_line
 
-__all__ = ["fitted", "line_of", "shortened"]
+__all__ = ["fitted", "line_of", "one_line", "shortened"]
+
+
+def one_line(text: str) -> str:
+    """The lines of a text beside each other, with the joiners and the blanks that its language needs."""
+    return strict_line(text, UNSEEN)
 
 
 def shortened(text: str, most: int) -> str:

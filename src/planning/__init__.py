@@ -3,14 +3,15 @@
 Put a ``PlanningToolsSection`` into a prompt, its tools into a ``Toolbox``, and read the plan at any
 moment with ``select_latest(session, Plan)``.
 
-Each name is loaded when it is first used, but for the plan itself: a snapshot may hold one, and reading one
-imports nothing.
+Each name is loaded when it is first used, but for the plan itself, and what a policy keeps beside it: a
+snapshot may hold them, and reading one imports nothing.
 """
 
 from typing import TYPE_CHECKING
 
 from planning.lazy import lazy_names
 from planning.model import Plan, PlanStatus, PlanStep, StepStatus
+from planning.plan_facts import EvidenceCall, PlanFacts, Proof  # noqa: F401 - read back with the plan
 
 if TYPE_CHECKING:
     from planning.checks import ready_steps

@@ -8,10 +8,12 @@ import attrs
 
 from planning.checks import HasFacts
 from planning.commands import ApprovePlan, RejectPlan
+from planning.errors import cut, one_line
 from planning.events import sign
 from planning.facts import PlanFacts
 from planning.model import Plan
 from planning.render import plan_text, plan_to_dict
+from planning.text import NOTE
 from session import Session
 
 __all__ = ["HOST", "Pending", "decide", "decision_of", "pending_approval"]
@@ -93,4 +95,5 @@ def decision_of(answer: Any) -> ApprovePlan | RejectPlan | None:
     if decision != "reject":
         return None
     reason = said.get("reason", said.get("message"))
-    return RejectPlan(reason.strip() if isinstance(reason, str) and reason.strip() else _NO_REASON)
+    text = one_line(reason) if isinstance(reason, str) else ""
+    return RejectPlan(cut(text.strip() or _NO_REASON, NOTE.limit))

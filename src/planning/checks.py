@@ -14,17 +14,18 @@ from unicodedata import normalize
 import attrs
 
 from planning.commands import MarkStep
-from planning.errors import Problem, ToolValidationError, show
+from planning.errors import Problem, ToolValidationError, cut, show
 from planning.facts import EvidenceCall, PlanFacts, Proof, RecordEvidence
 from planning.model import Plan, PlanStep, StepStatus, index_of
 from planning.policy import PlanPolicy
-from planning.step_ids import as_text, listed_ids, written_alike
+from planning.step_ids import alike_key, listed_ids
 
 __all__ = [
     "Finish",
     "HasFacts",
     "dependencies_of",
     "evidence_for",
+    "is_alias",
     "is_stale",
     "latest_calls",
     "number_of_call",
@@ -37,9 +38,10 @@ __all__ = [
     "waits",
 ]
 
-_ALIAS: Final = re.compile(r"[Cc]0*([1-9][0-9]{0,8})")
+_ALIAS: Final = re.compile(r"C0*([1-9][0-9]{0,8})")
 _NAMED: Final = 8
 _OFFERED: Final = 3
+_LONGEST_NAME: Final = 80
 _BEGINS: Final = ("in_progress", "done")
 
 
@@ -62,12 +64,12 @@ def ready_steps(source: HasFacts | Plan) -> tuple[PlanStep, ...]:
     if plan is None:
         return ()
     depends_on = {} if facts is None else facts.depends_on
-    done = {step.step_id for step in plan.steps if step.status == "done"} if depends_on else set()
+    open_ = {step.step_id for step in plan.steps if step.status != "done"} if depends_on else set()
     return tuple(
         [
             step
             for step in plan.steps
-            if step.status == "pending" and done.issuperset(depends_on.get(step.step_id, ()))
+            if step.status == "pending" and open_.isdisjoint(depends_on.get(step.step_id, ()))
         ]
     )
 
@@ -82,12 +84,9 @@ def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, fact
         ToolValidationError: A prerequisite is open, or too many steps would be in progress.
     """
     marked: dict[str, StepStatus] = {}
-    most = policy.most_in_progress
-    if most is not None and all(mark.status != "in_progress" for mark in marks):
-        most = None
-    running: set[str] = set()
-    if most is not None:
-        running = {step.step_id for step in plan.steps if step.status == "in_progress"}
+    begins = "in_progress" in [mark.status for mark in marks]
+    most = policy.most_in_progress if begins else None
+    running = 0 if most is None else [step.status for step in plan.steps].count("in_progress")
     for mark in marks:
         step_id, status = mark.step_id, mark.status
         if policy.dependencies and status in _BEGINS and step_id in facts.depends_on:
@@ -98,33 +97,43 @@ def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, fact
                 raise ToolValidationError(
                     f"{step_id} depends on {listed_ids(open_)}, which {verb} not done; do {first} first"
                 )
+        if most is not None:
+            running -= _status(step_id, marked, plan) == "in_progress"
+            if status == "in_progress":
+                if running >= most:
+                    raise ToolValidationError(_too_many(most, step_id, marked, plan))
+                running += 1
         marked[step_id] = status
-        running.discard(step_id)
-        if most is not None and status == "in_progress":
-            if len(running) >= most:
-                steps = "1 step" if most == 1 else f"{most} steps"
-                current = listed_ids(sorted(running))
-                raise ToolValidationError(
-                    f"at most {steps} may be in progress; mark {current} done, blocked or pending first"
-                )
-            running.add(step_id)
+
+
+def _too_many(most: int, step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> str:
+    steps = "1 step" if most == 1 else f"{most} steps"
+    others = [step.step_id for step in plan.steps if step.step_id != step_id]
+    running = listed_ids([each for each in others if _status(each, marked, plan) == "in_progress"])
+    return f"at most {steps} may be in progress; mark {running} done, blocked or pending first"
+
+
+def _status(step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> StepStatus | None:
+    """The status of a step after the marks before; None where there is no such step."""
+    if step_id in marked:
+        return marked[step_id]
+    index = index_of(plan.steps, step_id)
+    return None if index is None else plan.steps[index].status
 
 
 def _is_open(step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> bool:
-    if step_id in marked:
-        return marked[step_id] != "done"
-    index = index_of(plan.steps, step_id)
-    return index is not None and plan.steps[index].status != "done"
+    return _status(step_id, marked, plan) not in {"done", None}
 
 
 def _first_open(step_id: str, marked: Mapping[str, StepStatus], plan: Plan, facts: PlanFacts) -> str:
     """The step to do first: an open one on which this one depends, and which depends on no open one."""
-    while True:
+    for _ in plan.steps:
         needed = facts.depends_on.get(step_id, ())
         before = next((each for each in needed if _is_open(each, marked, plan)), None)
         if before is None:
-            return step_id
+            break
         step_id = before
+    return step_id
 
 
 # What binds the agent
@@ -173,42 +182,32 @@ def waits(facts: PlanFacts | None, tool: str) -> str | None:
     return f"{tool} was not called: {reason}"
 
 
-def dependencies_of(
-    given: Sequence[Sequence[Any]], titles: Sequence[str], first: int, ids: Sequence[str], plan: Plan | None
-) -> dict[str, tuple[str, ...]]:
+def dependencies_of(given: Sequence[Sequence[Any]], steps: Sequence[PlanStep]) -> dict[str, tuple[str, ...]]:
     """The dependencies of new steps, by id.
 
     Args:
         given: For each new step, what it depends on: ids, titles, or places among the new steps, from 1.
-        titles: The titles of the new steps.
-        first: The index in ``ids`` of the first new step.
-        ids: The ids of all steps, the new ones last.
-        plan: The plan that the steps are added to; None for a new plan.
+        steps: The steps of the plan, the new ones last.
 
     Raises:
         ToolValidationError: A step is not known, or the new steps depend on each other in a cycle.
     """
-    new = ids[first:]
-    by_title = {} if plan is None else {step.title: step.step_id for step in plan.steps}
-    by_title.update(zip(titles, new, strict=True))
-    known = set(ids)
+    new = [step.step_id for step in steps[len(steps) - len(given) :]]
+    named: dict[str, list[str]] = {}
+    for step in steps:
+        for name in {step.title, alike_key(step.step_id)}:
+            named.setdefault(name, []).append(step.step_id)
+    known = {step.step_id for step in steps}
     problems: list[Problem] = []
     found: dict[str, tuple[str, ...]] = {}
-    for index, each in enumerate(given):
-        needed = []
-        for reference in each:
-            step_id = _referred(reference, known, by_title, new)
-            if step_id is None:
-                problems.append(
-                    Problem(
-                        f"no step is {show(reference)}; use an id, a title, or a place in this call, from 1",
-                        f"[{index}].depends_on",
-                    )
-                )
-            else:
-                needed.append(step_id)
+    for index, references in enumerate(given):
+        needed = dict.fromkeys(
+            step_id
+            for each in references
+            if (step_id := _referred(each, known, named, new, f"[{index}].depends_on", problems)) is not None
+        )
         if needed:
-            found[new[index]] = tuple(dict.fromkeys(needed))
+            found[new[index]] = tuple(needed)
     if problems:
         raise ToolValidationError(problems)
     try:
@@ -222,16 +221,30 @@ def dependencies_of(
     return found
 
 
-def _referred(reference: Any, known: set[str], by_title: Mapping[str, str], new: Sequence[str]) -> str | None:
-    if type(reference) is int and 1 <= reference <= len(new):
-        return new[reference - 1]
-    text = normalize("NFC", str(as_text(reference)).strip())
+def _referred(
+    reference: Any,
+    known: Container[str],
+    named: Mapping[str, Sequence[str]],
+    new: Sequence[str],
+    place: str,
+    problems: list[Problem],
+) -> str | None:
+    """The step that is meant; otherwise None, and one problem more."""
+    text = normalize("NFC", str(reference).strip())
     if text in known:
         return text
-    if text in by_title:
-        return by_title[text]
-    alike = written_alike(text, known)
-    return alike[0] if len(alike) == 1 else None
+    meant = named.get(text, ())
+    if not meant and text.isascii() and text.isdecimal() and len(text) < _NAMED and 0 < int(text) <= len(new):
+        return new[int(text) - 1]
+    meant = meant or named.get(alike_key(text), ())
+    if len(meant) == 1:
+        return meant[0]
+    problems.append(
+        Problem(f"{show(text)} is {listed_ids(meant)}; use one of these ids", place)
+        if meant
+        else Problem(f"no step is {show(text)}; use an id, a title, or a place in this call, from 1", place)
+    )
+    return None
 
 
 def evidence_for(
@@ -256,12 +269,7 @@ def evidence_for(
         ToolValidationError: There is no evidence, or one of it does not hold.
     """
     since = facts.began.get(step_id, 0)
-    used = {
-        each: other
-        for other, proof in (facts.proofs.items() if policy.evidence == "unique" else ())
-        for each in proof.evidence
-        if other != step_id
-    }
+    used = _used(step_id, facts) if policy.evidence == "unique" else {}
 
     def refusal(reason: str) -> ToolValidationError:
         offered = latest_calls(since, calls, used)
@@ -278,33 +286,46 @@ def evidence_for(
     for each in evidence:
         number = number_of_call(each, calls)
         if number is None:
-            if each in accepted:
-                kept[each] = ""
-                verified = True
-                continue
-            said = "no call has this id" if policy.verify is None else "the host does not accept it"
-            raise refusal(f"{show(each)} is not evidence for {step_id}: {said}")
+            if each not in accepted:
+                is_refused = policy.verify is not None and not is_alias(each)
+                said = "the host does not accept it" if is_refused else "no call has this id"
+                raise refusal(f"{show(each)} is not evidence for {step_id}: {said}")
+            kept[each], verified = "", True
+            continue
         alias, call = f"C{number}", calls[number - 1]
-        wrong = None
-        if not call.success:
-            wrong = "failed"
-        elif number <= since:
-            wrong = f"was made before {step_id} began"
-        elif alias in used:
-            wrong = f"is the evidence of {used[alias]} already"
-        if wrong is not None:
-            raise refusal(f"{alias} ({call.tool}) {wrong}")
+        if not call.success or number <= since or alias in used:
+            wrong = f"was made before {step_id} began" if call.success else "failed"
+            if alias in used and number > since:
+                wrong = f"is the evidence of {used[alias]} already"
+            raise refusal(f"{alias} ({cut(call.tool, _LONGEST_NAME)}) {wrong}")
         kept[alias] = call.tool
     tools = {alias: tool for alias, tool in kept.items() if tool}
     return RecordEvidence(step_id, Proof(tuple(kept), verified, tools))
 
 
+def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:
+    """The evidence of other steps, with theirs."""
+    return {
+        each: other for other, proof in facts.proofs.items() if other != step_id for each in proof.evidence
+    }
+
+
+def is_alias(given: str) -> bool:
+    """Whether a text is written as the alias of a call: such a text proves nothing by itself."""
+    return _ALIAS.fullmatch(given.strip().upper()) is not None
+
+
 def number_of_call(given: str, calls: Sequence[EvidenceCall]) -> int | None:
     """The number of the call that is meant, by its alias or its id; None when there is none."""
-    alias = _ALIAS.fullmatch(given.strip())
+    alias = _ALIAS.fullmatch(given)
     if alias is not None and int(alias[1]) <= len(calls):
         return int(alias[1])
-    return next((number for number in range(len(calls), 0, -1) if calls[number - 1].call_id == given), None)
+    given = given.strip()
+    for number in range(len(calls), 0, -1):
+        if calls[number - 1].call_id == given:
+            return number
+    alias = _ALIAS.fullmatch(given.upper())
+    return int(alias[1]) if alias is not None and int(alias[1]) <= len(calls) else None
 
 
 def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str] = ()) -> str:
@@ -312,7 +333,7 @@ def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str]
     found: list[str] = []
     for number in range(len(calls), since, -1):
         if calls[number - 1].success and f"C{number}" not in used:
-            found.insert(0, f"C{number} ({calls[number - 1].tool})")
+            found.insert(0, f"C{number} ({cut(calls[number - 1].tool, _LONGEST_NAME)})")
         if len(found) == _OFFERED:
             break
     return ", ".join(found)

@@ -54,16 +54,16 @@ def writable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def printable(text: str) -> str:
-    """The text on one line, with escapes for characters that cannot be shown."""
+def printable(text: str, kept: frozenset[str] = frozenset()) -> str:
+    """The text on one line, with escapes for characters that cannot be shown, but for those that are kept."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return "".join(each if each.isprintable() or each in kept else ascii(each)[1:-1] for each in text)
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, kept: frozenset[str] = frozenset()) -> str:
     """The lines of a text beside each other, with a bar between them; tabs become spaces."""
-    return " | ".join(printable(line.replace("\t", " ")) for line in text.split("\n"))
+    return " | ".join(printable(line.replace("\t", " "), kept) for line in text.split("\n"))
 
 
 @attrs.frozen

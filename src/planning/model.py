@@ -115,23 +115,48 @@ class Plan:
             require_text(plan.objective, OBJECTIVE, "objective")
             _require_type(plan.status, str, "status")
             _require_type(plan.steps, tuple, "steps")
-            known: set[str] = set()
-            for index, step in enumerate(plan.steps):
-                _require_type(step, PlanStep, "steps[{}]", index)
-                require_text(step.step_id, STEP_ID, "steps[{}].step_id", index)
-                if step.step_id in known:
-                    raise ValueError(f"steps[{index}].step_id: {step.step_id} is there twice")
-                known.add(step.step_id)
-                require_text(step.title, TITLE, "steps[{}].title", index)
-                if step.details is not None:
-                    require_text(step.details, DETAILS, "steps[{}].details", index)
-                _require_type(step.status, str, "steps[{}].status", index)
-                _require_type(step.notes, tuple, "steps[{}].notes", index)
-                for number, note in enumerate(step.notes):
-                    require_text(note, NOTE, "steps[{}].notes[{}]", index, number)
+            if not _are_plain(plan.steps):
+                _require_steps(plan.steps)
 
 
 _SET_PLAN = setters(Plan)
+
+
+def _are_plain(steps: tuple[PlanStep, ...]) -> bool:
+    """Whether steps are as nearly all are, of plain text: the fast way to know that nothing is wrong."""
+    if {*map(type, steps)} - {PlanStep} or {type(step.notes) for step in steps} - {tuple}:
+        return False
+    ids = [step.step_id for step in steps]
+    return (
+        STEP_ID.keeps_all(ids)
+        and len({*ids}) == len(ids)
+        and TITLE.keeps_all([step.title for step in steps])
+        and DETAILS.keeps_all([step.details for step in steps if step.details is not None])
+        and NOTE.keeps_all([note for step in steps for note in step.notes])
+        and {type(step.status) for step in steps} <= {str}
+    )
+
+
+def _require_steps(steps: tuple[PlanStep, ...]) -> None:
+    """Refuse steps that no plan holds.
+
+    Raises:
+        ValueError: A step id occurs twice, a part is of another type, or a text is one that no plan holds.
+    """
+    known: set[str] = set()
+    for index, step in enumerate(steps):
+        _require_type(step, PlanStep, "steps[{}]", index)
+        require_text(step.step_id, STEP_ID, "steps[{}].step_id", index)
+        if step.step_id in known:
+            raise ValueError(f"steps[{index}].step_id: {step.step_id} is there twice")
+        known.add(step.step_id)
+        require_text(step.title, TITLE, "steps[{}].title", index)
+        if step.details is not None:
+            require_text(step.details, DETAILS, "steps[{}].details", index)
+        _require_type(step.status, str, "steps[{}].status", index)
+        _require_type(step.notes, tuple, "steps[{}].notes", index)
+        for number, note in enumerate(step.notes):
+            require_text(note, NOTE, "steps[{}].notes[{}]", index, number)
 
 
 def require_text(text: object, rule: TextRule, place: str, *indexes: int) -> None:

@@ -31,6 +31,7 @@ _CLOSED = ("done", "blocked")  # nothing to do on these now
 _CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around
 _LAST_NOTES = 3
 _LONGEST_BLOCK = 4_000
+_ASK = "Ask the user to approve it before you go on."
 
 
 def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
@@ -198,6 +199,8 @@ def reply(
     plan: Plan,
     before: Plan | None = None,
     facts: PlanFacts | None = None,
+    *,
+    asks: bool = False,
 ) -> str:
     """What the model reads after a command was carried out.
 
@@ -206,7 +209,9 @@ def reply(
         plan: The plan that it left.
         before: The plan that it was given for.
         facts: What a policy knew of it.
+        asks: Whether the user is asked for approval now.
     """
+    ask = f" {_ASK}" if asks else ""
     match command:
         case MarkStep():
             return _marked(f"{command.step_id} {command.status}.", command, plan, facts)
@@ -215,32 +220,25 @@ def reply(
             said = [f"{listed_ids([mark.step_id for mark in run])} {status}" for status, run in runs]
             return _marked(f"{', '.join(said)}.", command.marks[-1], plan, facts)
         case RemoveStep():
-            return _removed(command, plan, facts)
+            return _removed(command, plan, facts) + ask
         case MoveStep():
-            return f"{command.step_id} moved. Order: {listed_ids([step.step_id for step in plan.steps])}."
+            return (
+                f"{command.step_id} moved. Order: {listed_ids([step.step_id for step in plan.steps])}.{ask}"
+            )
         case SetupPlan() if not plan.steps:
             return f"Plan set, no steps yet. {_replaced(before)}Add them with planning_add_step."
         case SetupPlan():
-            return f"Plan set: {_span(plan.steps)}. {_replaced(before)}{_then(plan, facts)}"
+            return (
+                f"Plan set: {_span(plan.steps)}. {_replaced(before)}{_ASK if asks else _next(plan, 0, facts)}"
+            )
         case AddStep():
-            return f"Added {_span(plan.steps[-len(command.steps) :])}.{_approval(facts)}"
+            return f"Added {_span(plan.steps[-len(command.steps) :])}.{ask}"
         case UpdateStep():
-            approval = _approval(facts) if command.title is not None else ""
-            return f"{command.step_id} updated.{approval}"
+            return f"{command.step_id} updated.{ask}"
         case ReadPlan():
             return plan_text(plan, facts)
         case _:
             return "Plan abandoned."
-
-
-def _then(plan: Plan, facts: PlanFacts | None) -> str:
-    """What an agent does after it has set a plan up."""
-    return _approval(facts).strip() or _next(plan, 0, facts)
-
-
-def _approval(facts: PlanFacts | None) -> str:
-    waits = facts is not None and facts.approval == "waiting"
-    return " Ask the user to approve it before you go on." if waits else ""
 
 
 def _replaced(before: Plan | None) -> str:
@@ -292,10 +290,11 @@ def _next(plan: Plan, index: int, facts: PlanFacts | None) -> str:
 
 def _must_wait(step: PlanStep, plan: Plan, facts: PlanFacts) -> bool:
     """Whether a step cannot begin now: it waits for approval, or for steps that are not done."""
-    indexes = [index_of(plan.steps, each) for each in facts.depends_on.get(step.step_id, ())]
-    return step.step_id in facts.waiting or any(
-        index is not None and plan.steps[index].status != "done" for index in indexes
-    )
+    for each in facts.depends_on.get(step.step_id, ()):
+        index = index_of(plan.steps, each)
+        if index is not None and plan.steps[index].status != "done":
+            return True
+    return step.step_id in facts.waiting
 
 
 def _span(steps: Sequence[PlanStep]) -> str:

@@ -18,6 +18,7 @@ from planning import handlers
 from planning.checks import (
     dependencies_of,
     evidence_for,
+    is_alias,
     number_of_call,
     refuse_order,
     refuse_replacement,
@@ -29,6 +30,8 @@ from planning.commands import (
     MarkStep,
     MarkSteps,
     NewPlanStep,
+    ReadPlan,
+    RemoveStep,
     RenumberSteps,
     SetupPlan,
     UpdateStep,
@@ -39,38 +42,38 @@ from planning.facts import (
     FACT_REDUCERS,
     EvidenceCall,
     PlanFacts,
+    RecordEvidence,
     RequestApproval,
     SetDependencies,
-    count_call,
-    evidence_call,
+    first_facts,
 )
 from planning.model import Plan, PlanStep, index_of
-from planning.policy import PlanPolicy
-from planning.reducers import renumber_steps
+from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS, PlanPolicy
 from planning.render import reply
-from planning.step_ids import format_id, highest_number
+from planning.step_ids import highest_number
 from planning.text import TextRules, rules_for
 from planning.tools.background import await_within, run_in_thread
-from planning.tools.context import Gate, ToolContext
+from planning.tools.context import Gate
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
-from session import Session, ToolFailed, ToolInvoked
-from session.reducers import append_part
+from session import Session, ToolFailed, ToolInvoked, Transaction, append, replace_latest
 
 __all__ = [
     "NOTHING_ASKED",
     "Accepted",
     "News",
+    "Policies",
     "Steering",
+    "facts_in",
     "register_facts",
     "register_policy",
-    "register_readers",
     "rules_of",
 ]
 
 Question = tuple[PlanStep, str]
+PLANNING_TOOLS = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 NO_FACTS = PlanFacts()
-_EVIDENCE = append_part(evidence_call)
+_NOTHING: Sequence[Any] = ()
 
 
 @attrs.define
@@ -107,27 +110,64 @@ class News:
 _MOST_ACTORS = 100
 
 
-def register_facts(session: Session) -> None:
-    """Register what a policy keeps beside the plan, also for those who only read it; again is no change."""
+def register_facts(session: Session, *, with_marks: bool = True) -> None:
+    """Register what is kept beside the plan; again is no change.
+
+    Ids are never given out twice, with a policy and without. Without one nothing is kept until a step is
+    removed, or a store or a snapshot brings what a policy kept.
+
+    Args:
+        session: The session.
+        with_marks: Whether marks are followed.
+    """
+    session.register_reducer(PlanFacts, replace_latest)
+    session.register_reducer(EvidenceCall, append)
     for command, reducer in FACT_REDUCERS.items():
-        session.register_reducer(command, reducer, PlanFacts)
-    for event in (ToolInvoked, ToolFailed):
-        session.register_reducer(event, count_call, PlanFacts)
+        if with_marks or command not in {MarkStep, MarkSteps}:
+            session.register_reducer(command, reducer, PlanFacts)
+    session.register_guard(RemoveStep, _keep_ids)
+    session.register_guard(AddStep, _new_ids)
 
 
-def register_readers(session: Session) -> None:
-    """Register all that any policy keeps, where a session is read or approved and its policy is not known."""
-    register_facts(session)
-    for event in (ToolInvoked, ToolFailed):
-        session.register_reducer(event, _EVIDENCE, EvidenceCall)
+def facts_in(transaction: Transaction) -> PlanFacts:
+    """What is known of the plan; from now on, if nothing was before."""
+    facts = transaction.latest(PlanFacts)
+    if facts is None:
+        facts = first_facts(transaction.latest(Plan), len(transaction.select_all(EvidenceCall)))
+        transaction.dispatch(facts)
+    return facts
+
+
+def _keep_ids(_command: Any, transaction: Transaction) -> tuple[()]:
+    facts_in(transaction)
+    return ()
+
+
+def _first_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps, ...]:
+    """With a policy, from the first change on."""
+    if transaction.latest(PlanFacts) is not None:
+        return ()
+    facts_in(transaction)
+    return _new_ids(command, transaction)
+
+
+def _new_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps, ...]:
+    """Give steps ids that no step has had."""
+    facts, plan = transaction.latest(PlanFacts), transaction.latest(Plan)
+    if facts is None or plan is None or plan.status != "active":
+        return ()
+    highest = max(facts.highest, highest_number(step.step_id for step in plan.steps))
+    return (RenumberSteps(len(command.steps), highest + 1),)
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
     """Register what a policy needs with a session; again is no change."""
     register_facts(session)
-    if policy.evidence is not None:
+    session.register_guard(SetupPlan, _keep_ids)
+    session.register_guard(AddStep, _first_ids)
+    if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
-            session.register_reducer(event, _EVIDENCE, EvidenceCall)
+            session.register_guard(event, _call_of)
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
@@ -140,6 +180,14 @@ def rules_of(session: Session) -> TextRules:
     """The rules for the texts of a session's plan, by its policy in this process; ASCII without one."""
     policy = session.companion(Policies).policy
     return rules_for("ascii" if policy is None else policy.text)
+
+
+def _call_of(event: Any, _transaction: Transaction) -> tuple[EvidenceCall, ...]:
+    """What is kept of a call, to be found as evidence; nothing of a planning call."""
+    if event.name in PLANNING_TOOLS:
+        return ()
+    success = isinstance(event, ToolInvoked) and getattr(event.result, "success", True) is True
+    return (EvidenceCall(event.name, event.call_id, success),)
 
 
 def _refusal(session: Session, tool: str) -> str | None:
@@ -156,16 +204,17 @@ class _Order:
 
     policy: PlanPolicy
 
-    def __call__(self, command: Any, select: Callable[[type[Any]], Any]) -> None:
-        plan, marks = select(Plan), _marks(command)
+    def __call__(self, command: Any, transaction: Transaction) -> tuple[()]:
+        plan = transaction.latest(Plan)
         if plan is not None:
-            refuse_order(self.policy, marks, plan, select(PlanFacts) or NO_FACTS)
+            refuse_order(self.policy, _marks(command), plan, facts_in(transaction))
+        return ()
 
 
 def _marks(command: Any) -> tuple[MarkStep, ...]:
-    if isinstance(command, MarkSteps):
-        return command.marks
-    return (command,) if isinstance(command, MarkStep) else ()
+    if type(command) is MarkStep:
+        return (command,)
+    return command.marks if type(command) is MarkSteps else ()
 
 
 @attrs.frozen
@@ -205,23 +254,9 @@ class Accepted:
 NOTHING_ASKED = Accepted()
 
 
-@attrs.frozen
-class Steered:
-    """A call that was carried out under a policy.
-
-    Attributes:
-        sent: The command as it was sent.
-        command: The command as its handler left it.
-        plan: The resulting plan.
-        entailed: What is dispatched after it.
-        message: The reply.
-    """
-
-    sent: Any
-    command: Any
-    plan: Plan
-    entailed: list[Any]
-    message: str
+Steered = tuple[Any, Any, Plan, Sequence[Any], str]
+"""A call that was carried out: the command as it was sent, and as its handler left it; the plan; what is
+dispatched after it; the reply."""
 
 
 @attrs.frozen
@@ -237,8 +272,9 @@ class Steering:
 
     def carry_out(
         self,
-        session: Session,
-        context: ToolContext,
+        transaction: Transaction,
+        news: News,
+        actor: str | None,
         params: Any,
         before: Plan | None,
         handler: Callable[[Any, Plan | None, TextRules], Any],
@@ -251,8 +287,9 @@ class Steering:
         once: with the reply, or with the refusal.
 
         Args:
-            session: The session, in its transaction.
-            context: The call's.
+            transaction: The session's, open.
+            news: The session's.
+            actor: Who makes the call.
             params: The arguments.
             before: The plan.
             handler: The command's handler.
@@ -262,27 +299,32 @@ class Steering:
         Raises:
             ToolValidationError: The call is refused; nothing has changed.
         """
-        news = session.companion(News)
-        changed = news.take(context.actor, before)
+        changed, entailed = news.take(actor, before), _NOTHING
         try:
             sent = self.seed(params)
             command = handler(sent, before, self.rules)
-            facts = session.select_latest(PlanFacts) or NO_FACTS
-            entailed = self._entailed(command, params, before, facts)
-            plan = dispatch(command)
-            if self.policy.evidence is not None and isinstance(command, MarkStep | MarkSteps):
-                entailed = self._proved(_marks(command), params, plan, session, accepted)
+            if type(command) is ReadPlan:
+                facts, plan = transaction.latest(PlanFacts), dispatch(command)
+            else:
+                facts = facts_in(transaction)
+                self._refuse(command, before, facts)
+                plan = dispatch(command)
+                entailed = self._entailed(command, params, plan, facts, transaction, accepted)
         except ToolValidationError as refusal:
-            news.saw(context.actor, before)
+            news.saw(actor, before)
             raise _with_news(refusal, changed) from None
-        for each in entailed:
-            if isinstance(each, RenumberSteps):
-                (plan,) = renumber_steps((plan,), each)
-        message = self._reply(command, plan, before, session)
-        return Steered(sent, command, plan, entailed, f"{changed} {message}" if changed else message)
+        news.saw(actor, plan)
+        message = reply(command, plan, before, facts, asks=_asks(entailed))
+        return sent, command, plan, entailed, f"{changed} {message}" if changed else message
 
     def seed(self, params: Any) -> Any:
         """The command that the arguments mean, without what the policy added to them."""
+        if isinstance(params, MarkStep):
+            marks = getattr(params, "marks", ())
+            if not marks:
+                return MarkStep(params.step_id, params.status, params.note)
+            several = tuple([MarkStep(each.step_id, each.status, each.note) for each in marks])
+            return several[0] if len(several) == 1 else MarkSteps(several)
         match params:
             case SetupPlan():
                 return SetupPlan(params.objective, _plain_steps(params.initial_steps))
@@ -290,103 +332,92 @@ class Steering:
                 return AddStep(_plain_steps(params.steps))
             case UpdateStep():
                 return UpdateStep(params.step_id, params.title, params.details)
-            case MarkStep():
-                marks = getattr(params, "marks", ())
-                if len(marks) > 1:
-                    return MarkSteps(
-                        tuple([MarkStep(each.step_id, each.status, each.note) for each in marks])
-                    )
-                one = marks[0] if marks else params
-                return MarkStep(one.step_id, one.status, one.note)
         return params
 
-    def _entailed(self, command: Any, params: Any, plan: Plan | None, facts: PlanFacts) -> list[Any]:
+    def _refuse(self, command: Any, plan: Plan | None, facts: PlanFacts) -> None:
+        """Refuse what the plan, as it is, does not allow.
+
+        Raises:
+            ToolValidationError: The policy refuses the command.
+        """
+        if isinstance(command, SetupPlan):
+            refuse_replacement(self.policy, plan)
+        elif facts.waiting:
+            refuse_waiting(_marks(command), facts)
+
+    def _entailed(
+        self,
+        command: Any,
+        params: Any,
+        plan: Plan,
+        facts: PlanFacts,
+        transaction: Transaction,
+        accepted: Accepted,
+    ) -> Sequence[Any]:
         """The commands that follow from a command.
 
         Args:
             command: The command as its handler returned it.
             params: The arguments that it was made of.
-            plan: The plan before it.
-            facts: What is known of the plan.
+            plan: The resulting plan.
+            facts: What was known of the plan before it.
+            transaction: The session's.
+            accepted: What ``verify`` said.
 
         Raises:
             ToolValidationError: The policy refuses the command.
         """
-        match command:
-            case MarkStep() | MarkSteps():
-                refuse_waiting(_marks(command), facts)
-            case SetupPlan():
-                refuse_replacement(self.policy, plan)
-                entailed = self._depending(params.initial_steps, 0, None)
-                return entailed + ([RequestApproval()] if self.policy.approval else [])
-            case AddStep():
-                return self._added(params, plan, facts)
-            case UpdateStep(title=str()) if self.policy.approval:
-                return [RequestApproval((command.step_id,))]
-        return []
-
-    def _added(self, params: Any, plan: Plan | None, facts: PlanFacts) -> list[Any]:
-        steps = () if plan is None else plan.steps
-        count, in_plan = len(params.steps), highest_number(step.step_id for step in steps)
-        highest = max(facts.highest, in_plan)
+        marks = _marks(command)
+        if marks:
+            if self.policy.evidence is None:
+                return _NOTHING
+            return self._proved(marks, params, plan, transaction, accepted)
         entailed: list[Any] = []
-        if highest > in_plan:
-            entailed.append(RenumberSteps(count, highest + 1))
-        entailed += self._depending(params.steps, highest, plan)
-        if self.policy.approval:
-            ids = map(format_id, range(highest + 1, highest + 1 + count))
-            entailed.append(RequestApproval(tuple(ids)))
+        waiting: tuple[str, ...] = ()
+        match command:
+            case SetupPlan():
+                entailed += _depending(params.initial_steps, plan)
+            case AddStep():
+                entailed += _depending(params.steps, plan)
+                waiting = tuple([step.step_id for step in plan.steps[-len(params.steps) :]])
+            case UpdateStep(title=str()):
+                waiting = (command.step_id,)
+        if self.policy.approval and (
+            waiting or isinstance(command, SetupPlan) or facts.approval == "rejected"
+        ):
+            entailed.append(RequestApproval(waiting))
         return entailed
-
-    def _depending(self, steps: Iterable[Any], highest: int, plan: Plan | None) -> list[Any]:
-        new = list(steps)
-        given = [getattr(step, "depends_on", ()) for step in new]
-        if not any(given):
-            return []
-        known = [] if plan is None else [step.step_id for step in plan.steps]
-        known += map(format_id, range(highest + 1, highest + 1 + len(new)))
-        titles = [self.rules.title.clean(step.title) or "" for step in new]
-        found = dependencies_of(given, titles, len(known) - len(new), known, plan)
-        return [SetDependencies(found)] if found else []
 
     def _proved(
         self,
         marks: Sequence[MarkStep],
         params: Any,
         plan: Plan,
-        session: Session,
+        transaction: Transaction,
         accepted: Accepted,
-    ) -> list[Any]:
+    ) -> Sequence[Any]:
         """What shows that the steps are done which were marked so just now."""
-        facts, calls = session.select_latest(PlanFacts) or NO_FACTS, session.select_all(EvidenceCall)
-        proved: list[Any] = []
+        proved: dict[str, RecordEvidence] = {}
         begun: set[str] = set()
+        policy = self.policy
+        facts, calls = transaction.latest(PlanFacts) or NO_FACTS, transaction.select_all(EvidenceCall)
         for mark, given in _paired(marks, params):
-            if mark.status == "in_progress":
-                begun.add(mark.step_id)
+            step_id = mark.step_id
             if mark.status != "done":
+                proved.pop(step_id, None)
+                begun.add(step_id)
                 continue
-            if mark.step_id in begun:
+            if step_id in begun:
                 raise ToolValidationError(
-                    f"{mark.step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
+                    f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                     "then mark it done"
                 )
-            texts, evidence = accepted.texts_of(mark.step_id, plan), getattr(given, "evidence", ())
-            proved.append(evidence_for(self.policy, mark.step_id, evidence, facts, calls, texts))
-            if self.policy.evidence == "unique":
-                facts = replace(facts, proofs={**facts.proofs, mark.step_id: proved[-1].proof})
-        return proved
-
-    def _reply(self, command: Any, plan: Plan, before: Plan | None, session: Session) -> str:
-        """What the model reads after a command was carried out."""
-        facts = session.select_latest(PlanFacts) or NO_FACTS
-        if self.policy.approval and isinstance(command, SetupPlan | AddStep | UpdateStep):
-            facts = replace(facts, approval="waiting")
-        return reply(command, plan, before, facts)
-
-    def saw(self, session: Session, actor: str | None) -> None:
-        """The agent has seen the plan as it is now."""
-        session.companion(News).saw(actor, session.select_latest(Plan))
+            texts = accepted.texts_of(step_id, plan) if accepted.steps else ()
+            found = evidence_for(policy, step_id, getattr(given, "evidence", ()), facts, calls, texts)
+            proved[step_id] = found
+            if policy.evidence == "unique":
+                facts = replace(facts, proofs={**facts.proofs, step_id: found.proof})
+        return tuple(proved.values())
 
     # What the host is asked
 
@@ -415,7 +446,7 @@ class Steering:
             for mark, given in _paired(marks, params)
             if mark.status == "done"
             for text in getattr(given, "evidence", ())
-            if number_of_call(text, calls) is None
+            if number_of_call(text, calls) is None and not is_alias(text)
         ]
 
     def verified(self, questions: list[Question]) -> Accepted:
@@ -443,6 +474,18 @@ class Steering:
         return Accepted.of(questions, answers)
 
 
+def _asks(entailed: Iterable[Any]) -> bool:
+    """Whether what follows from a command is that the user is asked."""
+    return any(isinstance(each, RequestApproval) for each in entailed)
+
+
+def _depending(given: Any, plan: Plan) -> list[SetDependencies]:
+    """What new steps, which are the last of a plan, depend on."""
+    needed = [getattr(step, "depends_on", ()) for step in given]
+    found = dependencies_of(needed, plan.steps) if any(needed) else {}
+    return [SetDependencies(found)] if found else []
+
+
 def _with_news(refusal: ToolValidationError, changed: str) -> ToolValidationError:
     if not changed:
         return refusal
@@ -465,7 +508,8 @@ def _checking(step: PlanStep) -> Iterator[None]:
 
 def _paired(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
     """Each mark with the arguments that it was made of."""
-    return zip(marks, getattr(params, "marks", ()) or (params,), strict=True)
+    several = getattr(params, "marks", ())
+    return zip(marks, several, strict=True) if several else ((marks[0], params),)
 
 
 def _plain_steps(steps: Any) -> Any:

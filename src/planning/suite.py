@@ -5,11 +5,11 @@ This is the only joint of core, tools and session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from planning import handlers
 from planning.commands import (
@@ -32,7 +32,14 @@ from planning.policy import PlanPolicy
 from planning.policy_parameters import parameters_of
 from planning.reducers import REDUCERS, check_command, check_mark
 from planning.render import reply
-from planning.steering import NOTHING_ASKED, Accepted, Steering, register_policy, rules_of
+from planning.steering import (
+    NOTHING_ASKED,
+    Accepted,
+    News,
+    Steering,
+    register_facts,
+    register_policy,
+)
 from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
@@ -47,7 +54,6 @@ from session.transaction import Transaction
 
 __all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan", "shows"]
 
-C = TypeVar("C")
 Handler = Callable[..., Any]
 """A handler of ``planning.handlers``: of a command, the plan, and the rules for texts; ASCII when omitted."""
 _EDITS = (handlers.remove_step, handlers.move_step)
@@ -76,6 +82,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
             session.register_reducer(command, reducer, Plan, check=check)
         session.register_types(ReadPlan, ToolResult)
         announce_plan(session)
+        register_facts(session, with_marks=session.store is not None)
         registered.is_done = True
     if policy is not None:
         register_policy(session, policy)
@@ -226,40 +233,26 @@ def _diagnosis(
     return diagnose
 
 
-def carry_out(
-    transaction: Transaction, name: str, handler: Handler, command: C, before: Plan | None
-) -> tuple[C, Plan]:
-    """Check a command against the plan, and carry it out, within an open transaction.
+def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps, before: Plan | None) -> Plan:
+    """Carry a command out, within an open transaction, that fits the plan and is normal.
 
     Args:
         transaction: The session's.
-        name: The tool's name, for the message.
-        handler: The command's handler.
-        command: The command.
+        name: Who sends it, for the message.
+        command: The command, as its handler returned it.
         before: The plan as the transaction has it.
 
     Returns:
-        The command as it was carried out, and the resulting plan.
-
-    Raises:
-        ToolValidationError: It is refused; nothing has changed.
-        ToolError: The session's reducers did not take it.
-    """
-    checked = handler(command, before)
-    return checked, _dispatched(transaction, name, before, checked)
-
-
-def _dispatched(transaction: Transaction, name: str, before: Plan | None, checked: object) -> Plan:
-    """Dispatch a command that a handler has checked; returns the resulting plan.
+        The resulting plan.
 
     Raises:
         ToolError: The session's reducers did not take it.
     """
-    transaction.dispatch(checked)
+    transaction.dispatch(command)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan for every command that a handler let through: the old one
-    # here means that another reducer replaced ours, and nothing was carried out.
-    if plan is None or (plan is before) is not (type(checked) is ReadPlan):
+    # Reducers build a new plan for every command that fits it: the old one here means that it did not, or
+    # that another reducer replaced ours, and nothing was carried out.
+    if plan is None or (plan is before) is not isinstance(command, ReadPlan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
     return plan
 
@@ -283,26 +276,30 @@ def _in_transaction(
                 if repeat is not None and not reads:
                     return repeat
             before = transaction.latest(Plan)
-            entailed: list[Any] = []
+            entailed: Sequence[Any] = ()
             if steering is None:
-                sent = params
-                command, plan = carry_out(transaction, name, handler, params, before)
+                sent, command = params, handler(params, before)
+                plan = carry_out(transaction, name, command, before)
                 message = reply(command, plan, before)
             else:
-                dispatch = partial(_dispatched, transaction, name, before)
-                steered = steering.carry_out(session, context, params, before, handler, dispatch, accepted)
-                sent, command, plan = steered.sent, steered.command, steered.plan
-                entailed, message = steered.entailed, steered.message
+                sent, command, plan, entailed, message = steering.carry_out(
+                    transaction,
+                    session.companion(News),
+                    context.actor,
+                    params,
+                    before,
+                    handler,
+                    lambda checked: carry_out(transaction, name, checked, before),
+                    accepted,
+                )
             value = plan if reads else command
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
             ids = context.of_events
             if key is not None or context.session is None:
                 ids = {**ids, "session_id": session.session_id, "fingerprint": fingerprint}
             transaction.publish(ToolInvoked(name, sent, result, command, **ids))
-            if steering is not None:
-                for each in entailed:
-                    transaction.dispatch(each)
-                steering.saw(session, context.actor)
+            for each in entailed:
+                transaction.dispatch(each)
             sign(session, transaction)
         return result
 
@@ -354,8 +351,9 @@ def _asking(
 class PlanMirror:
     """A session's Plan that shows work whose state is kept elsewhere: a workflow's run, an agent's graph.
 
-    It sends the same commands as an agent's tools, through the same handlers. An active plan that shows
-    something else is left alone, whether it is there at the start or replaces the mirror later.
+    It sends the same commands as an agent's tools. Their texts must be normal, as ``fitted`` leaves them: no
+    handler makes them so. An active plan that shows something else is left alone, whether it is there at the
+    start or replaces the mirror later.
 
     Attributes:
         plan: The plan as the mirror last saw it; None before ``begin``.
@@ -367,11 +365,10 @@ class PlanMirror:
         Args:
             session: The session that holds the plan.
             name: Who keeps the mirror, for error messages.
-            setup: The plan to show. Its texts must be normalised, as ``fitted`` leaves them.
+            setup: The plan to show.
         """
         register_plan(session)
         self.plan: Plan | None = None
-        self._rules = rules_of(session)
         self._name = name
         self._setup = setup
 
@@ -394,8 +391,7 @@ class PlanMirror:
         if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
             return False
         if is_new or not is_shown:
-            setup_plan = partial(handlers.setup_plan, rules=self._rules)
-            _, plan = carry_out(transaction, self._name, setup_plan, self._setup, plan)
+            plan = carry_out(transaction, self._name, self._setup, plan)
         self.plan = plan
         return True
 
@@ -434,9 +430,8 @@ class PlanMirror:
         return plan
 
     def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
-        mark_steps = partial(handlers.mark_steps, rules=self._rules)
         try:
-            _, self.plan = carry_out(transaction, self._name, mark_steps, command, self.plan)
+            self.plan = carry_out(transaction, self._name, command, self.plan)
         except ToolError:  # other reducers answer for the plan
             return False
         return True

@@ -51,14 +51,14 @@ _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _STATUS = r"(?:pending|in[ _-]progress|blocked|done|completed|active|abandoned)"
 _MISREAD = re.compile(
     "|".join((
-        r"""^["'`\[{<]|^[\]}>|*+=~_#-](?![a-z0-9])|\|.*\|""",  # markup at the beginning
+        r"""^["'`{<]|^\[[ x~-]?\]|^\[["{\d\[]|^[\]}>|*+=~_#-](?![a-z0-9])|\|.*\|""",  # markup
         r":$|\s{3}|`{3}|~{3}|\*{3}|-{3}|={3}|_{3}",  # what opens, or separates
         r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\][(\[:]|!\[|\[/?(?:inst|sys|user|assistant|tool|end)\w*\]",
-        r"\\[nrtux]|&(?:#|\w+;)|%0[ad]",  # escapes
+        r"[\x00-\x1f\x7f]|\\[nrtux]|&(?:#|\w+;)|%0[ad]",  # line breaks, and escapes
         rf"(?<![a-z0-9])[s\u0455\u0573]-?\d{{3}}|\bs\d+\W{{1,3}}{_STATUS}\b",  # an id
         rf"^{_STATUS}\b|[,(:] ?{_STATUS}(?:[.,):]|$)|\d of \d+ (?:is |are )?done|\d not shown",
         r"^(?:next|order|blocked|evidence for|new plan|new objective)\s*:|no other step|\byou last\b",
-        r"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|done|completed|abandoned|approved|removed)\b",
+        r"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|done|completed|abandoned|removed)\b",
         r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
         r"\b(?:ignor|disregard|forget|overrid|bypass)\w*\b.{0,40}"
         r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
@@ -69,7 +69,7 @@ _MISREAD = re.compile(
     ))
 )  # fmt: skip
 """What may be taken for a plan's structure, for markup or for an instruction; of lower-case text."""
-_MARKS = re.compile(r"""["'`\[\](){}<>|*+=~_#\\&%:]|s-?\d|^-|---|\s{3}""")
+_MARKS = re.compile(r"""["'`\[\](){}<>|*+=~_#\\&%:]|s-?\d|^-|---|\s{3}|[\x00-\x1f\x7f]""")
 _WORDS = frozenset((
     "pending", "progress", "blocked", "done", "completed", "active", "abandoned", "set", "removed",
     "approved", "ignore", "ignoring", "ignored", "disregard", "disregarding", "forget", "forgetting",
@@ -80,9 +80,11 @@ _WORDS = frozenset((
 """An ASCII text without one of these words or marks cannot be misread, which is quick to see."""
 _LETTERS = re.compile("[a-z]+")
 _HIDDEN = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0"
-    "\U000e0000-\U000e0fff]|[\u200c\u200d\ufe00-\ufe0f]{2}|[\u00a0\u2009\u202f\u3000]{2}"
+    "[\x7f-\x9f\u00ad\u034f\u115f\u1160\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ud800-\udfff\ufeff\uffa0\U000e0000-\U000e0fff]"
+    "|[\u200c\u200d]{2,}|[\ufe00-\ufe0f]{2,}|[\u00a0\u2009\u202f\u3000]{2,}"
 )
+"""Characters that nobody sees, but for the joiners, selectors and blanks of ordinary text."""
 _CONTROL_NAMES = {"\n": "a newline", "\t": "a tab", "\r": "a carriage return", "\0": "a null"}
 _SHOWN = 3
 
@@ -118,6 +120,15 @@ class TextRule:
             and value.isprintable()
             and value[0] != " " != value[-1]
             and (value.isascii() or (self.is_unicode and self._trimmed(value) == value))
+        )
+
+    def keeps_all(self, values: list[Any]) -> bool:
+        """The same for many values at once; of text with two blanks side by side, it does not say so."""
+        if {*map(type, values)} != {str}:
+            return not values
+        text = f" {' '.join(values)} "
+        return (
+            max(map(len, values)) <= self.limit and "  " not in text and text.isascii() and text.isprintable()
         )
 
     def problems(self, value: object) -> list[str]:
@@ -261,7 +272,7 @@ def as_data(text: str) -> str:
     if _is_ordinary(text):
         return text
     quoted = json.dumps(text, ensure_ascii=False)
-    return "".join([each if each.isprintable() else json.dumps(each)[1:-1] for each in quoted])
+    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], quoted)
 
 
 def _is_ordinary(text: str) -> bool:
@@ -270,7 +281,7 @@ def _is_ordinary(text: str) -> bool:
         return True
     return (
         not _MISREAD.search(plain)
-        and all(plain.count(left) == plain.count(right) for left, right in ("()", "[]", "{}"))
+        and plain.count("(") == plain.count(")")
         and all(plain.count(each) % 2 == 0 for each in '"`')
         and not _HIDDEN.search(text)
     )

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -24,6 +24,7 @@ from session.slices import type_name
 __all__ = [
     "AS_TEXT",
     "Field",
+    "columns_of",
     "compared",
     "fields_of",
     "format_of",
@@ -258,6 +259,50 @@ def _is_hooked(field: Any) -> bool:
     """Whether code of a class sees a field's value; that of the events of this package changes none."""
     hooks = (getattr(field, "converter", None), getattr(field, "validator", None))
     return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
+
+
+@lru_cache(maxsize=256)
+def _is_row(kind: Any) -> bool:
+    """Whether a record is nothing but its fields, all written, which its constructor takes in their order."""
+    if issubclass(kind, Enum) or compared(kind) or not fields_of(kind):
+        return False
+    fields, code = fields_of(kind), getattr(kind.__init__, "__code__", None)
+    names = tuple([field.argument for field in fields])
+    is_whole = all(field.default is NO_DEFAULT and field.written is None for field in fields)
+    return is_whole and code is not None and code.co_varnames[1 : code.co_argcount][: len(names)] == names
+
+
+def columns_of(items: Sequence[Any], kind: Any, *, is_json: bool) -> list[list[Any]] | None:
+    """What is read or written of several records, for each field of all of them: many are taken at once.
+
+    None where they are to be taken one by one: a value is not plain, or something is wrong.
+
+    Args:
+        items: The records, or what JSON has of them.
+        kind: Their type.
+        is_json: Whether they are what JSON has, and are read.
+    """
+    columns: list[list[Any]] = []
+    fields = fields_of(kind)
+    given, many, made = (dict, list, tuple) if is_json else (kind, tuple, list)
+    if not _is_row(kind) or {*map(type, items)} != {given}:
+        return None
+    if is_json and {*map(len, items)} != {len(fields)}:
+        return None
+    for field in fields:
+        name = field.argument if is_json else field.name
+        try:
+            column = [item[name] for item in items] if is_json else [getattr(item, name) for item in items]
+        except (KeyError, AttributeError):
+            return None
+        kinds = {*map(type, column)}
+        if kinds <= field.plain or (kinds == {str} and field.words and {*column} <= {*field.words}):
+            columns.append(column)
+        elif field.is_tuple and kinds == {many} and {type(text) for part in column for text in part} <= {str}:
+            columns.append([*map(made, column)])
+        else:
+            return None
+    return columns
 
 
 def require_same(value: Any, kind: Any, names: tuple[str, ...]) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import date, time
 from enum import Enum
 from functools import partial
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +22,7 @@ import attrs
 from session.codec import (
     AS_TEXT,
     Field,
+    columns_of,
     compared,
     fields_of,
     format_of,
@@ -191,7 +194,11 @@ class Records:
             or (field.is_tuple and kind is list)
         ):
             raise _unexpected(field, item)
-        write = partial(self.write_as, kind=field.of, is_open=is_open or field.is_open)
+        of: Any = field.of
+        if is_items and of in self._unnamed and (columns := columns_of(item, of, is_json=False)) is not None:
+            names = repeat(tuple(self._fields[of]))
+            return [*map(dict, map(zip, names, zip(*columns, strict=True)))]
+        write = partial(self.write_as, kind=of, is_open=is_open or field.is_open)
         return each_item(item, write) if is_items else write(item)
 
     def _write_dict(self, value: Mapping[Any, Any], *, is_open: bool) -> dict[str, Any]:
@@ -323,7 +330,11 @@ class Records:
                 return field.text[1](item)
             except (ValueError, ArithmeticError) as error:
                 raise _unexpected(field, item) from error
-        read = partial(self.read_as, kind=field.of, unknown=fields_alone if field.is_open else unknown)
+        of: Any = field.of
+        if is_items and of in self._unnamed and (columns := columns_of(item, of, is_json=True)) is not None:
+            with suppress(Exception):  # what its type has against one of them is said below
+                return tuple(map(of, *columns))
+        read = partial(self.read_as, kind=of, unknown=fields_alone if field.is_open else unknown)
         value = tuple(each_item(item, read)) if is_items else read(item)
         if field.only is not None and type(value) not in field.only:
             raise _unexpected(field, item)

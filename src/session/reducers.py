@@ -44,8 +44,7 @@ class Append:
 
     Attributes:
         limit: How many items stay; None for all.
-        part: What to add instead of the event itself: a function of the event, which returns None to add
-            nothing; None for the event.
+        part: What to add instead of the event itself: a function of the event; None for the event.
     """
 
     limit: int | None = None
@@ -56,10 +55,7 @@ class Append:
 
     def __call__(self, slice_: tuple[S, ...], event: S, /) -> tuple[S, ...]:
         """Return the slice with the event appended."""
-        item: Any = event if self.part is None else self.part(event)
-        if item is None:
-            return slice_
-        grown = (*slice_, item)
+        grown = (*slice_, event if self.part is None else self.part(event))
         return grown if self.limit is None else grown[-self.limit :]
 
 

@@ -365,14 +365,15 @@ class Session:
         self._state.add_route(event_type, route)
 
     def register_guard(self, event_type: type[T], guard: Guard[T]) -> None:
-        """Let ``guard`` refuse values of exactly ``event_type``, whoever dispatches them.
+        """Let ``guard`` refuse values of exactly ``event_type``, whoever dispatches them, or add to them.
 
         Unlike a reducer it sees other slices. It is asked when a value is dispatched, and not when the
         history is reduced again. Registering an equal guard again changes nothing.
 
         Args:
             event_type: The type.
-            guard: ``(value, select_latest)``; raises to refuse the value, and nothing changes.
+            guard: ``(value, transaction)``; raises to refuse the value, and nothing changes. It returns the
+                values that are dispatched after this one, in the same transaction.
 
         Raises:
             TypeError: The type is not a class, or the guard cannot be called.

@@ -5,7 +5,7 @@ A slice is a tuple, or a log, which grows at its end in constant time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -176,8 +176,11 @@ def added(before: Slice, after: Slice) -> tuple[Any, ...]:
 Check = Callable[[Any], None]
 """Raises a ValueError for what must not be in a slice."""
 
-Guard = Callable[[T, Callable[[type[Any]], Any]], None]
-"""Raises for a value that must not be dispatched now; it is given what selects the latest item of a slice."""
+Guard = Callable[[T, Any], Iterable[object]]
+"""Raises for a value that must not be dispatched now; returns what is dispatched after it.
+
+It is given the value and the open transaction.
+"""
 
 
 @attrs.frozen
@@ -223,9 +226,7 @@ class Route:
         reducer = self.reducer
         if type(reducer) is Append:
             item = event if reducer.part is None else reducer.part(event)
-            if item is None:
-                return old
-            new: Slice = (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
+            new: Slice = (Log(old) if type(old) is tuple else old).push(item, reducer.limit)
         else:
             items = old if isinstance(old, tuple) else old.items
             reduced: object = reducer(items, event)
@@ -294,7 +295,7 @@ class Routing:
         routes: Their reducers.
         is_event: Whether they are events.
         is_private: Whether they make nothing but slices without a past: no history has them.
-        guards: What may refuse them.
+        guards: What may refuse them, and says what follows from them.
     """
 
     routes: tuple[Route, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import get_ident
 from time import time
 from types import TracebackType
@@ -13,7 +13,7 @@ from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
 from session.events import CARRIERS, SessionEvent, ToolInvoked, addressed
 from session.history import Entry, Restored, Slices, called
-from session.slices import added, latest_of
+from session.slices import Route, added, latest_of
 from session.state import BUSY, State
 
 __all__ = ["OTHER_KEY", "Transaction"]
@@ -101,7 +101,7 @@ class Transaction:
         self._lock = lock
         self._entered = True
         self._outer = outer
-        self._events: tuple[SessionEvent, ...] = ()
+        self._events: list[SessionEvent] = []
         self._parts: list[Any] = []  # all that was dispatched and published
         self._changed = self._has_event = self._has_key = self._restores = False
         self._dispatched = None if outer is None else outer._dispatched
@@ -130,7 +130,7 @@ class Transaction:
                 if kind is None:
                     self._join(outer)
                 return
-            events = self._events if kind is None else ()
+            events = self._events if kind is None else []
             announced: Iterable[object] = ()
             try:
                 if kind is None:
@@ -212,6 +212,17 @@ class Transaction:
             found = self._state.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
+    def select_all(self, slice_type: type[S]) -> tuple[S, ...]:
+        """All items of a slice as this transaction sees it.
+
+        Raises:
+            TransactionError: The transaction is not open, or an inner one is.
+        """
+        if self._state.open is not self:
+            raise TransactionError(_NOT_HERE)
+        items: tuple[S, ...] = self._state.items(slice_type)
+        return items
+
     def dispatch(self, event: object) -> None:
         """Run the reducers of an event or value now.
 
@@ -226,35 +237,59 @@ class Transaction:
         state = self._state
         if state.open is not self or self._thread != get_ident() or self._reducing:
             raise TransactionError(_NOT_HERE)
-        if self._task is not None and not self.is_held():
+        if self._task is not None and self._task is not _running_task():
             raise TransactionError(_NOT_HERE)
         routing = state.routing.get(type(event)) or state.find_routing(type(event))
         if routing.is_event:
             event = self._taken_in(event)
-        for guard in routing.guards:
-            guard(event, self.latest)
-        routes = routing.routes
-        if routes:
-            # One reducer changes one slice, or raises before: only several need a copy to be all or none.
-            slices = self.slices if self._is_own and len(routes) == 1 else self.slices.copy()
-            self._reducing = True
-            changed = self._changed
-            try:
-                for route in routes:
-                    old = slices.get(route.slice_type)
-                    if old is None:
-                        old = state.first(route.slice_type)
-                    slices[route.slice_type] = new = route.apply(old, event)
-                    if new is not old and not route.stays:
-                        changed = True
-                        if route.check is None and state.stored is not None:
-                            state.stored.require_readable(route.slice_type, added(old, new))
-            finally:
-                self._reducing = False
-            self.slices, self._is_own, self._changed = slices, True, changed
-        self._dispatched = event
+        entailed = [each for guard in routing.guards for each in guard(event, self)] if routing.guards else ()
+        before, parts, changed = self.slices, len(self._parts), self._changed
+        if entailed:
+            self._is_own = False  # it is taken back where what it entails is refused
+        if routing.routes:
+            self._reduce_by(routing.routes, event)
         if not routing.is_private:
             self._parts.append(event)
+        try:
+            for each in entailed:
+                self.dispatch(each)
+        except BaseException:
+            self._take_back(before, parts, changed=changed)
+            raise
+        self._dispatched = event
+
+    def _reduce_by(self, routes: tuple[Route, ...], event: object) -> None:
+        """Make the next slices: all of them, or none where a reducer raises."""
+        state = self._state
+        made: Slices = {}
+        slices, changed = self.slices, self._changed
+        self._reducing = True
+        try:
+            for route in routes:
+                kind = route.slice_type
+                old = made[kind] if kind in made else slices.get(kind)
+                if old is None:
+                    old = state.first(kind)
+                new = route.apply(old, event)
+                if new is old:
+                    continue
+                made[kind] = new
+                if not route.stays:
+                    changed = True
+                    if route.check is None and state.stored is not None:
+                        state.stored.require_readable(kind, added(old, new))
+        finally:
+            self._reducing = False
+        if self._is_own:
+            slices.update(made)
+        else:
+            self.slices, self._is_own = {**slices, **made}, True
+        self._changed = changed
+
+    def _take_back(self, before: Slices, parts: int, *, changed: bool) -> None:
+        self.slices, self._changed = before, changed
+        self._is_own = False
+        del self._parts[parts:]
 
     def _taken_in(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session, and what it says of who made the change."""
@@ -288,7 +323,7 @@ class Transaction:
         if event.session_id is None:
             event = addressed(event, self._state.session_id)
         self.reduce(event)
-        self._events += (event,)
+        self._events.append(event)
 
     def reduce(self, event: SessionEvent) -> None:
         """Reduce an event and its value together, without publishing it.
@@ -306,9 +341,7 @@ class Transaction:
             self.dispatch(value)
             self.dispatch(event)
         except BaseException:
-            self.slices, self._changed = before, changed
-            self._is_own = False
-            del self._parts[parts:]
+            self._take_back(before, parts, changed=changed)
             raise
 
     def restore(self, restored: Restored) -> None:
@@ -324,7 +357,7 @@ class Transaction:
         self._dispatched = restored
         self._parts.append(restored)
 
-    def deliver(self, events: tuple[SessionEvent, ...], announced: Iterable[object]) -> None:
+    def deliver(self, events: Sequence[SessionEvent], announced: Iterable[object]) -> None:
         """Deliver the committed events in order, and those that subscribers commit meanwhile."""
         state = self._state
         undelivered = state.undelivered
@@ -336,11 +369,12 @@ class Transaction:
         if state.delivering is not None:
             return  # a subscriber committed this: the delivery that is under way continues with these
         state.delivering = get_ident()
+        last = events[-1] if events else None
         try:
             while undelivered:
                 event = undelivered.popleft()
                 published = self._bus.deliver(event)
-                if events and event is events[-1]:
+                if event is last:
                     self.published = published
                 if not isinstance(event, SessionEvent) and len(state.deliveries) > 1:
                     for other in tuple(state.deliveries):

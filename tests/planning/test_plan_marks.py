@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import MarkStep, Plan, PlanStep, ToolValidationError
+from planning import MarkStep, Plan, PlanStep
 from planning.commands import MarkSteps
-from planning.handlers import mark_steps as checked
+from planning.errors import ToolValidationError
+from planning.handlers import mark
 from planning.model import STEP_STATUSES, PlanStatus
 from planning.reducers import mark_step, mark_steps
 from planning.suite import register_plan
@@ -68,14 +69,12 @@ def test_with_no_mark_or_one_that_cannot_be_made_the_slice_stays_as_it_is(
 
 def test_each_mark_is_checked_and_normalised_like_a_single_one() -> None:
     command = MarkSteps((MarkStep(" S002 ", "done", " seen "), MarkStep("S001", "pending")))
-    assert checked(command, PLAN) == MarkSteps(
-        (MarkStep("S002", "done", "seen"), MarkStep("S001", "pending"))
-    )
+    assert mark(command, PLAN) == MarkSteps((MarkStep("S002", "done", "seen"), MarkStep("S001", "pending")))
 
 
 def test_a_mark_that_is_refused_refuses_all() -> None:
     with pytest.raises(ToolValidationError) as refused:
-        checked(MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN)
+        mark(MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN)
     assert str(refused.value) == "marks[1].step_id: the plan has no step S007; its steps are S001 to S002"
 
 

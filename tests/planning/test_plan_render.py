@@ -22,6 +22,7 @@ from planning import (
 from planning.commands import Command
 from planning.model import STEP_STATUSES, StepStatus
 from planning.render import reply
+from planning.text import as_data
 from strategies import plans
 
 
@@ -64,9 +65,9 @@ def test_a_plan_is_its_objective_and_a_line_for_each_step() -> None:
 def test_nothing_of_a_plan_is_lost_in_its_text(plan: Plan) -> None:
     rest = plan_text(plan)
     assert rest.isascii()
-    parts = [plan.objective, plan.status, str(len(plan.steps))]
+    parts = [as_data(plan.objective), plan.status, str(len(plan.steps))]
     for step in plan.steps:
-        parts += [step.step_id, step.status, step.title, *(step.details or "").split("\n")]
+        parts += [step.step_id, step.status, as_data(step.title), *(step.details or "").split("\n")]
         for note in step.notes:
             parts += ["- ", *note.split("\n")]
     for part in parts:

@@ -223,3 +223,13 @@ SPELLED = {
 def test_each_sign_that_models_like_has_the_spelling_that_people_write() -> None:
     assert {spelling: "".join(filter(lambda sign: ascii_spelling(sign) == spelling, signs))
             for spelling, signs in SPELLED.items()} == SPELLED  # fmt: skip
+
+
+@given(
+    rules, st.lists(st.text("a b\n\u00e9", max_size=6) | st.sampled_from(["x" * 64, "x" * 65, "x" * 513, 1]))
+)
+def test_it_keeps_several_texts_where_it_keeps_each(rule: TextRule, values: list[object]) -> None:
+    if rule.keeps_all(values):
+        assert all(rule.keeps(value) for value in values)
+    elif all(rule.keeps(value) for value in values):
+        assert any("  " in str(value) for value in values)

@@ -81,6 +81,31 @@ class Sheet:
     paper: Paper | str
 
 
+@dataclass(frozen=True)
+class Line:
+    text: str
+    mood: Literal["glad", "sad"]
+    words: tuple[str, ...] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, init=False)
+class Turned(Size):
+    """A record whose constructor takes its fields in another order."""
+
+    height: int
+
+    def __init__(self, height: int, width: int) -> None:
+        object.__setattr__(self, "height", height)
+        object.__setattr__(self, "width", width)
+
+
+@dataclass(frozen=True)
+class Page:
+    lines: tuple[Line, ...] = ()
+    sizes: tuple[Turned, ...] = ()
+    gaps: tuple[Empty, ...] = ()
+
+
 @attrs.frozen
 class Box:
     corner: Point

@@ -22,8 +22,10 @@ from codec_records import (
     Everything,
     Holder,
     Level,
+    Line,
     Loose,
     Outer,
+    Page,
     Paper,
     Point,
     Private,
@@ -31,6 +33,7 @@ from codec_records import (
     Sheet,
     Size,
     Tree,
+    Turned,
     Unresolved,
     snapshot_of,
     text_of,
@@ -162,6 +165,38 @@ def test_what_would_not_read_back_equal_is_refused(value: object, message: str) 
     with pytest.raises(SnapshotError) as caught:
         snapshot_of(value).to_json()
     assert str(caught.value) == message
+
+
+def test_each_of_several_records_comes_back_as_what_it_is() -> None:
+    words: Any = {"text": "a", "mood": "sad", "words": ()}
+    for page in (
+        Page((Line("a", "glad"), Line("b", "sad", ("x", "y")))),
+        Page(sizes=(Turned(1, 2), Turned(3, 4)), gaps=(Empty(), Empty())),
+        Page((words, words)),
+        Page((Line("a", "glad"), words)),
+    ):
+        assert repr(round_trip(page)) == repr(page)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            {"mood": "sad", "words": []},
+            ": a codec_records:Line is refused by its type: "
+            "Line.__init__() missing 1 required positional argument: 'text'",
+        ),
+        ({"text": "b", "mood": "mad", "words": []}, ".mood: expected Literal['glad', 'sad'], got 'mad'"),
+        ({"text": 1, "mood": "sad", "words": []}, ".text: expected str, got 1"),
+        ({"text": "b", "mood": "sad", "words": [], "more": 1}, ": a codec_records:Line has no 'more'"),
+        ({"text": "b", "more": "sad", "words": []}, ": a codec_records:Line has no 'more'"),
+    ],
+)
+def test_the_one_of_several_records_that_is_wrong_is_named(line: Any, message: str) -> None:
+    right = {"text": "a", "mood": "glad", "words": ["w"]}
+    with pytest.raises(SnapshotError) as caught:
+        Snapshot.from_json(text_of("codec_records:Page", {"lines": [right, line, right], "sizes": []}))
+    assert str(caught.value) == f"Page[0].lines[1]{message}"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from planning.cli.approve import approve
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.audit import AUDIT_HELP, audit
 from planning.cli.export import EXPORT_HELP, export
@@ -62,6 +63,7 @@ Examples:
   planning watch plans.db nightly
   planning audit plans.db nightly
   planning view plans.db --session nightly
+  planning approve plans.db nightly
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
   planning mcp --store plans.db --session nightly
@@ -181,6 +183,12 @@ for name, function, short, more in (
         examples("fork plans.db nightly", "fork plans.db nightly --at 3 --as what-if"),
     ),
     ("verify", verify, "Check a session for damage.", examples("verify plans.db nightly")),
+    (
+        "approve",
+        approve,
+        "Approve a plan that waits, or reject it.",
+        examples("approve plans.db nightly", 'approve plans.db nightly --reject "Test it first"'),
+    ),
     ("ask", ask, "Ask a database a question: see the SQL and the rows.", ASK_HELP),
     (
         "replay",

@@ -31,9 +31,9 @@ from planning.cli.terminal import (
     seconds_text,
     wants_color,
 )
-from planning.errors import one_line
 from planning.render import plan_text
 from planning.view.facts import approval_words
+from planning.view.text import one_line
 
 __all__ = ["Face", "Lines", "Live", "face_of", "frame"]
 

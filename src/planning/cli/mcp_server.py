@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -29,6 +29,7 @@ MCP_HELP: Final = f"""\b
 Examples:
   planning mcp
   planning mcp --store plans.db --session nightly --tools mark,read
+  planning mcp --store plans.db --session nightly --approval
   planning mcp --http 127.0.0.1:8000
   planning mcp --run my_app.tools:registry
 
@@ -48,6 +49,15 @@ HTTP:
   here, of at least {_SHORTEST_TOKEN} characters, and let clients send
   "Authorization: Bearer TOKEN". All who know it are one tenant. Put a
   server that speaks TLS in front.
+
+\b
+What the plan must have:
+  With --approval, the client asks its user to approve the plan, where
+  it can; or run 'planning approve'. It holds back the tools of this
+  server, and not those that the client has besides. With --evidence
+  required, a step is marked done only with a successful call that was
+  made since it began, of a tool of this server or of a program that
+  works in the same session; with unique, one call proves one step.
 
 \b
 Running workflows:
@@ -72,6 +82,14 @@ def mcp(
         str | None,
         typer.Option(metavar="NAMES", help="The planning tools to offer, such as mark,read; all by default."),
     ] = None,
+    approval: Annotated[
+        bool, typer.Option("--approval", help="A plan waits for the user's approval before other tools run.")
+    ] = False,
+    evidence: Annotated[
+        Literal["required", "unique"] | None,
+        typer.Option(help="A step is done only with a call that shows it; see below."),
+    ] = None,
+    dependencies: Annotated[bool, typer.Option("--dependencies", help="Steps may depend on others.")] = False,
     http: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve over HTTP instead of standard input and output."),
@@ -100,7 +118,10 @@ def mcp(
         from planning.serving import is_loopback
     except ImportError as error:
         raise Refused(str(error)) from None
+    from planning.policy import PlanPolicy
+
     names = _plan_tools(tools)
+    policy = PlanPolicy(evidence=evidence, approval=approval, dependencies=dependencies)
     address = None if http is None else _address(http)
     token = os.environ.get(_TOKEN) or None
     if address is not None:
@@ -115,7 +136,12 @@ def mcp(
             )
     elif allow_host:
         raise bad_option("--allow-host", "it needs --http")
-    server = build_server(**_sessions(store, session), plan_tools=names, workflows=_workflows(run))
+    server = build_server(
+        **_sessions(store, session),
+        plan_tools=names,
+        policy=None if policy == PlanPolicy() else policy,
+        workflows=_workflows(run),
+    )
     _log_plainly()
     if address is None:
         _serve_here(serve_stdio(server))

@@ -12,14 +12,15 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 import attrs
+from rich.cells import cell_len
 
 from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
 from planning.diff import diff_plans
-from planning.errors import one_line
 from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, StepStatus
 from planning.render import remarks_of
 from planning.view.facts import NO_FACTS
+from planning.view.text import one_line
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
 
@@ -191,7 +192,8 @@ class Progress:
     def _set(self, steps: Sequence[Step]) -> None:
         self.steps = list(steps)
         self._places = {step.step_id: place for place, step in enumerate(steps)}
-        self._width = min(_WIDEST_ID, max((len(step.step_id) for step in steps), default=0))
+        widths = (cell_len(one_line(step.step_id)) for step in steps)
+        self._width = min(_WIDEST_ID, max(widths, default=0))
 
     # Runs
 
@@ -226,7 +228,8 @@ class Progress:
 
     def _moved(self, step: Step, what: str) -> Line:
         """What happened to a step, on one line: its id, its state, how long it took, and why."""
-        parts = [f"{one_line(step.step_id):<{self._width}}", f"{what:<{_STATE}}"]
+        step_id = one_line(step.step_id)
+        parts = [step_id + " " * (self._width - cell_len(step_id)), f"{what:<{_STATE}}"]
         if step.seconds is not None:
             parts.append(seconds_text(step.seconds))
         text = "".join(step.notes) or step.title

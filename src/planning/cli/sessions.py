@@ -10,7 +10,7 @@ import typer
 from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.terminal import as_json, columns, count
 from planning.cli.usage import bad_option
-from planning.errors import one_line
+from planning.view.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

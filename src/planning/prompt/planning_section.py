@@ -13,6 +13,7 @@ from planning.policy import PlanPolicy
 from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
+from planning.steering import facts_in
 from planning.suite import planning_tools, register_plan
 from planning.tools.context import SessionOfCall, SessionSource
 from planning.tools.tool import Tool
@@ -156,10 +157,12 @@ class PlanningToolsSection(Section[None]):
         if most is None:
             return Finish(ok=True)
         with session.transaction() as transaction:
-            plan, facts = transaction.latest(Plan), transaction.latest(PlanFacts) or PlanFacts()
-            may_work = facts.approval not in {"waiting", "rejected"}
-            open_ = tuple([each for each in open_steps(plan) if may_work and each not in facts.waiting])
+            open_ = open_steps(transaction.latest(Plan))
             if not open_:
+                return Finish(ok=True)
+            facts = facts_in(transaction)
+            open_ = tuple([each for each in open_ if each not in facts.waiting])
+            if not open_ or facts.approval in {"waiting", "rejected"}:
                 return Finish(ok=True)
             let_go = not is_new_turn and facts.asked >= most
             transaction.dispatch(AskToFinish(open_, let_go, is_new_turn))

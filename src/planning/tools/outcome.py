@@ -287,7 +287,7 @@ def text_of(name: str, value: Any) -> str:
     if value is None:
         return "Done."
     try:
-        return _JSON.encode(plain(value, strict=True))
+        return repr(value) if type(value) is int else _JSON.encode(plain(value, strict=True))
     except NoJsonForm as error:
         types = _kind(value) if error.part is value else f"{_kind(value)} with {_kind(error.part)} in it"
         cause = f"the function returned {types}, which {error}; {_RETURN}"

@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 
 from planning import handlers
+from planning.approval import HOST, decide, pending_approval
 from planning.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
 from planning.errors import Problem, ToolValidationError, printable
-from planning.facts import PlanFacts
 from planning.model import Plan
-from planning.render import plan_data
+from planning.render import plan_to_dict
 from session import Session
 
 __all__ = ["HostCommand", "PlanMoved", "command_of", "steer"]
@@ -55,46 +55,46 @@ def command_of(fields: Mapping[str, Any]) -> HostCommand:
     raise ToolValidationError("command: use approve, reject, remove or move")
 
 
-def steer(session: Session, command: HostCommand, version: int | None = None) -> int:
+def steer(session: Session, command: HostCommand, version: int) -> int:
     """Change a plan as its host, named ``host`` in the history; all or nothing.
 
     Args:
-        session: The session, whose facts are registered, as ``open_session`` does.
+        session: The session, opened so that its facts can be read, as ``open_session`` does.
         command: The change.
-        version: The version that the host has seen; None for whatever the plan is now.
+        version: The version that the host has seen.
 
     Returns:
         The version now.
 
     Raises:
-        PlanMoved: The plan or its approval is not what it was at that version.
+        PlanMoved: The plan is not the one of that version any more.
         ToolValidationError: The command does not fit the plan.
         StoreError: The store cannot be read, or does not take the change.
     """
-    with session.transaction(actor="host") as transaction:
-        plan, facts = transaction.latest(Plan), transaction.latest(PlanFacts)
-        if version is not None:
-            then = session.at(min(version, session.version))
-            if _seen(then.select_latest(Plan), then.select_latest(PlanFacts)) != _seen(plan, facts):
-                raise PlanMoved(session.version, None if plan is None else plan_data(plan, facts))
-        transaction.dispatch(_checked(command, plan, facts or PlanFacts()))
+    seen = session.at(min(version, session.version))
+    if isinstance(command, ApprovePlan | RejectPlan):
+        pending = pending_approval(seen)
+        if pending is None:
+            raise ToolValidationError("nothing waits for approval")
+        is_done = decide(session, pending, _with_reason(command))
+    else:
+        with session.transaction(actor=HOST) as transaction:
+            plan = transaction.latest(Plan)
+            is_done = plan == seen.select_latest(Plan)
+            if is_done:
+                transaction.dispatch(_checked(command, plan))
+    if not is_done:
+        raise PlanMoved(session.version, plan_to_dict(session))
     return session.version
 
 
-def _seen(plan: Plan | None, facts: PlanFacts | None) -> Any:
-    """What a host decides about."""
-    known = facts or PlanFacts()
-    return plan, known.approval, known.reason, known.waiting, known.depends_on
+def _checked(command: RemoveStep | MoveStep, plan: Plan | None) -> RemoveStep | MoveStep:
+    if isinstance(command, RemoveStep):
+        return handlers.remove_step(command, plan)
+    return handlers.move_step(command, plan)
 
 
-def _checked(command: HostCommand, plan: Plan | None, facts: PlanFacts) -> HostCommand:
-    match command:
-        case RemoveStep():
-            return handlers.remove_step(command, plan)
-        case MoveStep():
-            return handlers.move_step(command, plan)
-    if facts.approval not in {"waiting", "rejected"} and not facts.waiting:
-        raise ToolValidationError("nothing waits for approval")
+def _with_reason(command: ApprovePlan | RejectPlan) -> ApprovePlan | RejectPlan:
     if isinstance(command, ApprovePlan):
         return command
     given: object = command.reason  # a page sends anything

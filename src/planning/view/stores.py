@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from planning.steering import register_readers
 from planning.suite import register_plan
 from planning.workflow.run.records import register_workflow
 from session import Session
@@ -73,6 +72,5 @@ def open_session(store: Store, identity: SessionId, tags: Mapping[str, str] | No
     """
     session = Session(session_id=identity, store=store, tags=tags)
     register_plan(session)
-    register_readers(session)
     register_workflow(session)
     return session

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 
-from planning.errors import printable
+from planning.errors import UNSEEN, printable
+from planning.errors import one_line as strict_line
 
-__all__ = ["fitted", "line_of", "shortened"]
+__all__ = ["fitted", "line_of", "one_line", "shortened"]
+
+
+def one_line(text: str) -> str:
+    """The lines of a text beside each other, with the joiners and the blanks that its language needs."""
+    return strict_line(text, UNSEEN)
 
 
 def shortened(text: str, most: int) -> str:
@@ -16,15 +22,21 @@ def shortened(text: str, most: int) -> str:
 
 def fitted(text: str, columns: int) -> str:
     """The beginning of a text on one line, printable, cut where it is wider than so many columns."""
-    line = printable(" ".join(text[: 4 * columns].split()))
-    wide = [unicodedata.east_asian_width(each) in "WF" for each in line]
-    if len(line) + sum(wide) <= columns and len(text) <= 4 * columns:
+    line = printable(" ".join(text[: 4 * columns].split()), UNSEEN)
+    widths = list(map(_width, line))
+    if sum(widths) <= columns and len(text) <= 4 * columns:
         return line
     room, kept = columns - 1, 0
-    while kept < len(line) and room > wide[kept]:
-        room -= 1 + wide[kept]
+    while kept < len(line) and room >= widths[kept]:
+        room -= widths[kept]
         kept += 1
-    return line[:kept].rstrip() + "…"
+    return line[:kept].rstrip(" \u200d") + "…"
+
+
+def _width(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def line_of(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from planning import Plan, PlanningToolsSection, Toolbox
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.tools import Tool
 from planning.view.deltas import applied, plan_fields
 from planning.view.document import Document
@@ -34,6 +34,18 @@ def in_memory() -> tuple[Session, Toolbox]:
     """A session in memory, and its planning tools."""
     session = Session()
     return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+
+def waiting(path: Path, name: str = "nightly") -> tuple[Session, Toolbox]:
+    """A session in a store whose plan waits for approval, and its tools: the planning ones and ``copy``."""
+    session = Session(session_id=name, store=SqliteStore(path))
+    policy = PlanPolicy(approval=True, dependencies=True, evidence="required")
+    section = PlanningToolsSection(session=session, policy=policy)
+    copy = Tool(name="copy", description="Copy", function=lambda: "copied")
+    toolbox = Toolbox([*section.tools(), copy], session=session)
+    steps = ["Copy it", {"title": "Check it", "depends_on": [1]}, "Delete the old"]
+    call(toolbox, "setup_plan", objective="Move the data", initial_steps=steps)
+    return session, toolbox
 
 
 def call(toolbox: Toolbox, name: str, **arguments: object) -> None:
@@ -122,13 +134,13 @@ def run_of(session: Session) -> None:
 
 
 @contextmanager
-def serving(source: StoreSource | bytes) -> Iterator[str]:
+def serving(source: StoreSource | bytes, **options: bool) -> Iterator[str]:
     """Serve the page in a thread within the block; yields the link."""
     from planning.view.server import serve
 
     async def run() -> None:
         with suppress(asyncio.CancelledError):
-            tasks.append(asyncio.create_task(serve(source, started=link.set_result)))
+            tasks.append(asyncio.create_task(serve(source, started=link.set_result, **options)))
             await tasks[0]
 
     link, tasks = Future[str](), list[asyncio.Task[None]]()

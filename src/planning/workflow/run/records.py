@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from operator import attrgetter
+from time import time
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ from session import Session, append, append_part
 from session.events import SessionEvent
 
 __all__ = [
+    "Clock",
     "RunChanged",
     "StepChanged",
     "StepRecord",
@@ -33,6 +35,8 @@ __all__ = [
     "workflow_of",
     "written",
 ]
+
+_MOMENT = 0.001  # seconds
 
 
 def written(workflow: Workflow) -> Workflow:
@@ -181,3 +185,19 @@ def workflow_of(run: WorkflowRun, states: Mapping[str, StepRecord]) -> Workflow:
 def now() -> str:
     """The time, as ISO 8601 in UTC."""
     return datetime.now(UTC).isoformat()
+
+
+class Clock:
+    """The time to the millisecond: the changes of one moment have the same, and its text is made once."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._now = datetime.fromtimestamp(0, UTC), ""
+
+    def now(self) -> tuple[datetime, str]:
+        """The time, and as ISO 8601 in UTC."""
+        seconds = time()
+        if not 0 <= seconds - self._seconds < _MOMENT:
+            at = datetime.fromtimestamp(seconds, UTC)
+            self._seconds, self._now = seconds, (at, at.isoformat())
+        return self._now

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Literal
@@ -29,7 +28,14 @@ from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, extract_value
 from planning.workflow.run.mirror import RunMirror
 from planning.workflow.run.private import kept_private
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now
+from planning.workflow.run.records import (
+    Clock,
+    RunChanged,
+    StepChanged,
+    StepRecord,
+    WorkflowRun,
+    now,
+)
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
@@ -87,6 +93,7 @@ class Steps:
         self._states: dict[str, StepRecord] = {}
         self._known = known
         self._warnings: list[str] = []
+        self._clock = Clock()
         self._caller = Caller(
             session,
             executor,
@@ -258,7 +265,7 @@ class Steps:
                 key=key,
                 value=None if is_withheld else stored,
                 step_id=step.step_id,
-                created_at=now(),
+                created_at=self._clock.now()[1],
             )
             self._known.store(item, stored)
         self._known.outputs[step.step_id] = output
@@ -310,10 +317,8 @@ class Steps:
         **fields: Any,
     ) -> None:
         """Change a step: its record, its memory item and its mark in the plan are written together."""
-        step_id, at = step.step_id, datetime.now(UTC)
-        record = StepRecord(
-            run_id=self._run.run_id, step_id=step_id, status=status, at=at.isoformat(), **fields
-        )
+        step_id, (at, text) = step.step_id, self._clock.now()
+        record = StepRecord(run_id=self._run.run_id, step_id=step_id, status=status, at=text, **fields)
         self._states[step_id] = record
         shown = None if mark is None else (step_id, mark, note)
         event = StepChanged(record, session_id=self._session.session_id, created_at=at)

@@ -8,7 +8,7 @@ import pytest
 from run_cases import called, capable, flow, plan_notes, plan_of, thought
 from syrupy.assertion import SnapshotAssertion
 
-from planning import PlanningToolsSection, Toolbox, plan_text
+from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_text
 from planning.tools import ToolError
 from planning.workflow import Capabilities, WorkflowResult, run_workflow
 from planning.workflow.run.records import StepChanged
@@ -61,6 +61,21 @@ def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
     result = run_workflow(everything(), CAPABILITIES, session=session, inputs={"key": 1}, max_parallel=1)
     assert (result.status, result.warnings) == ("failed", ())
     assert "\n".join(texts) == snapshot
+
+
+def test_with_a_policy_of_any_language_the_plan_shows_what_ascii_cannot_spell() -> None:
+    session = Session()
+    PlanningToolsSection(session=session, policy=PlanPolicy(text="unicode"))
+    steps = [called("a", description="\u691c\u7d22\u202e"), thought("\u65e5", "a")]
+    result = run_workflow(
+        flow(*steps, goal="\u76ee\u6a19"), capable(work=lambda: "\u7d50\u679c"), session=session
+    )
+    assert text(session) == (
+        "\u76ee\u6a19 (completed, 2 of 2 done)\n"
+        "S001 done: \u691c\u7d22\n  step a, tool work\n  - \u7d50\u679c\n"
+        "S002 done: Do \u65e5\n  step \u65e5\n  - Thought through\n"
+    )
+    assert result.warnings == ()
 
 
 def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:

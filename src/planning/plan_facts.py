@@ -1,0 +1,80 @@
+"""What a policy has to know of a plan beyond the plan: values beside it, which a snapshot has as well.
+
+They are loaded with the package, so that a program without a policy can read them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["EvidenceCall", "PlanFacts", "Proof"]
+
+Approval = Literal["none", "waiting", "approved", "rejected"]
+
+
+@dataclass(slots=True, frozen=True)
+class Proof:
+    """What shows that a step is done.
+
+    Attributes:
+        evidence: Calls by their alias, such as ``C12``, and texts.
+        verified: Whether the host's ``verify`` accepted a text of it; otherwise it is reported by the agent.
+        tools: The tool of each call, by its alias.
+    """
+
+    evidence: tuple[str, ...]
+    verified: bool = False
+    tools: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """As a person reads it: ``verified with C4 (run_tests)``."""
+        shown = [f"{each} ({self.tools[each]})" if each in self.tools else each for each in self.evidence]
+        return f"{'verified' if self.verified else 'reported'} with {', '.join(shown)}"
+
+
+@dataclass(frozen=True)  # without slots: ``_with`` copies its fields at once, for each mark
+class PlanFacts:
+    """What is known of a plan beside it. Its mappings are never changed.
+
+    Attributes:
+        highest: The highest number that a step's id has had.
+        calls: How many tool calls were made, planning calls not counted.
+        changed: How many there were at the last change of the plan.
+        began: How many there were when a step began: when it was last marked in progress, or else added.
+        depends_on: The ids of the steps that must be done first, by the step that waits for them.
+        proofs: What shows that a step is done.
+        approval: Whether the host has approved the plan; ``"none"`` where nobody was asked.
+        reason: Why it was rejected.
+        waiting: The steps that wait for approval by themselves.
+        is_noticed: Whether the agent was reminded that the plan is stale.
+        asked: How often the agent asked to finish since the last change.
+    """
+
+    highest: int = 0
+    calls: int = 0
+    changed: int = 0
+    began: Mapping[str, int] = field(default_factory=dict)
+    depends_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
+    approval: Approval = "none"
+    reason: str | None = None
+    waiting: tuple[str, ...] = ()
+    is_noticed: bool = False
+    asked: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class EvidenceCall:
+    """A call that was made on the present branch; its alias is ``C`` and its place in the slice, from 1.
+
+    Attributes:
+        tool: The tool's name.
+        call_id: The id that the provider gave the call, when there is one.
+        success: Whether it succeeded.
+    """
+
+    tool: str
+    call_id: str | None
+    success: bool

@@ -1,0 +1,119 @@
+"""``planning history``, ``show``, ``diff``, ``sessions`` and ``export`` on a session with a policy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import plain, run, written_in_terminal
+from store_files import call, timeless
+from syrupy.assertion import SnapshotAssertion
+
+from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_to_dict, tool
+from planning.cli.stores import opened_session
+from planning.commands import ApprovePlan, RejectPlan, RemoveStep
+from planning.facts import PlanFacts
+from session import Session
+from session.stores import SqliteStore
+
+
+@tool
+def run_tests() -> str:
+    """Run the tests."""
+    return "42 passed"
+
+
+@pytest.fixture(autouse=True)
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    """A session in a store, whose agent works under every policy that shows."""
+    monkeypatch.chdir(tmp_path)
+    session = Session(session_id="nightly", store=SqliteStore("plans.db"))
+    policy = PlanPolicy(
+        evidence="required",
+        verify=lambda _, text: text == "build 7",
+        approval=True,
+        dependencies=True,
+        stale_after=1,
+        finish_gate=1,
+        batch_marks=True,
+    )
+    section = PlanningToolsSection(session=session, policy=policy)
+    toolbox = Toolbox([*section.tools(), run_tests], session=session)
+    steps = ["Find it", {"title": "Mend it", "depends_on": [1]}, {"title": "Tell", "depends_on": [1, 2]}]
+    call(toolbox, "setup_plan", "c1", objective="Fix the login", initial_steps=steps)
+    session.dispatch(RejectPlan("Say which login"))
+    call(toolbox, "update_step", "c2", step_id="S001", title="Find the mobile login")
+    session.dispatch(ApprovePlan())
+    call(toolbox, "mark_step", "c3", step_id="S001", status="in_progress")
+    toolbox.call("run_tests", {}, context={"call_id": "c4", "actor": "model"})
+    section.take_notice()
+    call(toolbox, "mark_step", "c5", step_id="S001", status="done", evidence=["C1"])
+    call(toolbox, "mark_step", "c6", step_id="S002", status="in_progress")
+    marks = [
+        {"step_id": "S002", "status": "done", "evidence": ["build 7"]},
+        {"step_id": "S003", "status": "in_progress"},
+    ]
+    call(toolbox, "mark_step", "c7", marks=marks)
+    call(toolbox, "add_step", "c8", steps=["Write it down", "Rest"])
+    section.may_finish()
+    section.may_finish()
+    with session.transaction(actor="ann") as transaction:
+        transaction.dispatch(RemoveStep("S001"))
+    return session
+
+
+COMMANDS = [
+    "history plans.db nightly",
+    "show plans.db nightly",
+    "show plans.db nightly --at 2",
+    "show plans.db nightly --json",
+    "diff plans.db nightly 1 8",
+    "diff plans.db nightly 3 4",
+    "diff plans.db nightly 5 6",
+    "rewind plans.db nightly 1",
+    "sessions plans.db",
+]
+
+
+def test_what_people_read_of_a_policy(snapshot: SnapshotAssertion) -> None:
+    shown = "".join(f"-- {command}\n{timeless(run(*command.split()))}" for command in COMMANDS)
+    assert shown == snapshot
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+def test_a_terminal_shows_it_beside_the_steps(columns: int, snapshot: SnapshotAssertion) -> None:
+    shown = plain(written_in_terminal(columns, "show", "plans.db", "nightly", NO_COLOR="1"))
+    assert max(map(len, shown.splitlines())) <= columns
+    assert shown == snapshot
+
+
+def test_a_picture_shows_it(snapshot: SnapshotAssertion) -> None:
+    run("export", "plans.db", "-o", "plan.svg")
+    picture = Path("plan.svg").read_text()
+    assert picture[picture.index("</defs>") :] == snapshot
+
+
+def test_json_has_the_plan_of_each_version_as_plan_to_dict_gives_it(session: Session) -> None:
+    changes = json.loads(run("history", "plans.db", "nightly", "--json").split("--- stdout\n")[1])
+    plans = {each["version"]: each["plan"] for each in changes if each["plan"] is not None}
+    assert plans == {version: plan_to_dict(session.at(version)) for version in plans}
+    assert len(plans) == 8
+
+
+def test_a_snapshot_keeps_it(session: Session, tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.json"
+    file.write_text(session.snapshot().to_json())
+    store, snapshot = run("show", "plans.db"), run("show", str(file))
+    assert snapshot == store.replace("== nightly, version 14 of 14 ==", "== Final plan ==")
+
+
+def test_reading_a_session_without_a_policy_finds_nothing() -> None:
+    other = Session(session_id="plain", store=SqliteStore("plans.db"))
+    toolbox = Toolbox([*PlanningToolsSection(session=other).tools(), run_tests], session=other)
+    call(toolbox, "setup_plan", "c1", objective="Fix it", initial_steps=["Find it"])
+    toolbox.call("run_tests", {})
+    call(toolbox, "mark_step", "c2", step_id="S001", status="done")
+    with opened_session("plans.db", "plain") as opened:
+        assert opened.select_latest(PlanFacts) is None
+    assert '"approval"' not in run("show", "plans.db", "plain", "--json")

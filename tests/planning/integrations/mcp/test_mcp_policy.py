@@ -1,0 +1,198 @@
+"""A policy in the MCP server: agents that cheat, and a client's user who is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs mcp: pip install 'session-planning[mcp]'")
+
+import mcp_types as types
+from mcp import Client
+from mcp_served import MODES, connecting, in_both_eras, over_http, said, setup
+from syrupy.assertion import SnapshotAssertion
+
+from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, UpdateStep, tool
+from planning.facts import PlanFacts
+from planning.integrations.mcp import build_server
+from session import Session
+from session.stores import SqliteStore
+
+APPROVAL = PlanPolicy(approval=True)
+SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
+WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
+APPROVE = ("accept", {"decision": "approve"})
+
+
+@tool
+def work(on: str) -> dict[str, Any]:
+    """Work."""
+    return {"success": on != "nothing", "error": "there is none"}
+
+
+@tool(read_only=True)
+def look() -> str:
+    """Look around."""
+    return "seen"
+
+
+def serving(session: Session | None = None, policy: PlanPolicy = APPROVAL) -> Any:
+    """A server with tools that are not ours."""
+    return build_server([work, look], session=session, policy=policy)
+
+
+def answering(asked: list[str], *answers: tuple[Any, Any], before: Callable[[], Any] | None = None) -> Any:
+    """A user who answers one question after the other, and then dismisses them."""
+    left = list(answers)
+
+    async def answer(_ctx: Any, params: Any) -> types.ElicitResult:
+        asked.append(params.message)
+        if before is not None:
+            before()
+        action: Any
+        action, content = left.pop(0) if left else ("cancel", None)
+        return types.ElicitResult(action=action, content=content)
+
+    return answer
+
+
+async def conversation(client: Client, *calls: tuple[str, dict[str, Any]]) -> str:
+    """What the model reads of its calls."""
+    lines = []
+    for name, arguments in calls:
+        lines.append(f"{name}({arguments})\n  {said(await client.call_tool(name, arguments))}\n")
+    return "".join(lines)
+
+
+def mark(step_id: str, status: str = "done", **more: Any) -> tuple[str, dict[str, Any]]:
+    """A call that marks a step."""
+    return "planning_mark_step", {"step_id": step_id, "status": status, **more}
+
+
+SET = ("planning_setup_plan", SHOP)
+WORK = ("work", {"on": "shelves"})
+STORY: Any = (SET, WORK, ("look", {}), ("planning_update_step", {"step_id": "S001", "title": "Buy a room"}), WORK)
+ANSWERS: dict[str, list[tuple[str, Any]]] = {
+    "approves": [APPROVE],
+    "rejects with a reason": [("accept", {"decision": "reject", "reason": "too dear"}), APPROVE],
+    "declines": [("decline", None), ("decline", None)],
+    "dismisses the question": [],
+    "answers something else": [("accept", {"decision": "perhaps"}), ("accept", None)],
+    "is asked when the work is held back": [("cancel", None), APPROVE],
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_what_a_model_reads_while_the_user_decides(name: str, snapshot: SnapshotAssertion) -> None:
+    shown = set()
+    for mode in MODES:
+        asked = list[str]()
+        callback = answering(asked, *ANSWERS[name])
+        async with Client(serving(Session()), mode=mode, elicitation_callback=callback) as client:
+            read = await conversation(client, *STORY)
+        shown.add(f"{read}-- the first of {len(asked)} questions\n{asked[0]}\n")
+    assert len(shown) == 1  # the same in both protocols
+    assert shown.pop() == snapshot
+
+
+@in_both_eras
+async def test_a_client_that_cannot_ask_reads_why_the_work_waits(mode: str) -> None:
+    async with Client(serving(Session()), mode=mode) as client:
+        shown = await conversation(client, SET, WORK)
+    assert shown.endswith(f"  error: {WAITS}\n")
+
+
+@in_both_eras
+async def test_only_the_plan_that_was_shown_is_approved(mode: str) -> None:
+    session = Session()
+
+    def change() -> None:
+        session.dispatch(UpdateStep("S001", "Buy a castle"))
+
+    callback = answering([], APPROVE, before=change)
+    async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
+        shown = await conversation(client, SET)
+    facts = session.select_latest(PlanFacts)
+    assert shown.endswith("go on. The plan changed before the user could decide.\n")
+    assert facts is not None
+    assert facts.approval == "waiting"
+
+
+async def test_an_answer_to_no_question_approves_nothing() -> None:
+    session = Session()
+    answer: Any = {"planning/approval": types.ElicitResult(action="accept", content={"decision": "approve"})}
+    async with Client(serving(session)) as client:
+        await client.call_tool(*SET)
+        for state in (None, "", "[1]", '["x", null]', "[null, 7]"):
+            await client.session.call_tool(*WORK, input_responses=answer, request_state=state)
+    facts = session.select_latest(PlanFacts)
+    assert facts is not None
+    assert facts.approval == "waiting"
+
+
+@in_both_eras
+async def test_evidence_is_a_call_of_the_server(mode: str) -> None:
+    policy = PlanPolicy(evidence="required", dependencies=True)
+    async with Client(serving(Session(), policy), mode=mode) as client:
+        calls = (SET, mark("S001"), ("work", {"on": "nothing"}), mark("S001", evidence=["C1"]), WORK)
+        await conversation(client, *calls)
+        shown = [said(await client.call_tool(*mark("1", evidence=[each]))) for each in ("C1", "C2")]
+        properties = {
+            each.name: [*each.input_schema["properties"]] for each in (await client.list_tools()).tools
+        }
+    refusal = "C1 (work) failed; send evidence with a call made since it began: C2 (work)"
+    assert shown == [f"error: Refused, nothing changed. {refusal}", "S001 done. Next: S002 Buy shelves"]
+    assert "evidence" in properties["planning_mark_step"]
+
+
+async def test_two_clients_have_two_plans_that_wait() -> None:
+    async with over_http(serving()) as url:
+        ask = answering([], APPROVE)
+        async with (
+            Client(url, mode="legacy", elicitation_callback=ask) as one,
+            Client(url, mode="legacy") as other,
+        ):
+            results = [said(await client.call_tool(*each)) for each in (SET, WORK) for client in (one, other)]
+    assert results[2:] == ['{"success":true,"error":"there is none"}', f"error: {WAITS}"]
+
+
+async def test_a_server_that_was_killed_resumes_and_another_process_approves(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "s.db")
+
+    def opened() -> Session:
+        return Session(session_id="s", store=store)
+
+    async with Client(serving(opened())) as client:
+        await client.call_tool(*SET)
+    async with Client(serving(opened())) as client:
+        held = said(await client.call_tool(*WORK))
+        other = opened()
+        PlanningToolsSection(session=other, policy=APPROVAL)
+        other.dispatch(ApprovePlan())
+        made = said(await client.call_tool(*WORK))
+    assert held.startswith("error: work was not called: the plan waits")
+    assert made == '{"success":true,"error":"there is none"}'
+
+
+@pytest.mark.slow
+async def test_the_command_takes_the_settings_of_a_policy() -> None:
+    options = ("--approval", "--evidence", "unique", "--dependencies", "--tools", "setup,mark")
+    async with connecting("stdio", "auto", *options) as connect, connect() as client:
+        tools = {each.name: str(each.input_schema) for each in (await client.list_tools()).tools}
+        result = said(await client.call_tool(*SET))
+    assert [*tools] == ["planning_setup_plan", "planning_mark_step"]
+    assert "depends_on" in tools["planning_setup_plan"]
+    assert "evidence" in tools["planning_mark_step"]
+    assert result == "Plan set: S001 to S002. Ask the user to approve it before you go on."
+
+
+def test_a_toolbox_brings_its_policy() -> None:
+    section = PlanningToolsSection(session=Session(), policy=APPROVAL)
+    with pytest.raises(ValueError, match="the toolbox has its own policy: omit policy="):
+        build_server(section, policy=APPROVAL)
+    with pytest.raises(ValueError, match="is not a planning tool"):
+        build_server(plan_tools=["planning_move_step"])
+    assert build_server(plan_tools=["planning_move_step"], policy=PlanPolicy(agent_edits=True)) is not None

@@ -1,0 +1,308 @@
+"""A policy in LangChain's own loop: agents that cheat, and a user who decides."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
+
+from frameworks import Call, mark, setup
+from langchain.agents import create_agent
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.tools import tool
+from langchain_models import ScriptedModel, said, turn
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_config
+from langgraph.types import Command
+from syrupy.assertion import SnapshotAssertion
+
+from planning import ApprovePlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
+from planning.facts import AskToFinish, PlanFacts
+from planning.integrations.langchain import PlanningMiddleware
+from session import Session
+from session.stores import SqliteStore
+
+SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
+WORK: Call = ("work", {"on": "shelves"})
+LOOK: Call = ("look", {})
+APPROVAL = PlanPolicy(approval=True)
+Script = list[list[Call] | str]
+
+
+def proved(step_id: str, *evidence: str) -> Call:
+    """A call that marks a step done with evidence."""
+    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
+
+
+class Agent:
+    """An agent with a plan, two tools of its own, and a script."""
+
+    def __init__(self, policy: PlanPolicy, script: Script, session: Any = None, **options: Any) -> None:
+        self.worked: list[str] = []
+
+        @tool
+        def work(on: str) -> str:
+            """Work."""
+            self.worked.append(on)
+            return '{"success": false}' if on == "nothing" else f"worked on {on}"
+
+        @tool
+        def look() -> str:
+            """Look around."""
+            return "seen"
+
+        look.metadata = {"read_only": True}
+        turns = [said(each) if isinstance(each, str) else turn(*each) for each in script]
+        self.model = ScriptedModel(script=turns)
+        self.middleware = PlanningMiddleware(session, policy=policy, **options.pop("planning", {}))
+        self.graph: Any = create_agent(self.model, [work, look], middleware=[self.middleware], **options)
+
+    def run(self, given: Any = None, thread: str = "t", *, is_async: bool = False) -> dict[str, Any]:
+        """Run it in a thread; what it returns."""
+        config = {"configurable": {"thread_id": thread}}
+        given = {"messages": [HumanMessage("Go")]} if given is None else given
+        result: dict[str, Any] = (
+            asyncio.run(self.graph.ainvoke(given, config)) if is_async else self.graph.invoke(given, config)
+        )
+        return result
+
+    def facts(self, result: dict[str, Any]) -> PlanFacts:
+        """What is known of the plan of a result."""
+        session = self.middleware.session_of(result)
+        assert session is not None
+        found = session.select_latest(PlanFacts)
+        assert found is not None
+        return found
+
+
+def read(messages: list[AnyMessage]) -> str:
+    """A conversation as lines."""
+    lines = []
+    for message in messages:
+        calls = ", ".join(f"{call['name']}({call['args']})" for call in getattr(message, "tool_calls", ()))
+        lines.append(f"{message.type}: {calls or message.content}")
+    return "\n".join(lines) + "\n"
+
+
+CHEATS: dict[str, tuple[PlanPolicy, Script]] = {
+    "marks done without evidence": (
+        PlanPolicy(evidence="required"),
+        [
+            [SHOP],
+            [mark("S001"), proved("S002", "C7"), proved("S001", "I did it")],
+            [("work", {"on": "nothing"}), proved("S001", "C1")],
+            [WORK, proved("1", "C2")],
+            [mark("S002", "in_progress"), proved("s002", "C2")],
+            "Half done.",
+        ],
+    ),
+    "works before approval": (APPROVAL, [[SHOP, WORK], [LOOK, WORK], [mark("S001")], "Please approve."]),
+    "finishes early": (
+        PlanPolicy(finish_gate=2),
+        [[SHOP], [mark("S001")], "All done!", "Really.", [mark("S002", "blocked")], "S002 is blocked."],
+    ),
+    "insists on finishing": (PlanPolicy(finish_gate=2), [[SHOP], "Done.", "Done!", "Done!!"]),
+    "works without a change of the plan": (
+        PlanPolicy(stale_after=2),
+        [[SHOP], [WORK], [WORK], [WORK], "End."],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_what_a_policy_stops(name: str, snapshot: SnapshotAssertion) -> None:
+    policy, script = CHEATS[name]
+    shown = set()
+    for given, is_async in product((True, False), (True, False)):
+        agent = Agent(policy, list(script), Session() if given else None)
+        result = agent.run(is_async=is_async)
+        last = [str(request[-1].content) for request in agent.model.requests]
+        tails = "\n".join(last)
+        shown.add(f"{read(result['messages'])}-- the last message of each request\n{tails}\n")
+    assert len(shown) == 1  # the same in async code, and whoever has the session
+    assert shown.pop() == snapshot
+
+
+def test_when_the_agent_is_let_go_the_history_says_why() -> None:
+    session = Session()
+    Agent(*CHEATS["insists on finishing"], session).run()
+
+    asked = [each for change in session.history() for each in change.events if isinstance(each, AskToFinish)]
+
+    open_ = ("S001", "S002")
+    assert asked == [AskToFinish(open_, False, True), AskToFinish(open_, False), AskToFinish(open_, True)]
+
+
+def test_a_new_message_of_the_user_counts_anew() -> None:
+    agent = Agent(PlanPolicy(finish_gate=1), [[SHOP], "1", "2", "3", "4"], checkpointer=InMemorySaver())
+    agent.run()
+    result = agent.run()
+    assert [each.content for each in result["messages"] if each.type == "ai" and each.content] == list("1234")
+
+
+def asked_for(result: dict[str, Any]) -> list[Any]:
+    """What a run that was interrupted asks its user."""
+    return [each.value for each in result.get("__interrupt__", ())]
+
+
+ANSWERS: list[tuple[Any, list[str], str]] = [
+    ("approve", ["shelves"], "approved"),
+    ({"decision": "approve"}, ["shelves"], "approved"),
+    ({"type": "reject", "message": "Buy  \n a room"}, [], "rejected"),
+    ({"decision": "reject"}, [], "rejected"),
+]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(("answer", "worked", "approval"), ANSWERS)
+def test_the_graph_is_interrupted_for_the_user_to_decide(
+    answer: Any,
+    worked: list[str],
+    approval: str,
+    stored: bool,
+    is_async: bool,
+    tmp_path: Path,
+) -> None:
+    store = SqliteStore(tmp_path / "s.db")
+    saver = InMemorySaver()
+
+    def opened(script: Script) -> Agent:
+        session = Session(session_id="s", store=store) if stored else None
+        return Agent(APPROVAL, script, session, checkpointer=saver)
+
+    asking = opened([[SHOP], [LOOK], [WORK]]).run(is_async=is_async)
+    resumed = opened(["End."])  # in another process
+    wrong = resumed.run(Command(resume="whatever"), is_async=is_async)
+    assert asked_for(wrong) == [
+        {**asked_for(asking)[0], "problem": wrong["__interrupt__"][0].value["problem"]}
+    ]
+    result = resumed.run(Command(resume=answer), is_async=is_async)
+
+    assert (resumed.worked, resumed.facts(result).approval) == (worked, approval)
+    assert result["messages"][-1].content == "End."
+
+
+def test_an_agent_that_ends_its_turn_goes_on_when_the_user_has_decided(snapshot: SnapshotAssertion) -> None:
+    script: Script = [
+        [SHOP],
+        "May I?",
+        [("planning_add_step", {"steps": ["Paint it"]})],
+        "Now?",
+        [WORK],
+        "End.",
+    ]
+    agent = Agent(APPROVAL, script, checkpointer=InMemorySaver())
+    assert json.dumps(asked_for(agent.run()), indent=2) == snapshot(name="question")
+    agent.run(Command(resume={"decision": "reject", "reason": "it needs paint"}))
+    result = agent.run(Command(resume="approve"))
+    assert read(result["messages"]) == snapshot(name="conversation")
+    assert agent.worked == ["shelves"]
+
+
+@pytest.mark.parametrize("is_end", [False, True])
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (UpdateStep("S001", "Buy a castle"), "waiting"),
+        (ApprovePlan(), "approved"),
+        (RejectPlan("no"), "rejected"),
+    ],
+)
+def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is_end: bool) -> None:
+    session = Session()
+    script: Script = [[SHOP], "May I?" if is_end else [WORK], "End.", "End."]
+    agent = Agent(APPROVAL, script, session, checkpointer=InMemorySaver())
+    agent.run()
+    session.dispatch(change)
+
+    result = agent.run(Command(resume="approve"))
+
+    facts = session.select_latest(PlanFacts)
+    assert facts is not None
+    assert facts.approval == expected
+    assert agent.worked == (["shelves"] if expected == "approved" and not is_end else [])
+    assert bool(asked_for(result)) is (expected == "waiting")  # the user is asked about the new plan
+
+
+def test_two_users_have_two_plans_that_wait() -> None:
+    sessions = {"ada": Session(), "bob": Session()}
+
+    def of_thread() -> Session:
+        return sessions[get_config()["configurable"]["thread_id"]]
+
+    agent = Agent(APPROVAL, [[SHOP], [WORK], [SHOP], [WORK], "End."], of_thread, checkpointer=InMemorySaver())
+    agent.run(thread="ada")
+    agent.run(thread="bob")
+    agent.run(Command(resume="approve"), thread="bob")
+    found = {name: session.select_latest(PlanFacts) for name, session in sessions.items()}
+    assert {name: facts and facts.approval for name, facts in found.items()} == {
+        "ada": "waiting",
+        "bob": "approved",
+    }
+    assert agent.worked == ["shelves"]
+
+
+def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted() -> None:
+    session = Session()
+    script: Script = [[SHOP], [WORK], [proved("S001", "C1")], "Half."]
+    agent = Agent(
+        PlanPolicy(evidence="required", stale_after=1), script, session, checkpointer=InMemorySaver()
+    )
+    agent.run()
+    config = {"configurable": {"thread_id": "t"}}
+    first = [each for each in agent.graph.get_state_history(config) if each.next == ("model",)][-2]
+    agent.model.script = [said("Back.")]
+    agent.graph.invoke(None, first.config)
+    facts, plan = session.select_latest(PlanFacts), session.select_latest(Plan)
+    assert plan is not None
+    assert facts is not None
+    assert (plan.progress, facts.calls, facts.proofs) == ((0, 2), 0, {})
+
+
+def test_tools_that_only_read_are_named_or_name_themselves() -> None:
+    agent = Agent(APPROVAL, [[SHOP], [WORK], "End."], planning={"read_only": ["work"]})
+    agent.run()
+    assert agent.worked == ["shelves"]
+    with pytest.raises(TypeError, match="read_only"):
+        PlanningMiddleware(read_only="work")
+
+
+def test_a_section_brings_its_policy() -> None:
+    section = PlanningToolsSection(session=Session(), policy=APPROVAL)
+    with pytest.raises(TypeError, match="the section has its policy"):
+        PlanningMiddleware(section=section, policy=APPROVAL)
+    agent = create_agent(
+        ScriptedModel(script=[turn(SHOP), said()]), middleware=[PlanningMiddleware(section=section)]
+    )
+    assert "PlanningMiddleware.after_model" in agent.get_graph().nodes
+
+
+def test_without_a_gate_the_graph_has_no_further_node() -> None:
+    for policy in (None, PlanPolicy(evidence="required")):
+        agent = create_agent(ScriptedModel(script=[]), middleware=[PlanningMiddleware(policy=policy)])
+        assert "PlanningMiddleware.after_model" not in agent.get_graph().nodes
+
+
+def test_a_store_that_is_gone_does_not_end_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    session = Session(session_id="s", store=SqliteStore(path))
+    policy = PlanPolicy(approval=True, finish_gate=1, stale_after=1, evidence="required")
+    agent = Agent(policy, [[SHOP], [WORK], "End."], session)
+
+    def vanish(messages: list[Any]) -> Any:
+        if len(messages) > 4:
+            path.write_bytes(b"something else")
+        return script.pop(0)
+
+    script = list(agent.model.script)
+    agent.model.script = vanish
+    result = agent.run()
+    assert result["messages"][-1].content == "End."
+    assert agent.worked == []

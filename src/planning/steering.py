@@ -192,6 +192,8 @@ def _call_of(event: Any, _transaction: Transaction) -> tuple[EvidenceCall, ...]:
 
 
 def _refusal(session: Session, tool: str) -> str | None:
+    if tool in PLANNING_TOOLS:
+        return None
     refusal = waits(session.select_latest(PlanFacts), tool)
     if refusal is not None and session.store is not None:
         session.refresh()  # another process may have approved the plan

@@ -12,7 +12,7 @@ from typing import Any
 from anthropic import Anthropic
 from openai import OpenAI
 
-from planning import Plan, PlanChanged, PlanningToolsSection, Toolbox, register_plan
+from planning import Plan, PlanChanged, PlanningToolsSection, PlanPolicy, Toolbox, register_plan
 from planning.integrations import anthropic, openai
 from planning.prompt import Prompt
 from planning.testing import ScriptedModel
@@ -20,9 +20,11 @@ from planning.tools import tool
 from session import InProcessEventBus, Session, select_latest
 from session.stores import SqliteStore
 
+POLICY = PlanPolicy(stale_after=10, finish_gate=2)
 SCRIPT: list[Any] = [
     [("planning_setup_plan", {"objective": "Fix the login", "initial_steps": ["Reproduce it", "Fix it"]})],
     [("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Fails on an empty name"})],
+    "I have found it.",  # S002 is open: the agent is sent back to it
     [("run_tests", {"path": "tests"})],
     [("planning_mark_step", {"step_id": "S002", "status": "done"})],
     "The login works again.",
@@ -41,7 +43,7 @@ def ask(provider: str, url: str, system: str, messages: list[Any], toolbox: Tool
 
 
 def work(provider: str, url: str, path: str, seconds: int) -> None:
-    """Work until the model calls nothing. The live plan goes last, behind all that a provider caches."""
+    """Work until no step is open. The live plan goes last, behind all that a provider caches."""
 
     @tool
     def run_tests(path: str) -> str:
@@ -50,14 +52,20 @@ def work(provider: str, url: str, path: str, seconds: int) -> None:
         return f"{path}: all passed"
 
     session = Session(session_id="run-7", store=SqliteStore(path))
-    section = PlanningToolsSection(session=session)
+    section = PlanningToolsSection(session=session, policy=POLICY)
     toolbox = Toolbox([*section.tools(), run_tests])
     system = Prompt(ns="examples", key="agent", sections=[section]).render().text
-    messages = answers = [{"role": "user", "content": "Fix the login."}]
-    while answers:
+    messages, is_new_turn = [{"role": "user", "content": "Fix the login."}], True
+    while True:
         tail = [{"role": "user", "content": section.reminder() or "Make a plan."}]
         turn, answers = ask(provider, url, system, [*messages, *tail], toolbox)
+        section.take_notice()  # the model has read the reminder
         messages = [*messages, *turn, *answers]
+        if not answers:
+            finish = section.may_finish(is_new_turn=is_new_turn)
+            if finish.ok:
+                return
+            messages, is_new_turn = [*messages, {"role": "user", "content": finish.message}], False
 
 
 if __name__ == "__main__":

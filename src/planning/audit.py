@@ -15,10 +15,12 @@ from typing import Any, Final, Literal
 import attrs
 
 from planning.checks import open_steps
-from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, RemoveStep, SetupPlan
+from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, ReadPlan, RemoveStep, SetupPlan
 from planning.errors import cut, one_line
-from planning.facts import RecordEvidence, evidence_call
+from planning.facts import RecordEvidence
 from planning.model import Plan, index_of
+from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
+from planning.reducers import REDUCERS
 from planning.step_ids import listed_ids
 from planning.view.calls import calls_of
 from planning.view.timeline import Moment, refusal_of
@@ -30,6 +32,8 @@ __all__ = ["FINDINGS", "STALE_AFTER", "Audit", "Finding", "Rule", "audit_plan"]
 STALE_AFTER: Final = 10
 """How many calls in a row without a change of the plan are a stale stretch."""
 _LONGEST_REASON: Final = 200
+_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
+_COMMANDS: Final = frozenset({*REDUCERS, MarkSteps, ReadPlan})
 
 
 @attrs.frozen
@@ -171,10 +175,11 @@ class _Reader:
         for event in change.events:
             command = event
             if isinstance(event, (ToolInvoked, ToolFailed)):
-                call = evidence_call(event)
-                self.totals["planning_calls" if call is None else "calls"] += 1
-                if call is not None:
-                    yield "called", call.success
+                is_planning = _is_planning(event)
+                self.totals["planning_calls" if is_planning else "calls"] += 1
+                if not is_planning:
+                    is_success = getattr(event.result, "success", True) is True
+                    yield "called", is_success and isinstance(event, ToolInvoked)
                     continue
                 if isinstance(event, ToolFailed):
                     is_refused, reason = refusal_of(event)
@@ -374,4 +379,10 @@ def _characters(change: Change) -> int:
     """The characters of the arguments and replies of the planning calls in a change, where they are known."""
     events = [each for each in change.events if isinstance(each, (ToolInvoked, ToolFailed))]
     shown = zip(events, calls_of(change), strict=True)
-    return sum(call.get("characters", 0) for event, call in shown if evidence_call(event) is None)
+    return sum(call.get("characters", 0) for event, call in shown if _is_planning(event))
+
+
+def _is_planning(event: ToolInvoked | ToolFailed) -> bool:
+    """Whether a call is one of a planning tool: it carries a command, or was refused under its name."""
+    value = getattr(event, "value", None)
+    return event.name in _TOOLS if value is None else type(value) in _COMMANDS

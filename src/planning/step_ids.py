@@ -55,18 +55,17 @@ def alike_key(step_id: str) -> str:
 
 def listed_ids(step_ids: Sequence[str]) -> str:
     """Ids in order, those in an unbroken row as one: ``S001, S004 to S006``."""
-    runs: list[list[str]] = []
-    for step_id in step_ids:
-        follows = runs and _follows(runs[-1][-1], step_id)
-        if follows:
-            runs[-1].append(step_id)
+    shown: list[str] = []
+    numbers = list(map(number_of, step_ids))
+    start, more = 0, 0
+    for end in range(1, len(step_ids) + 1):
+        number = numbers[end - 1]
+        if end < len(step_ids) and number is not None and numbers[end] == number + 1:
+            continue
+        if len(shown) < _LISTED:
+            first, last = step_ids[start], step_ids[end - 1]
+            shown.append(first if first == last else f"{first} to {last}")
         else:
-            runs.append([step_id])
-    shown = [run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs[:_LISTED]]
-    more = sum(map(len, runs[_LISTED:]))
+            more += end - start
+        start = end
     return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _follows(before: str, step_id: str) -> bool:
-    number, next_number = number_of(before), number_of(step_id)
-    return number is not None and next_number == number + 1

@@ -13,7 +13,7 @@ from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
 from session.events import CARRIERS, SessionEvent, ToolInvoked, addressed
 from session.history import Entry, Restored, Slices, called
-from session.slices import added, latest_of
+from session.slices import Route, added, latest_of
 from session.state import BUSY, State
 
 __all__ = ["OTHER_KEY", "Transaction"]
@@ -243,37 +243,53 @@ class Transaction:
         if routing.is_event:
             event = self._taken_in(event)
         entailed = [each for guard in routing.guards for each in guard(event, self)] if routing.guards else ()
-        routes = routing.routes
-        if routes:
-            made: Slices = {}
-            slices, changed = self.slices, self._changed
-            self._reducing = True
-            try:
-                for route in routes:
-                    kind = route.slice_type
-                    old = made[kind] if kind in made else slices.get(kind)
-                    if old is None:
-                        old = state.first(kind)
-                    new = route.apply(old, event)
-                    if new is old:
-                        continue
-                    made[kind] = new
-                    if not route.stays:
-                        changed = True
-                        if route.check is None and state.stored is not None:
-                            state.stored.require_readable(kind, added(old, new))
-            finally:
-                self._reducing = False
-            if self._is_own:  # all of them, or none where one raises
-                slices.update(made)
-            else:
-                self.slices, self._is_own = {**slices, **made}, True
-            self._changed = changed
+        before, parts, changed = self.slices, len(self._parts), self._changed
+        if entailed:
+            self._is_own = False  # it is taken back where what it entails is refused
+        if routing.routes:
+            self._reduce_by(routing.routes, event)
         if not routing.is_private:
             self._parts.append(event)
-        for each in entailed:
-            self.dispatch(each)
+        try:
+            for each in entailed:
+                self.dispatch(each)
+        except BaseException:
+            self._take_back(before, parts, changed=changed)
+            raise
         self._dispatched = event
+
+    def _reduce_by(self, routes: tuple[Route, ...], event: object) -> None:
+        """Make the next slices: all of them, or none where a reducer raises."""
+        state = self._state
+        made: Slices = {}
+        slices, changed = self.slices, self._changed
+        self._reducing = True
+        try:
+            for route in routes:
+                kind = route.slice_type
+                old = made[kind] if kind in made else slices.get(kind)
+                if old is None:
+                    old = state.first(kind)
+                new = route.apply(old, event)
+                if new is old:
+                    continue
+                made[kind] = new
+                if not route.stays:
+                    changed = True
+                    if route.check is None and state.stored is not None:
+                        state.stored.require_readable(kind, added(old, new))
+        finally:
+            self._reducing = False
+        if self._is_own:
+            slices.update(made)
+        else:
+            self.slices, self._is_own = {**slices, **made}, True
+        self._changed = changed
+
+    def _take_back(self, before: Slices, parts: int, *, changed: bool) -> None:
+        self.slices, self._changed = before, changed
+        self._is_own = False
+        del self._parts[parts:]
 
     def _taken_in(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session, and what it says of who made the change."""
@@ -325,9 +341,7 @@ class Transaction:
             self.dispatch(value)
             self.dispatch(event)
         except BaseException:
-            self.slices, self._changed = before, changed
-            self._is_own = False
-            del self._parts[parts:]
+            self._take_back(before, parts, changed=changed)
             raise
 
     def restore(self, restored: Restored) -> None:

@@ -89,6 +89,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
     """
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
+    from planning.view.facts import approval_words
     from planning.view.text import line_of
     from session.stores import StoreError
 
@@ -101,7 +102,8 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
         try:
             plan = timeline.plan
             if plan is not None:
-                face.show(progress.take_plan(plan, timeline.facts))
+                approval = approval_words(timeline.facts)
+                face.show(progress.take_plan(plan, timeline.facts) + [(approval, "")] * bool(approval))
             for moment in _as_they_come(timeline):
                 if as_json_:
                     _print_json(moment)

@@ -15,6 +15,7 @@ from planning.errors import one_line
 from planning.events import FrameworkChange, PlanChanged
 from planning.facts import (
     AskToFinish,
+    EvidenceCall,
     PlanFacts,
     RecordEvidence,
     RequestApproval,
@@ -274,10 +275,17 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
-        case FrameworkChange() | SetDependencies() | RecordEvidence() | RequestApproval() | TakeNotice():
-            return ""  # what they did is in the words of the facts
-        case ApprovePlan() | RejectPlan():
+        case FrameworkChange() | EvidenceCall():
             return ""
+        case (
+            SetDependencies()
+            | RecordEvidence()
+            | RequestApproval()
+            | TakeNotice()
+            | ApprovePlan()
+            | RejectPlan()
+        ):
+            return ""  # what they did is in the words of the facts
         case AskToFinish():
             steps = f"with {listed_ids(event.open_steps)} open"
             return f"The agent {'was let go' if event.let_go else 'was held back'} {steps}."

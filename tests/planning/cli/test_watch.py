@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from run_folders import PATIENCE
 
-from planning import PlanningToolsSection, Toolbox
+from planning import PlanningToolsSection, PlanPolicy, Toolbox
+from planning.commands import ApprovePlan
+from planning.tools import Tool
 from session import Session
 from session.stores import SqliteStore
 
@@ -109,6 +111,27 @@ def test_each_change_is_shown_until_the_session_is_deleted(
         "Plan removed.\n"
     )
     assert (errors, process.returncode) == ("planning: the session was deleted\n", 0)
+
+
+def test_approval_and_evidence_are_shown_as_they_come(session: Session, watch: Watch) -> None:
+    policy = PlanPolicy(approval=True, evidence="required", finish_gate=1)
+    section = PlanningToolsSection(session=session, policy=policy)
+    look = Tool(name="look", description="Look", function=lambda: "seen")
+    toolbox = Toolbox([*section.tools(), look], session=session)
+    toolbox.invoke("planning_setup_plan", {"objective": "Fix it", "initial_steps": ["Find it", "Mend it"]})
+    process = watch()
+    expected = [*BEGIN, "The plan waits for approval.\n"]
+    assert [next_line(process) for _ in expected] == expected
+    session.dispatch(ApprovePlan())
+    toolbox.call("look", {})
+    toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done", "evidence": ["C1"]})
+    section.may_finish()
+    assert [next_line(process) for _ in range(4)] == [
+        "The host approved the plan.\n",
+        "S001 done.\n",
+        "S001 reported with C1 (look).\n",
+        "The agent was held back with S002 open.\n",
+    ]
 
 
 def test_json_has_one_line_for_each_change(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from page_data import call, kept, of_memory, of_store, plan_at, plans_of
 
 from planning import Plan, PlanStep
+from planning.facts import PlanFacts, Proof
 from planning.suite import register_plan
 from planning.view.deltas import applied, delta_of, plan_fields
 from session import Session
@@ -40,6 +41,29 @@ def test_a_delta_makes_the_second_plan_of_the_first(before: Plan | None, after: 
     delta = json.loads(json.dumps(delta_of(before, after)))
     assert applied(old, delta) == new
     assert (delta is None) is (before == after)
+
+
+@st.composite
+def facts_of(draw: st.DrawFn, plan: Plan | None) -> PlanFacts:
+    """What a policy may know of a plan."""
+    ids = [step.step_id for step in plan.steps] if plan is not None else []
+    some = st.sets(st.sampled_from(ids)) if ids else st.just(set[str]())
+    proof = st.builds(Proof, st.just(("C1",)), st.booleans(), st.just({"C1": "edit"}))
+    return PlanFacts(
+        depends_on={each: tuple(draw(some)) for each in draw(some)},
+        proofs={each: draw(proof) for each in draw(some)},
+        waiting=tuple(draw(some)),
+        approval=draw(st.sampled_from(["none", "waiting", "approved", "rejected"])),
+        reason=draw(st.none() | st.just("too long")),
+    )
+
+
+@given(data=st.data(), before=st.none() | plans(), after=plans())
+def test_a_delta_has_what_a_policy_knows(data: st.DataObject, before: Plan | None, after: Plan) -> None:
+    known, facts = data.draw(facts_of(before)), data.draw(facts_of(after))
+    old = None if before is None else plan_fields(before, known)
+    delta = json.loads(json.dumps(delta_of(before, after, known, facts)))
+    assert applied(old, delta) == plan_fields(after, facts)
 
 
 @given(moves=moves)

@@ -52,6 +52,7 @@ def answering(asked: list[str], *answers: tuple[Any, Any], before: Callable[[], 
         asked.append(params.message)
         if before is not None:
             before()
+        action: Any
         action, content = left.pop(0) if left else ("cancel", None)
         return types.ElicitResult(action=action, content=content)
 
@@ -73,7 +74,7 @@ def mark(step_id: str, status: str = "done", **more: Any) -> tuple[str, dict[str
 
 SET = ("planning_setup_plan", SHOP)
 WORK = ("work", {"on": "shelves"})
-STORY = (SET, WORK, ("look", {}), ("planning_update_step", {"step_id": "S001", "title": "Buy a room"}), WORK)
+STORY: Any = (SET, WORK, ("look", {}), ("planning_update_step", {"step_id": "S001", "title": "Buy a room"}), WORK)
 ANSWERS: dict[str, list[tuple[str, Any]]] = {
     "approves": [APPROVE],
     "rejects with a reason": [("accept", {"decision": "reject", "reason": "too dear"}), APPROVE],

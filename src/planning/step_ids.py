@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["alike_key", "as_text", "format_id", "highest_number", "listed_ids", "number_of", "written_alike"]
@@ -55,17 +56,18 @@ def alike_key(step_id: str) -> str:
 
 def listed_ids(step_ids: Sequence[str]) -> str:
     """Ids in order, those in an unbroken row as one: ``S001, S004 to S006``."""
-    shown: list[str] = []
-    numbers = list(map(number_of, step_ids))
-    start, more = 0, 0
-    for end in range(1, len(step_ids) + 1):
-        number = numbers[end - 1]
-        if end < len(step_ids) and number is not None and numbers[end] == number + 1:
-            continue
-        if len(shown) < _LISTED:
-            first, last = step_ids[start], step_ids[end - 1]
-            shown.append(first if first == last else f"{first} to {last}")
+    if len(step_ids) > 1 and {step_id[:1] for step_id in step_ids} == {"S"}:
+        with suppress(ValueError):
+            numbers = [int(step_id[1:]) for step_id in step_ids]
+            if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+                return f"{step_ids[0]} to {step_ids[-1]}"  # as nearly always: a tenth of the time of what follows
+    runs: list[list[str]] = []
+    for step_id in step_ids:
+        before = number_of(runs[-1][-1]) if runs else None
+        if before is not None and number_of(step_id) == before + 1:
+            runs[-1].append(step_id)
         else:
-            more += end - start
-        start = end
+            runs.append([step_id])
+    shown = [run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs[:_LISTED]]
+    more = sum(map(len, runs[_LISTED:]))
     return ", ".join(shown) + (f" and {more} more" if more else "")

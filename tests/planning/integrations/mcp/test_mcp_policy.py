@@ -74,7 +74,13 @@ def mark(step_id: str, status: str = "done", **more: Any) -> tuple[str, dict[str
 
 SET = ("planning_setup_plan", SHOP)
 WORK = ("work", {"on": "shelves"})
-STORY: Any = (SET, WORK, ("look", {}), ("planning_update_step", {"step_id": "S001", "title": "Buy a room"}), WORK)
+STORY: Any = (
+    SET,
+    WORK,
+    ("look", {}),
+    ("planning_update_step", {"step_id": "S001", "title": "Buy a room"}),
+    WORK,
+)
 ANSWERS: dict[str, list[tuple[str, Any]]] = {
     "approves": [APPROVE],
     "rejects with a reason": [("accept", {"decision": "reject", "reason": "too dear"}), APPROVE],

@@ -182,30 +182,51 @@ def waits(facts: PlanFacts | None, tool: str) -> str | None:
     return f"{tool} was not called: {reason}"
 
 
-def dependencies_of(given: Sequence[Sequence[Any]], steps: Sequence[PlanStep]) -> dict[str, tuple[str, ...]]:
+def dependencies_of(
+    given: Sequence[Sequence[Any]], steps: Sequence[PlanStep], field: str
+) -> dict[str, tuple[str, ...]]:
     """The dependencies of new steps, by id.
 
     Args:
         given: For each new step, what it depends on: ids, titles, or places among the new steps, from 1.
         steps: The steps of the plan, the new ones last.
+        field: The argument that has the new steps.
 
     Raises:
         ToolValidationError: A step is not known, or the new steps depend on each other in a cycle.
     """
     new = [step.step_id for step in steps[len(steps) - len(given) :]]
-    named: dict[str, list[str]] = {}
+    titles: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for step in steps:
-        for name in {step.title, alike_key(step.step_id)}:
-            named.setdefault(name, []).append(step.step_id)
-    known = {step.step_id for step in steps}
+        titles.setdefault(step.title, []).append(step.step_id)
+        alike.setdefault(alike_key(step.step_id), []).append(step.step_id)
+
+    def meant(reference: Any) -> Sequence[str]:
+        text = normalize("NFC", str(reference).strip())
+        key = alike_key(text)
+        if text in alike.get(key, ()):
+            return (text,)
+        if text in titles:
+            return titles[text]
+        if key.isdecimal() and text.isdecimal() and len(key) < _NAMED and int(key) <= len(new):
+            return (new[int(key) - 1],)
+        return alike.get(key, ())
+
     problems: list[Problem] = []
     found: dict[str, tuple[str, ...]] = {}
     for index, references in enumerate(given):
-        needed = dict.fromkeys(
-            step_id
-            for each in references
-            if (step_id := _referred(each, known, named, new, f"[{index}].depends_on", problems)) is not None
-        )
+        needed: dict[str, None] = {}
+        for reference in references:
+            ids = meant(reference)
+            if len(ids) == 1:
+                needed[ids[0]] = None
+                continue
+            shown = cut(show(str(reference)), _LONGEST_NAME)
+            said = f"{shown} is {listed_ids(ids)}; use one of these ids"
+            if not ids:
+                said = f"no step is {shown}; use an id, a title, or a place in this call, from 1"
+            problems.append(Problem(said, f"{field}[{index}].depends_on"))
         if needed:
             found[new[index]] = tuple(needed)
     if problems:
@@ -214,37 +235,15 @@ def dependencies_of(given: Sequence[Sequence[Any]], steps: Sequence[PlanStep]) -
         TopologicalSorter(found).prepare()
     except CycleError as error:
         cycle = list(reversed(error.args[1]))
+        if cycle[0] == cycle[1]:
+            raise ToolValidationError(
+                f"{cycle[0]} cannot depend on itself; name another step by its id or its title"
+            ) from None
         shown = " -> ".join(cycle if len(cycle) <= _NAMED else [*cycle[: _NAMED - 2], "...", cycle[-1]])
         raise ToolValidationError(
             f"these steps wait for each other: {shown}; remove one of the dependencies"
         ) from None
     return found
-
-
-def _referred(
-    reference: Any,
-    known: Container[str],
-    named: Mapping[str, Sequence[str]],
-    new: Sequence[str],
-    place: str,
-    problems: list[Problem],
-) -> str | None:
-    """The step that is meant; otherwise None, and one problem more."""
-    text = normalize("NFC", str(reference).strip())
-    if text in known:
-        return text
-    meant = named.get(text, ())
-    if not meant and text.isascii() and text.isdecimal() and len(text) < _NAMED and 0 < int(text) <= len(new):
-        return new[int(text) - 1]
-    meant = meant or named.get(alike_key(text), ())
-    if len(meant) == 1:
-        return meant[0]
-    problems.append(
-        Problem(f"{show(text)} is {listed_ids(meant)}; use one of these ids", place)
-        if meant
-        else Problem(f"no step is {show(text)}; use an id, a title, or a place in this call, from 1", place)
-    )
-    return None
 
 
 def evidence_for(
@@ -289,7 +288,7 @@ def evidence_for(
             if each not in accepted:
                 is_refused = policy.verify is not None and not is_alias(each)
                 said = "the host does not accept it" if is_refused else "no call has this id"
-                raise refusal(f"{show(each)} is not evidence for {step_id}: {said}")
+                raise refusal(f"{cut(show(each), _LONGEST_NAME)} is not evidence for {step_id}: {said}")
             kept[each], verified = "", True
             continue
         alias, call = f"C{number}", calls[number - 1]

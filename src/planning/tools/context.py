@@ -75,8 +75,8 @@ class ToolContext:
     def _fields_of_events(self) -> dict[str, Any]:
         return {
             "session_id": None if self.session is None else self.session.session_id,
-            "call_id": self.call_id,
-            "actor": self.actor,
+            "call_id": self.values.get("call_id"),
+            "actor": self.values.get("actor"),
             _KEY: self.idempotency_key,
         }
 

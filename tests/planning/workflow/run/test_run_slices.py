@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from run_cases import called, capable, changes, flow, plan_notes, plan_of, thoug
 
 from planning import Plan
 from planning.workflow import Workflow, arun_workflow, run_workflow
-from planning.workflow.run.records import StepRecord, WorkflowRun
+from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
 from session import Session
 
 MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
@@ -61,6 +63,22 @@ def test_a_tool_sees_its_step_in_progress_and_all_that_it_depends_on_done_howeve
     run_workflow(flow(*steps), capable(look=look), session=session)
     every = [(f"s{number}", status) for number in range(5) for status in ("in_progress", "completed")]
     assert seen == [every[: 2 * number + 1] for number in range(5)]
+
+
+def test_a_step_that_holds_the_event_loop_has_the_times_at_which_it_began_and_ended() -> None:
+    session = Session()
+
+    async def hold() -> None:
+        time.sleep(0.01)
+
+    run_workflow(
+        flow(called("a", tool="hold"), called("b", tool="hold")), capable(hold=hold), session=session
+    )
+    events = session.select_all(StepChanged)
+    times = {(event.record.step_id, event.record.status): event.created_at for event in events}
+    assert [event.record.at for event in events] == [at.isoformat() for at in times.values()]
+    ended = [times["a", "completed"], times["b", "completed"]]
+    assert min(ended[0] - times["a", "in_progress"], ended[1] - ended[0]) >= timedelta(milliseconds=9)
 
 
 def states_of_steps(records: tuple[StepRecord, ...], count: int) -> list[str]:

@@ -38,6 +38,7 @@ from planning.commands import (
 )
 from planning.diff import diff_plans
 from planning.errors import ToolError, ToolValidationError
+from planning.events import sign
 from planning.facts import (
     FACT_REDUCERS,
     EvidenceCall,
@@ -168,7 +169,7 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
     session.register_guard(AddStep, _first_ids)
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
-            session.register_guard(event, _call_of)
+            session.register_guard(event, _Calls(session))
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
@@ -183,12 +184,21 @@ def rules_of(session: Session) -> TextRules:
     return rules_for("ascii" if policy is None else policy.text)
 
 
-def _call_of(event: Any, _transaction: Transaction) -> tuple[EvidenceCall, ...]:
-    """What is kept of a call, to be found as evidence; nothing of a planning call."""
-    if event.name in PLANNING_TOOLS:
-        return ()
-    success = isinstance(event, ToolInvoked) and getattr(event.result, "success", True) is True
-    return (EvidenceCall(event.name, event.call_id, success),)
+@attrs.frozen
+class _Calls:
+    """The guard of every call, planning calls excepted: it is kept, to be found as evidence.
+
+    The change carries where in a framework it was made, as those of the plan do.
+    """
+
+    session: Session
+
+    def __call__(self, event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]:
+        if event.name in PLANNING_TOOLS:
+            return ()
+        success = isinstance(event, ToolInvoked) and getattr(event.result, "success", True) is True
+        sign(self.session, transaction)
+        return (EvidenceCall(event.name, event.call_id, success),)
 
 
 def _refusal(session: Session, tool: str) -> str | None:

@@ -275,10 +275,10 @@ class Transaction:
                 if old is None:
                     old = state.first(kind)
                 new = route.apply(old, event)
-                if new is old:
-                    continue
+                if new is old and (state.stored is None or kind in slices):
+                    continue  # a slice that nothing has made is not there; of a stored one, that is known now
                 made[kind] = new
-                if not route.stays:
+                if new is not old and not route.stays:
                     changed = True
                     if route.check is None and state.stored is not None:
                         state.stored.require_readable(kind, added(old, new))

@@ -14,6 +14,7 @@ SETUP = ("setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a 
 ADD = ("add_step", {"steps": ["Paint it"]})
 BEGIN = ("mark_step", {"step_id": "S001", "status": "in_progress"})
 Call = tuple[str, dict[str, Any]]
+NOT_ANSWERS: list[Any] = [None, True, 1, "", "Approve", [], {}, {"decision": True}, {"approve": True}]
 
 
 class Agent:
@@ -94,10 +95,7 @@ def test_a_decision_is_carried_out_only_for_the_plan_that_was_shown(
         ({"type": "reject", "message": "no"}, RejectPlan("no")),
         ("reject", RejectPlan("no reason was given")),
         ({"decision": "reject", "reason": 7}, RejectPlan("no reason was given")),
-        *[
-            (each, None)
-            for each in (None, True, 1, "", "Approve", [], {}, {"decision": True}, {"approve": True})
-        ],
+        *[(each, None) for each in NOT_ANSWERS],
     ],
 )
 def test_an_answer_that_is_not_a_decision_is_none(answer: Any, decision: Any) -> None:

@@ -41,6 +41,7 @@ from planning.errors import ToolError, ToolValidationError
 from planning.events import sign
 from planning.facts import (
     FACT_REDUCERS,
+    PLANNING_TOOLS,
     EvidenceCall,
     PlanFacts,
     RecordEvidence,
@@ -62,7 +63,6 @@ from session import Session, ToolFailed, ToolInvoked, Transaction, append, repla
 
 __all__ = [
     "NOTHING_ASKED",
-    "PLANNING_TOOLS",
     "Accepted",
     "News",
     "Policies",

@@ -270,15 +270,17 @@ class CallPipeline(Attempts):
     def _begin(self, tool: ToolContract, params: Any) -> Any:
         """Refuse a call that could not be recorded; returns the arguments for its event, copied now."""
         session = self.context.session
-        if session is None or tool.publishes == "own":
+        if session is None:
             return None
-        session.require_free()
+        is_own = tool.publishes == "own"
+        if not is_own:
+            session.require_free()
         if self._gated and not tool.read_only:
             refusal = session.companion(Gate).refusal
             reason = None if refusal is None else refusal(session, tool.name)
             if reason is not None:
                 raise ToolError(reason)
-        return None if tool.returns_private_data else copied(params)
+        return None if is_own or tool.returns_private_data else copied(params)
 
     def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
         session = self.context.session

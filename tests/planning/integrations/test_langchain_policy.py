@@ -249,12 +249,16 @@ def test_two_users_have_two_plans_that_wait() -> None:
     assert agent.worked == ["shelves"]
 
 
-def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted() -> None:
+@pytest.mark.parametrize("work", [WORK, ("tidy", {})])
+def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted(work: Call) -> None:
+    def tidy() -> str:
+        """Tidy up: a tool of the middleware's toolbox."""
+        return "tidy"
+
     session = Session()
-    script: Script = [[SHOP], [WORK], [proved("S001", "C1")], "Half."]
-    agent = Agent(
-        PlanPolicy(evidence="required", stale_after=1), script, session, checkpointer=InMemorySaver()
-    )
+    options: dict[str, Any] = {"checkpointer": InMemorySaver(), "planning": {"tools": [tidy]}}
+    script: Script = [[SHOP], [work], [proved("S001", "C1")], "Half."]
+    agent = Agent(PlanPolicy(evidence="required", stale_after=1), script, session, **options)
     agent.run()
     config = {"configurable": {"thread_id": "t"}}
     first = [each for each in agent.graph.get_state_history(config) if each.next == ("model",)][-2]

@@ -174,7 +174,7 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
         session.register_guard(setup, _first_ids)
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
-            session.register_guard(event, _Calls(session))
+            session.register_guard(event, _call_made)
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
@@ -189,21 +189,16 @@ def rules_of(session: Session) -> TextRules:
     return rules_for("ascii" if policy is None else policy.text)
 
 
-@attrs.frozen
-class _Calls:
-    """The guard of every call, planning calls excepted: it is kept, to be found as evidence.
+def _call_made(event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]:
+    """Keep a call, planning calls excepted, to be found as evidence.
 
     The change carries where in a framework it was made, as those of the plan do.
     """
-
-    session: Session
-
-    def __call__(self, event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]:
-        call = evidence_call(event)
-        if call is None:
-            return ()
-        sign(self.session, transaction)
-        return (call,)
+    call = evidence_call(event)
+    if call is None:
+        return ()
+    sign(transaction)
+    return (call,)
 
 
 def _refusal(session: Session, tool: str) -> str | None:

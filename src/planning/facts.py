@@ -25,6 +25,7 @@ from planning.commands import (
 )
 from planning.model import Plan
 from planning.plan_facts import EvidenceCall, PlanFacts, Proof
+from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.step_ids import format_id, highest_number
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "RequestApproval",
     "SetDependencies",
     "TakeNotice",
+    "evidence_call",
     "first_facts",
 ]
 
@@ -84,6 +86,7 @@ class AskToFinish:
 
 
 Facts = tuple[PlanFacts, ...]
+PLANNING_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 
 
 def first_facts(plan: Plan | None, calls: int = 0) -> PlanFacts:
@@ -109,10 +112,9 @@ def _changed(known: PlanFacts, **fields: Any) -> Facts:
     return _with(known, changed=known.calls, is_noticed=False, asked=0, **fields)
 
 
-def _set_up(facts: Facts, command: SetupPlan) -> Facts:
-    calls, steps = facts[-1].calls, len(command.initial_steps)
-    began = dict.fromkeys(map(format_id, range(1, steps + 1)), calls)
-    return (PlanFacts(highest=steps, calls=calls, changed=calls, began=began),)
+def _set_up(facts: Facts, _command: SetupPlan) -> Facts:
+    calls = facts[-1].calls
+    return (PlanFacts(calls=calls, changed=calls),)
 
 
 def _given(facts: Facts, plan: Plan) -> Facts:
@@ -214,6 +216,14 @@ def _asked(facts: Facts, command: AskToFinish) -> Facts:
 def _counted(facts: Facts, _call: EvidenceCall) -> Facts:
     known = facts[-1]
     return _with(known, calls=known.calls + 1)
+
+
+def evidence_call(event: Any) -> EvidenceCall | None:
+    """What is kept of a call that was made, or failed, to be found as evidence; None for a planning call."""
+    if event.name in PLANNING_TOOLS:
+        return None
+    success = hasattr(event, "value") and getattr(event.result, "success", True) is True
+    return EvidenceCall(event.name, event.call_id, success)
 
 
 def _without(known: Mapping[str, Any], gone: Iterable[str]) -> Mapping[str, Any]:

@@ -65,7 +65,6 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, text:
         said = {
             "description": "To mark it done: calls that show it, such as C12",
             "max_items": _MOST_EVIDENCE,
-            "repair": _as_list,
         }
         more.append(("evidence", tuple[str, ...], field(default=(), metadata=said)))
     mark = _extended(MarkStep, *more) if more else MarkStep
@@ -81,11 +80,6 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, text:
         "planning_remove_step": remove,
         "planning_move_step": move,
     })  # fmt: skip
-
-
-def _as_list(value: Any) -> Any:
-    """One text or number as a list of one."""
-    return [value] if type(value) in {str, int} else value
 
 
 def _extended(command: type[Any], *fields: Any) -> type[Any]:
@@ -111,7 +105,6 @@ def _step(rules: TextRules, *, has_dependencies: bool, is_same: bool) -> type[An
     if has_dependencies:
         said = {
             "description": "Steps to do first: ids, titles, or places in this call from 1",
-            "repair": _as_list,
         }
         fields.append(("depends_on", tuple[str | int, ...], field(default=(), metadata=said)))
     return _extended(NewPlanStep, *fields)

@@ -141,6 +141,10 @@ def renumber_steps(plans: Plans, command: RenumberSteps) -> Plans:
     if plan is None:
         return plans
     start = len(plan.steps) - command.count
+    if all(
+        step.step_id == format_id(number) for number, step in enumerate(plan.steps[start:], command.first)
+    ):
+        return plans
     fresh = [
         replace(step, step_id=format_id(command.first + number))
         for number, step in enumerate(plan.steps[start:])

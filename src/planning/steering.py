@@ -41,15 +41,17 @@ from planning.errors import ToolError, ToolValidationError
 from planning.events import sign
 from planning.facts import (
     FACT_REDUCERS,
+    PLANNING_TOOLS,
     EvidenceCall,
     PlanFacts,
     RecordEvidence,
     RequestApproval,
     SetDependencies,
+    evidence_call,
     first_facts,
 )
 from planning.model import Plan, PlanStep, index_of
-from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS, PlanPolicy
+from planning.policy import PlanPolicy
 from planning.render import reply
 from planning.step_ids import highest_number
 from planning.text import TextRules, rules_for
@@ -61,7 +63,6 @@ from session import Session, ToolFailed, ToolInvoked, Transaction, append, repla
 
 __all__ = [
     "NOTHING_ASKED",
-    "PLANNING_TOOLS",
     "Accepted",
     "News",
     "Policies",
@@ -73,7 +74,6 @@ __all__ = [
 ]
 
 Question = tuple[PlanStep, str]
-PLANNING_TOOLS = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 NO_FACTS = PlanFacts()
 _NOTHING: Sequence[Any] = ()
 
@@ -112,7 +112,7 @@ class News:
 _MOST_ACTORS = 100
 
 
-def register_facts(session: Session, *, with_marks: bool = True) -> None:
+def register_facts(session: Session, *, always: bool = True) -> None:
     """Register what is kept beside the plan; again is no change.
 
     Ids are never given out twice, with a policy and without. Without one nothing is kept until a step is
@@ -120,15 +120,16 @@ def register_facts(session: Session, *, with_marks: bool = True) -> None:
 
     Args:
         session: The session.
-        with_marks: Whether marks are followed.
+        always: Whether everything is kept; otherwise only the ids of steps that were removed.
     """
     session.register_reducer(PlanFacts, replace_latest)
     session.register_reducer(EvidenceCall, append)
     for command, reducer in FACT_REDUCERS.items():
-        if with_marks or command not in {MarkStep, MarkSteps}:
+        if always or command in {RemoveStep, RenumberSteps}:
             session.register_reducer(command, reducer, PlanFacts)
     session.register_guard(RemoveStep, _keep_ids)
-    session.register_guard(AddStep, _new_ids)
+    for setup in (SetupPlan, AddStep):
+        session.register_guard(setup, _new_ids)
 
 
 def facts_in(transaction: Transaction) -> PlanFacts:
@@ -145,7 +146,7 @@ def _keep_ids(_command: Any, transaction: Transaction) -> tuple[()]:
     return ()
 
 
-def _first_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps, ...]:
+def _first_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
     """With a policy, from the first change on."""
     if transaction.latest(PlanFacts) is not None:
         return ()
@@ -153,10 +154,14 @@ def _first_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberStep
     return _new_ids(command, transaction)
 
 
-def _new_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps, ...]:
-    """Give steps ids that no step has had."""
+def _new_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
+    """Give the steps of a plan ids that no step of it has had."""
     facts, plan = transaction.latest(PlanFacts), transaction.latest(Plan)
-    if facts is None or plan is None or plan.status != "active":
+    if facts is None:
+        return ()
+    if isinstance(command, SetupPlan):
+        return (RenumberSteps(len(command.initial_steps), 1),)
+    if plan is None or plan.status != "active":
         return ()
     highest = max(facts.highest, highest_number(step.step_id for step in plan.steps))
     return (RenumberSteps(len(command.steps), highest + 1),)
@@ -165,8 +170,8 @@ def _new_ids(command: AddStep, transaction: Transaction) -> tuple[RenumberSteps,
 def register_policy(session: Session, policy: PlanPolicy) -> None:
     """Register what a policy needs with a session; again is no change."""
     register_facts(session)
-    session.register_guard(SetupPlan, _keep_ids)
-    session.register_guard(AddStep, _first_ids)
+    for setup in (SetupPlan, AddStep):
+        session.register_guard(setup, _first_ids)
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
             session.register_guard(event, _Calls(session))
@@ -194,14 +199,16 @@ class _Calls:
     session: Session
 
     def __call__(self, event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]:
-        if event.name in PLANNING_TOOLS:
+        call = evidence_call(event)
+        if call is None:
             return ()
-        success = isinstance(event, ToolInvoked) and getattr(event.result, "success", True) is True
         sign(self.session, transaction)
-        return (EvidenceCall(event.name, event.call_id, success),)
+        return (call,)
 
 
 def _refusal(session: Session, tool: str) -> str | None:
+    if tool in PLANNING_TOOLS:
+        return None
     refusal = waits(session.select_latest(PlanFacts), tool)
     if refusal is not None and session.store is not None:
         session.refresh()  # another process may have approved the plan

@@ -60,7 +60,7 @@ def listed_ids(step_ids: Sequence[str]) -> str:
         with suppress(ValueError):
             numbers = [int(step_id[1:]) for step_id in step_ids]
             if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-                return f"{step_ids[0]} to {step_ids[-1]}"  # as nearly always: a tenth of the time of what follows
+                return f"{step_ids[0]} to {step_ids[-1]}"  # as nearly always: in a tenth of the time
     runs: list[list[str]] = []
     for step_id in step_ids:
         before = number_of(runs[-1][-1]) if runs else None

@@ -82,7 +82,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
             session.register_reducer(command, reducer, Plan, check=check)
         session.register_types(ReadPlan, ToolResult)
         announce_plan(session)
-        register_facts(session, with_marks=session.store is not None)
+        register_facts(session, always=session.store is not None)
         registered.is_done = True
     if policy is not None:
         register_policy(session, policy)

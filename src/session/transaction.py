@@ -225,7 +225,7 @@ class Transaction:
         items: tuple[S, ...] = self._state.items(slice_type)
         return items
 
-    def dispatch(self, event: object) -> None:
+    def dispatch(self, event: Any) -> None:
         """Run the reducers of an event or value now.
 
         Raises:
@@ -237,9 +237,8 @@ class Transaction:
             Exception: Whatever a reducer raises. Nothing that this call did stays.
         """
         state = self._state
-        if state.open is not self or self._thread != get_ident() or self._reducing:
-            raise TransactionError(_NOT_HERE)
-        if self._task is not None and self._task is not _running_task():
+        is_here = state.open is self and self._thread == get_ident() and not self._reducing
+        if not is_here or (self._task is not None and self._task is not _running_task()):
             raise TransactionError(_NOT_HERE)
         routing = state.routing.get(type(event)) or state.find_routing(type(event))
         if routing.is_event:
@@ -275,10 +274,10 @@ class Transaction:
                 if old is None:
                     old = state.first(kind)
                 new = route.apply(old, event)
-                if new is old:
-                    continue
+                if new is old and (state.stored is None or kind in slices):
+                    continue  # a slice that nothing has made is not there; of a stored one, that is known now
                 made[kind] = new
-                if not route.stays:
+                if new is not old and not route.stays:
                     changed = True
                     if route.check is None and state.stored is not None:
                         state.stored.require_readable(kind, added(old, new))

@@ -275,7 +275,7 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
-        case FrameworkChange() | EvidenceCall():
+        case FrameworkChange() | EvidenceCall() | PlanFacts():
             return ""
         case (
             SetDependencies()

@@ -1,0 +1,331 @@
+"""What a policy takes and refuses, what a model reads of it, and what its refusals say to do."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from planning import (
+    AddStep,
+    ApprovePlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanningToolsSection,
+    PlanPolicy,
+    RejectPlan,
+    RemoveStep,
+    Toolbox,
+    plan_to_dict,
+    ready_steps,
+    register_plan,
+    tool_definitions,
+)
+from planning.plan_facts import EvidenceCall, PlanFacts
+from planning.tools import tool
+from session import Session, Snapshot
+from session.stores import SqliteStore
+
+POLICIES = {
+    "mark_and_read": PlanPolicy(tools=("mark", "read")),
+    "without_setup": PlanPolicy(tools=("add", "mark")),
+    "evidence": PlanPolicy(evidence="required"),
+    "evidence_unique_and_verified": PlanPolicy(evidence="unique", verify=lambda _step, text: text == "ok"),
+    "approval": PlanPolicy(approval=True),
+    "replace": PlanPolicy(replace="refuse_unfinished"),
+    "dependencies": PlanPolicy(dependencies=True),
+    "most_in_progress": PlanPolicy(most_in_progress=1),
+    "batch_marks": PlanPolicy(batch_marks=True),
+    "agent_edits": PlanPolicy(agent_edits=True),
+}
+EVERYTHING = PlanPolicy(
+    evidence="required",
+    stale_after=3,
+    finish_gate=2,
+    approval=True,
+    replace="refuse_unfinished",
+    dependencies=True,
+    most_in_progress=1,
+    batch_marks=True,
+    agent_edits=True,
+)
+
+
+class Agent:
+    """A model of few words: it calls, and reads what comes back."""
+
+    def __init__(self, policy: PlanPolicy | None, session: Session | None = None) -> None:
+        self.session = Session() if session is None else session
+        self.section = PlanningToolsSection(session=self.session, policy=policy)
+        self.toolbox = Toolbox([*self.section.tools(), tool(work), tool(broken)], session=self.session)
+
+    def plans(self, *steps: Any, is_approved: bool = True) -> Agent:
+        assert self.call("setup_plan", objective="Ship it", initial_steps=list(steps)).startswith("Plan set")
+        if is_approved:
+            self.session.dispatch(ApprovePlan())
+        return self
+
+    def call(self, name: str, /, **arguments: Any) -> str:
+        known = self.toolbox.tools
+        result = self.toolbox.call(name if name in known else f"planning_{name}", arguments)
+        return result.message
+
+    def mark(self, step_id: Any, status: str, *evidence: str) -> str:
+        return self.call(
+            "mark_step", step_id=step_id, status=status, **{"evidence": evidence} if evidence else {}
+        )
+
+    def marks(self, *marks: tuple[str, str]) -> str:
+        return self.call("mark_step", marks=[{"step_id": step, "status": status} for step, status in marks])
+
+
+def work(result: str = "fine") -> str:
+    """Work."""
+    return result
+
+
+def broken() -> dict[str, Any]:
+    """Break."""
+    return {"success": False, "error": "no"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tools": "mark"}, "tools must be several names, such as (\"mark\", \"read\"), got 'mark'"),
+        ({"tools": ()}, "tools is empty: name at least one, or disable the section"),
+        ({"tools": ("mark", "remove")},
+         "tools: no planning tool is named 'remove'; use setup, add, update, mark, clear, read; remove and "
+         "move need agent_edits=True"),
+        ({"evidence": True}, "evidence must be one of None, 'required', 'unique'; got True"),
+        ({"verify": len}, 'verify must be a function (step, text) -> bool, and needs evidence="required"'),
+        ({"evidence": "required", "verify": 1},
+         'verify must be a function (step, text) -> bool, and needs evidence="required"'),
+        ({"verify_timeout": 0}, "verify_timeout must be seconds of more than 0, at most 3600"),
+        ({"verify_timeout": float("nan")}, "verify_timeout must be seconds of more than 0, at most 3600"),
+        ({"stale_after": 0}, "stale_after must be a whole number of at least 1, or None; got 0"),
+        ({"finish_gate": True}, "finish_gate must be a whole number of at least 1, or None; got True"),
+        ({"most_in_progress": 1.0},
+         "most_in_progress must be a whole number of at least 1, or None; got 1.0"),
+        ({"approval": "yes"}, "approval must be True or False, got 'yes'"),
+        ({"replace": "refuse"}, "replace must be one of None, 'refuse_unfinished'; got 'refuse'"),
+        ({"text": "utf-8"}, "text must be one of 'ascii', 'unicode'; got 'utf-8'"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        PlanPolicy(**settings)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("tools", [("planning_mark_step", "read"), ["mark_step", "planning_read_plan"]])
+def test_tools_are_named_short_or_long(tools: Any) -> None:
+    assert PlanPolicy(tools=tools).names == {"planning_mark_step", "planning_read_plan"}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_model_reads_copy_and_schemas_of_its_own_tools_alone(
+    name: str, snapshot: SnapshotAssertion
+) -> None:
+    section = PlanningToolsSection(session=Session(), policy=POLICIES[name])
+    definitions = tool_definitions(tools=section)
+    offered = {each.name for each in section.tools()}
+    every = {each.name for each in PlanningToolsSection(session=Session(), policy=EVERYTHING).tools()}
+    assert not any(other in section.body() + json.dumps(definitions) for other in every - offered)
+    assert f"{section.body()}\n\n{json.dumps(definitions, indent=1)}\n" == snapshot
+
+
+def test_a_narrow_profile_costs_under_three_hundred_characters() -> None:
+    section = PlanningToolsSection(session=Session(), policy=POLICIES["mark_and_read"])
+    assert len(section.body()) < 300
+
+
+def test_without_settings_a_policy_changes_no_character() -> None:
+    with_policy = PlanningToolsSection(session=Session(), policy=PlanPolicy())
+    without = PlanningToolsSection(session=Session())
+    assert with_policy.body() == without.body()
+    assert tool_definitions(tools=with_policy) == tool_definitions(tools=without)
+
+
+def refusals() -> dict[str, tuple[Agent, Any, list[Any]]]:
+    """Each refusal: an agent, the call that is refused, and the remedy, after which the call is accepted."""
+    evidence = Agent(PlanPolicy(evidence="required")).plans("Write", "Test")
+    failed = Agent(PlanPolicy(evidence="required")).plans("Write")
+    failed.call("broken")
+    early = Agent(PlanPolicy(evidence="required")).plans("Write")
+    early.call("work")
+    early.mark(1, "in_progress")
+    early.call("work")
+    unknown = Agent(PlanPolicy(evidence="required")).plans("Write")
+    unknown.call("work")
+    used = Agent(PlanPolicy(evidence="unique")).plans("Write", "Test")
+    used.call("work")
+    used.mark(1, "done", "C1")
+    held = Agent(PlanPolicy(evidence="required", verify=lambda _step, text: text == "seen")).plans("Write")
+    needs = Agent(PlanPolicy(dependencies=True)).plans("A", {"title": "B", "depends_on": [1]},
+                                                       {"title": "C", "depends_on": ["B"]})  # fmt: skip
+    busy = Agent(PlanPolicy(most_in_progress=1)).plans("A", "B")
+    busy.mark(1, "in_progress")
+    waiting = Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
+    rejected = Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
+    rejected.session.dispatch(RejectPlan("too short"))
+    added = Agent(PlanPolicy(approval=True)).plans("A")
+    added.call("add_step", steps=["B"])
+    unfinished = Agent(PlanPolicy(replace="refuse_unfinished")).plans("A", "B")
+    both = Agent(PlanPolicy(evidence="required", batch_marks=True)).plans("A")
+    both.call("work")
+    begun = {"marks": [{"step_id": "S001", "status": "in_progress"},
+                       {"step_id": "S001", "status": "done", "evidence": ["C1"]}]}  # fmt: skip
+
+    def approve(agent: Agent) -> None:
+        agent.session.dispatch(ApprovePlan())
+
+    return {
+        "no evidence": (evidence, lambda a, *e: a.mark(1, "done", *e or ()), [("work", {}), "C1"]),
+        "failed": (failed, lambda a, *e: a.mark(1, "done", *e or ("C1",)), [("work", {}), "C2"]),
+        "before it began": (early, lambda a, *e: a.mark(1, "done", *e or ("C1",)), ["C2"]),
+        "unknown": (unknown, lambda a, *e: a.mark(1, "done", *e or ("C9",)), ["C1"]),
+        "used": (used, lambda a, *e: a.mark(2, "done", *e or ("C1",)), [("work", {}), "C2"]),
+        "not accepted": (held, lambda a, *e: a.mark(1, "done", *e or ("trust me",)), ["seen"]),
+        "depends": (needs, lambda a, *_: a.mark(3, "done"), [("mark_step", {"step_id": 1, "status": "done"}),
+                                                            ("mark_step", {"step_id": 2, "status": "done"})]),
+        "too many": (busy, lambda a, *_: a.mark(2, "in_progress"),
+                     [("mark_step", {"step_id": 1, "status": "pending"})]),
+        "waits": (waiting, lambda a, *_: a.call("work"), [approve]),
+        "rejected": (rejected, lambda a, *_: a.call("work"), [("add_step", {"steps": ["B"]}), approve]),
+        "added": (added, lambda a, *_: a.mark(2, "in_progress"), [approve]),
+        "unfinished": (unfinished, lambda a, *_: a.call("setup_plan", objective="x"), [("clear_plan", {})]),
+        "begun and done": (both, lambda a, *e: a.mark(1, "done", *e) if e else a.call("mark_step", **begun),
+                           [("mark_step", {"step_id": "S001", "status": "in_progress"}), ("work", {}), "C2"]),
+    }  # fmt: skip
+
+
+def test_each_refusal_changes_nothing_and_its_remedy_is_accepted(snapshot: SnapshotAssertion) -> None:
+    said = []
+    for name, (agent, call, remedies) in refusals().items():
+        before = agent.session.select_latest(Plan), agent.session.select_latest(PlanFacts)
+        message = call(agent)
+        said.append(f"{name}: {message}")
+        after = agent.session.select_latest(Plan), agent.session.select_latest(PlanFacts)
+        assert after[0] == before[0], name
+        if name not in {"waits", "rejected"}:  # calls of other tools are counted
+            assert after[1] == before[1], name
+        evidence: list[str] = []
+        for remedy in remedies:
+            if isinstance(remedy, str):
+                evidence.append(remedy)
+            elif callable(remedy):
+                remedy(agent)
+            else:
+                agent.call(remedy[0], **remedy[1])
+        again = call(agent, *evidence)
+        assert "Refused" not in again and "not called" not in again, (name, again)
+    assert "\n".join(said) + "\n" == snapshot
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "message"),
+    [
+        (["S9"], "steps[0].depends_on: no step is 'S9'; use an id, a title, or a place in this call, from 1"),
+        (["A"], "steps[0].depends_on: 'A' is S001 to S002; use one of these ids"),
+        ([1], "S004 cannot depend on itself; name another step by its id or its title"),
+        (["B", "s3", "S003", 3, " S003 "], "Added S004."),
+    ],
+)  # fmt: skip
+def test_a_step_is_named_by_its_id_its_title_or_its_place(depends_on: list[Any], message: str) -> None:
+    agent = Agent(PlanPolicy(dependencies=True)).plans("A", "A", "B")
+    said = agent.call("add_step", steps=[{"title": "C", "depends_on": depends_on}])
+    assert said.removeprefix("Refused, nothing changed. ") == message
+    if said == message:
+        facts = agent.session.select_latest(PlanFacts)
+        assert facts is not None and facts.depends_on == {"S004": ("S003",)}
+
+
+def test_a_cycle_is_refused_with_its_path() -> None:
+    agent = Agent(PlanPolicy(dependencies=True))
+    steps = [{"title": each, "depends_on": [needed]} for each, needed in (("A", 2), ("B", 3), ("C", 1))]
+    said = agent.call("setup_plan", objective="o", initial_steps=steps)
+    assert "these steps wait for each other: S001 -> S002 -> S003 -> S001; remove one" in said
+
+
+def test_twenty_steps_to_their_end_cost_under_six_thousand_characters() -> None:
+    agent = Agent(PlanPolicy(batch_marks=True))
+    titles = [f"Step {number} of the work" for number in range(1, 21)]
+    text = agent.section.body() + json.dumps(tool_definitions(tools=agent.section))
+    calls: list[tuple[str, dict[str, Any]]] = [("setup_plan", {"objective": "o", "initial_steps": titles})]
+    for first in range(1, 21, 4):
+        done = [{"step_id": f"S{number:03d}", "status": "done"} for number in range(first, first + 4)]
+        calls.append(("mark_step", {"marks": done}))
+    text += "".join(json.dumps(arguments) + agent.call(name, **arguments) for name, arguments in calls)
+    plan = agent.session.select_latest(Plan)
+    assert plan is not None and plan.status == "completed"
+    assert len(text) < 6_000
+
+
+@pytest.mark.parametrize("needed", ["chain", "fan", "star"])
+def test_ten_thousand_dependencies_are_linear_and_without_recursion(needed: str) -> None:
+    count = 10_000
+    given: dict[str, Any] = {"chain": lambda at: [at] if at else [], "fan": lambda at: [1] if at else [],
+                             "star": lambda at: list(range(1, count)) if at == count - 1 else []}  # fmt: skip
+    steps = [{"title": f"t{at}", "depends_on": given[needed](at)} for at in range(count)]
+    agent = Agent(PlanPolicy(dependencies=True)).plans(*steps)
+    ready = [step.step_id for step in ready_steps(agent.session)]
+    assert len(ready) == (count - 1 if needed == "star" else 1)
+    refused = agent.mark(count, "in_progress")
+    assert "do S001 first" in refused
+    assert len(refused) < 400
+
+
+def test_an_id_is_never_given_out_twice_whoever_adds(session: Session) -> None:
+    register_plan(session)
+    agent = Agent(None, session).plans("A", "B")
+    session.dispatch(RemoveStep("S002"))
+    assert agent.call("add_step", steps=["C"]) == "Added S003."
+    session.dispatch(RemoveStep("S003"))
+    session.dispatch(AddStep((NewPlanStep("D"),)))
+    plan = session.select_latest(Plan)
+    assert plan is not None and [step.step_id for step in plan.steps] == ["S001", "S004"]
+    agent.plans("A")
+    assert agent.call("add_step", steps=["B"]) == "Added S002."
+
+
+def test_a_plan_that_was_there_before_the_policy_is_followed_from_now_on(session: Session) -> None:
+    Agent(None, session).plans("A", "B", "C")
+    agent = Agent(EVERYTHING, session)
+    assert agent.call("work") == "fine"
+    assert "C1 (work) was made before" not in agent.mark(1, "done", "C1")
+    agent.call("add_step", steps=["D"])
+    facts = session.select_latest(PlanFacts)
+    assert facts is not None and (facts.highest, facts.began["S004"]) == (4, 1)
+
+
+def test_a_process_without_the_policy_reads_and_changes_what_it_keeps(store_file: Any) -> None:
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
+        agent = Agent(EVERYTHING, Session(store=one, session_id="s")).plans(
+            "A", {"title": "B", "depends_on": ["1"]}
+        )
+        agent.call("work")
+        agent.mark(1, "done", "C1")
+        reader = Session(store=other, session_id="s")
+        register_plan(reader)
+        assert plan_to_dict(reader) == plan_to_dict(agent.session)
+        assert reader.select_all(EvidenceCall) == agent.session.select_all(EvidenceCall)
+        reader.dispatch(MarkStep("S001", "pending"))
+        agent.session.refresh()
+        facts = agent.session.select_latest(PlanFacts)
+        assert facts is not None and facts.proofs == {}
+        again = Session()
+        register_plan(again)
+        again.rollback(Snapshot.from_json(agent.session.snapshot().to_json()))
+        assert plan_to_dict(again) == plan_to_dict(agent.session)
+
+
+def test_what_others_changed_is_read_once() -> None:
+    agent = Agent(PlanPolicy()).plans("A", "B", "C")
+    agent.session.dispatch(RemoveStep("S003"))
+    assert agent.mark(1, "done") == "Since you last looked: S003 was removed. S001 done. Next: S002 B"
+    assert agent.mark(2, "pending") == "S002 pending."

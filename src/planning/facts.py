@@ -30,6 +30,7 @@ from planning.step_ids import format_id, highest_number
 
 __all__ = [
     "FACT_REDUCERS",
+    "PLANNING_TOOLS",
     "AskToFinish",
     "EvidenceCall",
     "PlanFacts",

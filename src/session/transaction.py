@@ -225,7 +225,7 @@ class Transaction:
         items: tuple[S, ...] = self._state.items(slice_type)
         return items
 
-    def dispatch(self, event: Any) -> None:
+    def dispatch(self, event: object) -> None:
         """Run the reducers of an event or value now.
 
         Raises:
@@ -237,8 +237,9 @@ class Transaction:
             Exception: Whatever a reducer raises. Nothing that this call did stays.
         """
         state = self._state
-        is_here = state.open is self and self._thread == get_ident() and not self._reducing
-        if not is_here or (self._task is not None and self._task is not _running_task()):
+        if state.open is not self or self._thread != get_ident() or self._reducing:
+            raise TransactionError(_NOT_HERE)
+        if self._task is not None and self._task is not _running_task():
             raise TransactionError(_NOT_HERE)
         routing = state.routing.get(type(event)) or state.find_routing(type(event))
         if routing.is_event:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
+from planning.facts import PLANNING_TOOLS
 from planning.integrations._common import Call
 from planning.integrations._sessions import AWAY
 from planning.prompt import PlanningToolsSection
-from planning.steering import PLANNING_TOOLS
 from planning.tools import Toolbox, ToolContext, ToolResult
 from planning.tools.context import Gate
 from session import Session, ToolFailed, ToolInvoked

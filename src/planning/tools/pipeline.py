@@ -212,6 +212,9 @@ class CallPipeline(Attempts):
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = self._begin(tool, params)
+        gate = self._gate(tool)
+        if gate is not None:
+            _refuse(gate())
         if tool.is_direct and (self._timeout is None or not tool.blocking):
             outcome = tool.run(params, self.context)
             if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
@@ -225,12 +228,10 @@ class CallPipeline(Attempts):
         return result if tool.publishes == "own" else self._publish(tool, shown, result)
 
     async def _awalk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        session = self.context.session
-        if session is None or session.store is None or not self._is_held(tool, session):
-            shown = self._begin(tool, params)
-        else:
-            session.require_free()
-            shown = await session.off_loop(partial(self._begin, tool, params))  # a gate may read the store
+        shown = self._begin(tool, params)
+        gate, session = self._gate(tool), self.context.session
+        if gate is not None and session is not None:
+            _refuse(await session.off_loop(gate))
         if tool.is_async and not tool.is_guarded and self._runner is None:
             seconds = self._seconds(tool)
             coroutine = tool.run(params, self.context)
@@ -274,21 +275,18 @@ class CallPipeline(Attempts):
     def _begin(self, tool: ToolContract, params: Any) -> Any:
         """Refuse a call that could not be recorded; returns the arguments for its event, copied now."""
         session = self.context.session
-        if session is None:
+        if session is None or tool.publishes == "own":
             return None
-        is_own = tool.publishes == "own"
-        if not is_own:
-            session.require_free()
-        if self._gated and not tool.read_only:
-            refusal = session.companion(Gate).refusal
-            reason = None if refusal is None else refusal(session, tool.name)
-            if reason is not None:
-                raise ToolError(reason)
-        return None if is_own or tool.returns_private_data else copied(params)
+        session.require_free()
+        return None if tool.returns_private_data else copied(params)
 
-    def _is_held(self, tool: ToolContract, session: Session) -> bool:
-        """Whether a gate is asked about a tool."""
-        return self._gated and not tool.read_only and session.companion(Gate).refusal is not None
+    def _gate(self, tool: ToolContract) -> Callable[[], str | None] | None:
+        """What says why a tool is held back; it may read the store."""
+        session = self.context.session
+        if session is None or tool.read_only or not self._gated:
+            return None
+        refusal = session.companion(Gate).refusal
+        return None if refusal is None else partial(refusal, session, tool.name)
 
     def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
         session = self.context.session
@@ -365,3 +363,8 @@ def logger() -> Logger:
     logger = logging.getLogger("planning.tools")
     logger.addHandler(logging.NullHandler())
     return logger
+
+
+def _refuse(reason: str | None) -> None:
+    if reason is not None:
+        raise ToolError(reason)

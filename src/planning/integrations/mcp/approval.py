@@ -68,7 +68,7 @@ async def before_call(
         digest, reply = _state_of(params)
         said = await session.off_loop(partial(_decide, session, digest, answer))
         return None if reply is None else _with(ToolResult(True, reply), said)
-    if tool.read_only or tool.publishes == "own":
+    if tool.read_only:
         return None
     if await session.off_loop(partial(refusal, session, tool.name)) is None:
         return None

@@ -8,7 +8,7 @@ import attrs
 
 from planning.checks import HasFacts
 from planning.commands import ApprovePlan, RejectPlan
-from planning.errors import cut, one_line
+from planning.errors import cut, printable
 from planning.events import sign
 from planning.facts import PlanFacts
 from planning.model import Plan
@@ -77,7 +77,7 @@ def decide(session: Session, shown: Pending, decision: ApprovePlan | RejectPlan)
         if pending_approval(session) != shown:
             return False
         transaction.dispatch(decision)
-        sign(session, transaction)
+        sign(transaction)
         return True
 
 
@@ -95,5 +95,5 @@ def decision_of(answer: Any) -> ApprovePlan | RejectPlan | None:
     if decision != "reject":
         return None
     reason = said.get("reason", said.get("message"))
-    text = one_line(reason) if isinstance(reason, str) else ""
-    return RejectPlan(cut(text.strip() or _NO_REASON, NOTE.limit))
+    text = printable(" ".join(reason.split())) if isinstance(reason, str) else ""
+    return RejectPlan(cut(text or _NO_REASON, NOTE.limit))

@@ -17,7 +17,7 @@ import attrs
 from planning.checks import open_steps
 from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, ReadPlan, RemoveStep, SetupPlan
 from planning.errors import cut, one_line
-from planning.facts import RecordEvidence
+from planning.facts import PlanFacts, RecordEvidence
 from planning.model import Plan, index_of
 from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.reducers import REDUCERS
@@ -113,12 +113,13 @@ class Audit:
     abandoned: tuple[tuple[int, int], ...]
 
 
-def audit_plan(moments: Iterable[Moment], plan: Plan | None = None) -> Audit:
+def audit_plan(moments: Iterable[Moment], plan: Plan | None = None, facts: PlanFacts | None = None) -> Audit:
     """Judge the history of a session; linear in its changes, of which little is kept.
 
     Args:
         moments: The changes, in order.
         plan: The plan where there is no history, as in a snapshot.
+        facts: What a policy keeps beside that plan, where it is there.
     """
     reader, judge = _Reader(plan), _Judge()
     branch, abandoned = _present([reader.read(moment) for moment in moments])
@@ -127,7 +128,10 @@ def audit_plan(moments: Iterable[Moment], plan: Plan | None = None) -> Audit:
     judge.finish(reader.plan, attrs.evolve(branch[-1], actor=None) if branch else _Record(0))
     steps = () if reader.plan is None else reader.plan.steps
     done = {step.step_id for step in steps if step.status == "done"}
-    proofs = Counter(verified for step_id, verified in judge.proofs.items() if step_id in done)
+    known = {step_id: proof.verified for step_id, proof in (facts.proofs if facts else {}).items()}
+    proofs = Counter(
+        is_verified for step_id, is_verified in (known | judge.proofs).items() if step_id in done
+    )
     counted = ("changes", "calls", "planning_calls", "refused", "characters")
     totals = {name: reader.totals[name] for name in counted}
     totals |= {"steps": len(steps), "done": len(done), "verified": proofs[True], "reported": proofs[False]}

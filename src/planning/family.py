@@ -70,13 +70,15 @@ def family_progress(session: Session) -> FamilyProgress:
     """
     found = [(session, session.children)]
     for _, children in found:
-        found.extend((child, child.children) for child in children)
+        found += [(child, child.children) for child in children]
     built = deque[FamilyProgress]()
     for one, children in reversed(found):  # the last session with children finds them first in ``built``
-        below = tuple([built.popleft() for _ in children][::-1])
         plan = one.select_latest(Plan)
         objective, status = (plan.objective, plan.status) if plan else (None, None)
-        done, total = plan.progress if plan else (0, 0)
-        totals = (done + sum(each.totals[0] for each in below), total + sum(each.totals[1] for each in below))
+        statuses = [step.status for step in plan.steps] if plan else []
+        totals = done, total = statuses.count("done"), len(statuses)
+        below = tuple([built.popleft() for _ in children][::-1]) if children else ()
+        for child in below:
+            totals = totals[0] + child.totals[0], totals[1] + child.totals[1]
         built.append(FamilyProgress(one.session_id, objective, status, done, total, totals, below))
     return built.pop()

@@ -38,8 +38,10 @@ from planning.commands import (
 )
 from planning.diff import diff_plans
 from planning.errors import ToolError, ToolValidationError
+from planning.events import sign
 from planning.facts import (
     FACT_REDUCERS,
+    PLANNING_TOOLS,
     EvidenceCall,
     PlanFacts,
     RecordEvidence,
@@ -172,7 +174,7 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
         session.register_guard(setup, _first_ids)
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
-            session.register_guard(event, _call_of)
+            session.register_guard(event, _call_made)
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
@@ -187,13 +189,21 @@ def rules_of(session: Session) -> TextRules:
     return rules_for("ascii" if policy is None else policy.text)
 
 
-def _call_of(event: Any, _transaction: Transaction) -> Iterable[EvidenceCall]:
-    """What is kept of a call, to be found as evidence; nothing of a planning call."""
+def _call_made(event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]:
+    """Keep a call, planning calls excepted, to be found as evidence.
+
+    The change carries where in a framework it was made, as those of the plan do.
+    """
     call = evidence_call(event)
-    return () if call is None else (call,)
+    if call is None:
+        return ()
+    sign(transaction)
+    return (call,)
 
 
 def _refusal(session: Session, tool: str) -> str | None:
+    if tool in PLANNING_TOOLS:
+        return None
     refusal = waits(session.select_latest(PlanFacts), tool)
     if refusal is not None and session.store is not None:
         session.refresh()  # another process may have approved the plan

@@ -300,7 +300,7 @@ def _in_transaction(
             transaction.publish(ToolInvoked(name, sent, result, command, **ids))
             for each in entailed:
                 transaction.dispatch(each)
-            sign(session, transaction)
+            sign(transaction)
         return result
 
     def read(params: Command, context: ToolContext) -> ToolResult:

@@ -56,26 +56,28 @@ _MISREAD = re.compile(
         r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\][(\[:]|!\[|\[/?(?:inst|sys|user|assistant|tool|end)\w*\]",
         r"[\x00-\x1f\x7f]|\\[nrtux]|&(?:#|\w+;)|%0[ad]",  # line breaks, and escapes
         rf"(?<![a-z0-9])[s\u0455\u0573]-?\d{{3}}|\bs\d+\W{{1,3}}{_STATUS}\b",  # an id
-        rf"^{_STATUS}\b|[,(:] ?{_STATUS}(?:[.,):]|$)|\d of \d+ (?:is |are )?done|\d not shown",
-        r"^(?:next|order|blocked|evidence for|new plan|new objective)\s*:|no other step|\byou last\b",
-        r"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|done|completed|abandoned|removed)\b",
+        rf"^{_STATUS}\b|[.,;(:] ?{_STATUS}(?:[.,;):]|$)|\d of \d+ (?:is |are )?done|\d not shown",
+        r"^(?:next|order|blocked|evidence for|new plan|new objective)\s*:",
+        r"\bno other step|\byou last\b|\bnothing changed",
+        rf"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|removed|{_STATUS})\b",
         r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
-        r"\b(?:ignor|disregard|forget|overrid|bypass)\w*\b.{0,40}"
+        r"\b(?:ignor|disregard|forget|overrid|bypass)(?:e|es|ed|s|ing|ting)?\b.{0,40}"
         r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
         r"\b(?:new|following|system) (?:instructions?|prompt|message)\b|\byou (?:are|must|have)\b",
         r"\bend of (?:the |this )?(?:plan|reminder|list|prompt|system|instruction|message|context|step|data)",
         r"\breported with\b|(?:^|[,(:] ?)verified\b|\bwaits? for (?:the )?(?:user|approval)",
-        r"(?:^|\b(?:is|was|been|already|user|host) )approved\b|\buser (?:said|says|wants|approves)\b",
+        r"(?:^|\b(?:is|was|been|already|user|host) )approved\b",
+        r"\buser (?:said|says|wants|approves|rejected)\b",
     ))
 )  # fmt: skip
 """What may be taken for a plan's structure, for markup or for an instruction; of lower-case text."""
 _MARKS = re.compile(r"""["'`\[\](){}<>|*+=~_#\\&%:]|s-?\d|^-|---|\s{3}|[\x00-\x1f\x7f]""")
 _WORDS = frozenset((
     "pending", "progress", "blocked", "done", "completed", "active", "abandoned", "set", "removed",
-    "approved", "ignore", "ignoring", "ignored", "disregard", "disregarding", "forget", "forgetting",
-    "override", "overriding", "bypass", "bypassing", "instruction", "instructions", "prompt", "prompts",
-    "message", "you", "no", "end", "reported", "verified", "wait", "waits", "shown", "said", "says", "wants",
-    "approves",
+    "approved", "rejected", "ignore", "ignores", "ignoring", "ignored", "disregard", "disregarding",
+    "forget", "forgets", "forgetting", "override", "overrides", "overriding", "bypass", "bypasses",
+    "bypassing", "instruction", "instructions", "prompt", "prompts", "message", "you", "no", "nothing", "end",
+    "reported", "verified", "wait", "waits", "shown", "said", "says", "wants", "approves",
 ))  # fmt: skip
 """An ASCII text without one of these words or marks cannot be misread, which is quick to see."""
 _LETTERS = re.compile("[a-z]+")

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import CARRIERS, SessionEvent, ToolInvoked, addressed
-from session.history import Entry, Restored, Slices, called
+from session.events import CARRIERS, SessionEvent, SessionId, ToolInvoked, addressed
+from session.history import Entry, Restored, Slices, called, last_version
 from session.slices import Route, added, latest_of
 from session.state import BUSY, State
 
@@ -183,6 +183,16 @@ class Transaction:
             state.slices = self.slices
         return ()
 
+    @property
+    def session_id(self) -> SessionId:
+        """The session's identity."""
+        return self._state.session_id
+
+    @property
+    def version(self) -> int:
+        """The session's version; what is done here makes the next."""
+        return last_version(self._state.slices)
+
     def is_held(self) -> bool:
         """Whether the running thread and asyncio task are those that opened it.
 
@@ -274,7 +284,10 @@ class Transaction:
                 old = made[kind] if kind in made else slices.get(kind)
                 if old is None:
                     old = state.first(kind)
-                made[kind] = new = route.apply(old, event)
+                new = route.apply(old, event)
+                if new is old and (state.stored is None or kind in slices):
+                    continue  # a slice that nothing has made is not there; of a stored one, that is known now
+                made[kind] = new
                 if new is not old and not route.stays:
                     changed = True
                     if route.check is None and state.stored is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laws import work_of
 from planning import MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox
 from planning.audit import FINDINGS, STALE_AFTER, Audit, audit_plan
 from planning.model import STEP_STATUSES, Plan
@@ -252,8 +252,8 @@ def test_a_plan_without_a_history_is_judged_by_what_is_open() -> None:
     ]
 
 
-def test_the_time_is_linear_in_the_changes() -> None:
-    def seconds(steps: int) -> float:
+def test_the_work_grows_with_the_changes_alone() -> None:
+    def work(steps: int) -> int:
         session = Session()
         toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
         set_up(steps)(session, toolbox)
@@ -261,15 +261,10 @@ def test_the_time_is_linear_in_the_changes() -> None:
             for act in (mark(number, "in_progress"), call, mark(number, "done")):
                 act(session, toolbox)
         moments = list(Recent(session).new())
-        spent = []
-        for _ in range(3):
-            start = time.process_time()
-            assert not audit_plan(moments).findings
-            spent.append(time.process_time() - start)
-        return min(spent)
+        assert not audit_plan(moments).findings
+        return work_of(lambda: audit_plan(moments))
 
-    small, large = seconds(250), seconds(1_000)
-    assert large < 4 * 1.6 * small, (small, large)
+    assert work(400) < 4.2 * work(100)
 
 
 def test_the_table_in_the_specs_is_that_of_the_code() -> None:

@@ -138,6 +138,7 @@ def test_what_the_tools_accept_is_stored_and_read_back_equal(
         marked = box.call("planning_mark_step", {"step_id": "1", "status": "done", "note": text})
         assert "ASCII" not in marked.message
         plan = session.select_latest(Plan)
+        assert plan is not None
         assert plan.steps[0].title == UNICODE.title.clean(text) == plan.objective
         assert as_data(plan.objective) in plan_text(plan)
         back = Snapshot.from_json(session.snapshot().to_json())
@@ -163,6 +164,10 @@ def test_each_tool_takes_any_language_and_a_title_composed_or_not() -> None:
         == "S001 done. Next: S002 测试"
     )
     for name in ("mark_step", "update_step", "remove_step", "move_step"):
-        more = {"mark_step": {"status": "done"}, "update_step": {"title": "x"}, "move_step": {"index": 0}}
+        more: dict[str, dict[str, object]] = {
+            "mark_step": {"status": "done"},
+            "update_step": {"title": "x"},
+            "move_step": {"index": 0},
+        }
         refused = _call(box, name, step_id="步骤", **more.get(name, {}))
         assert "the plan has no step 步骤; its steps are S001 to S003" in refused.message

@@ -68,9 +68,10 @@ class Model:
 
     def dispatch(self, item: Item) -> None:
         if item.number >= 0:
-            self.state = {
+            after = {
                 kind: tuple(reducer(self.state.get(kind, ()), item)) for kind, reducer in REDUCERS.items()
             }
+            self.state = {kind: items for kind, items in after.items() if items or kind in self.state}
 
     def publish(self, event: Ping) -> None:
         self.log = [*self.log, event][-(self.history or 0) :]

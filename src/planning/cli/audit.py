@@ -6,7 +6,6 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from enum import StrEnum
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -37,6 +36,9 @@ What it reads:
   session, which has no history: only open steps are found in it.
 """
 _SHOWN: Final = 10  # findings of one kind
+_NO_CALLS: Final = (
+    "  No call of another tool is recorded: none was made, or none through the session's toolbox."
+)
 
 
 class AuditFormat(StrEnum):
@@ -109,6 +111,7 @@ def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
     from planning.cli.kinds import is_store, kind_of, refuse_other
     from planning.cli.loading import replayed_moments, session_of
     from planning.cli.replay import MOST_BYTES
+    from planning.facts import PlanFacts
     from planning.model import Plan
 
     if session is not None or is_store(source):
@@ -117,7 +120,8 @@ def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
     title = "standard input" if source == "-" else Path(source).name
     kind = kind_of(data)
     if kind == "snapshot":
-        return title, audit_plan((), session_of(data, source).select_latest(Plan)), ""
+        taken = session_of(data, source)
+        return title, audit_plan((), taken.select_latest(Plan), taken.select_latest(PlanFacts)), ""
     if kind != "transcript":
         refuse_other(data, source, "a session")
         raise Refused(f"{name_of(source)} is not a store, a snapshot or a transcript")
@@ -177,11 +181,10 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
     done += f" ({', '.join(proofs)})" if proofs else ""
     cost = f"{count(totals['planning_calls'], 'planning call')}, {totals['characters']:,} characters"
     yield f"{one_line(title)}: {number}; {done}, {cost}."
-    order = list(FINDINGS)
-    for code, group in groupby(
-        sorted(found.findings, key=lambda each: order.index(each.code)), lambda each: each.code
-    ):
-        rule, findings = FINDINGS[code], list(group)
+    for code, rule in FINDINGS.items():
+        findings = [finding for finding in found.findings if finding.code == code]
+        if not findings:
+            continue
         yield ""
         yield f"{code}: {rule.meaning}"
         if rule.prevented_by is not None:
@@ -191,7 +194,9 @@ def _lines(title: str, found: Audit) -> Iterator[str]:
             yield f"  {finding.version:>5}  {finding.message}{by}"
         if len(findings) > _SHOWN:
             yield f"         and {len(findings) - _SHOWN:,} more; --json lists all"
-    if found.findings or found.abandoned:
+        if code == "done_without_call" and not totals["calls"]:
+            yield _NO_CALLS
+    if found.findings and found.abandoned:
         yield ""
     for first, last in found.abandoned:
         versions = f"Version {first} was" if first == last else f"Versions {first} to {last} were"

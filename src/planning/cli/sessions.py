@@ -36,7 +36,7 @@ def sessions(
     The session that was changed last is the first. Times are in UTC.
     """
     from planning.cli.stores import opened_store
-    from planning.cli.table import MOST_ROWS, laid_out
+    from planning.cli.table import MOST_ROWS, laid_out, line_text
     from planning.view.sessions import session_fields
 
     with opened_store(store) as opened, opened.reading():
@@ -50,7 +50,10 @@ def sessions(
         typer.echo("No sessions.")
         return
     names = ("session", "version", "changed", "plan")
-    cells = [(str(head.session_id), head.version, _moment_of(head), _plan_in(plan)) for head, plan in rows]
+    cells = [
+        (str(head.session_id), head.version, _moment_of(head), line_text(one_line(_plan_in(plan))))
+        for head, plan in rows
+    ]
     for line in laid_out(names, cells, columns(sys.stdout), most=len(cells))[0]:
         typer.echo(line)
     if len(found) > len(shown):

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from planning.errors import one_line
 
-__all__ = ["MOST_ROWS", "laid_out"]
+__all__ = ["MOST_ROWS", "laid_out", "line_text"]
 
 MOST_ROWS: Final = 50
 _WIDEST: Final = 120  # columns of a cell where nothing else bounds it
@@ -29,7 +29,7 @@ def laid_out(
 
     Args:
         names: The names of the columns, which need not differ.
-        rows: The rows.
+        rows: The rows. A value that is a ``Text`` is shown as it is.
         width: How many columns of a terminal there are; None for as many as it takes.
         most: How many rows are read.
 
@@ -41,17 +41,20 @@ def laid_out(
     columns = list[Column]()
     for place, name in enumerate(shown):
         is_number = all(isinstance(row[place], (int, float, type(None))) for row in rows)  # never cut
-        column = Column(_text(one_line(name)), no_wrap=is_number, max_width=_WIDEST)
+        column = Column(line_text(one_line(name)), no_wrap=is_number, max_width=_WIDEST)
         column.justify = "right" if is_number and rows else "left"
         columns.append(column)
     table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for row in rows:
-        table.add_row(*(_text(_cell(value)) for value in row[: len(shown)]))
+        table.add_row(
+            *(value if isinstance(value, Text) else line_text(_cell(value)) for value in row[: len(shown)])
+        )
     lines = Console(width=wide, color_system=None).render_lines(table, pad=False)
     return ["".join(part.text for part in line).rstrip() for line in lines], len(shown)
 
 
-def _text(text: str) -> Text:
+def line_text(text: str) -> Text:
+    """A printable line as the text of a cell, cut with an ellipsis where it has no room."""
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 

@@ -16,6 +16,7 @@ from planning.integrations._langchain_answers import last_turn
 from planning.integrations._langgraph import Here
 from planning.integrations._rewind import Position, checked, is_current, position_of
 from planning.prompt import PlanningToolsSection
+from planning.step_ids import as_text, written_alike
 from session import PastState, Session, VersionError
 
 __all__ = ["after_turn"]
@@ -50,12 +51,12 @@ def after_turn(
     """
     messages = state.get("messages", [])
     made, over = last_turn(state)
-    calls = [call["name"] for call in made if call["id"] not in over]
+    calls = [call for call in made if call["id"] not in over]
     is_end = not calls and (not made or state.get("structured_response") is not None)
     position, can_ask = checked(state.get("planning")), here.saver is not None
     before, message = session.version, ""
     shown = _shown(session, position, read)
-    if shown is not None and (is_end or any(map(is_held, calls))):
+    if shown is not None and (is_end or any(_needs(call, shown, is_held) for call in calls)):
         if can_ask and pending_approval(session) == shown:
             decide(session, shown, _asked(shown))
         if can_ask or pending_approval(session) != shown:
@@ -87,6 +88,16 @@ def _shown(
     return None
 
 
+def _needs(call: Mapping[str, Any], shown: Pending, is_held: Callable[[str], bool]) -> bool:
+    """Whether a call waits for what the user is shown: work, or a mark of a step that waits by itself."""
+    if not shown.step_ids:
+        return is_held(call["name"])
+    sent = call["args"].get("marks") if isinstance(call["args"], Mapping) else None
+    marks = [call["args"], *(sent if isinstance(sent, list) else ())]
+    ids = [str(as_text(each.get("step_id"))).strip() for each in marks if isinstance(each, Mapping)]
+    return call["name"] == "planning_mark_step" and any(written_alike(each, shown.step_ids) for each in ids)
+
+
 def _asked(shown: Pending) -> Any:
     """The user's decision; interrupts the graph until there is one."""
     value = {"type": "plan_approval", "plan": shown.data, "step_ids": list(shown.step_ids), "answer": _HOW}
@@ -98,8 +109,8 @@ def _asked(shown: Pending) -> Any:
 def _outcome(session: Session) -> str:
     """What became of a plan that waited."""
     facts = session.select_latest(PlanFacts) or PlanFacts()
-    if pending_approval(session) is not None:
-        return "The plan changed before the user could decide. Read it, and ask the user again."
     if facts.approval == "rejected":
         return f"The user rejected the plan: {facts.reason}. Change it."
-    return "The user approved the plan. Do the work."
+    if facts.approval == "approved" and pending_approval(session) is None:
+        return "The user approved the plan. Do the work."
+    return "The plan changed before the user could decide. Read it before you go on."

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from planning.events import sign
 from planning.facts import PLANNING_TOOLS
 from planning.integrations._common import Call
 from planning.integrations._sessions import AWAY
@@ -89,9 +88,8 @@ class Steered:
         event: ToolInvoked | ToolFailed = ToolFailed(call.name, result, **of_events)
         if is_success:
             event = ToolInvoked(call.name, call.arguments, result, **of_events)
-        with suppress(*AWAY), session.transaction() as transaction:
-            transaction.publish(event)
-            sign(session, transaction)
+        with suppress(*AWAY):
+            session.publish(event)
 
     def notice(self, session: Session | None) -> None:
         """The model has read the reminder; a store that is away does not end the run."""

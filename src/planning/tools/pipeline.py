@@ -212,6 +212,9 @@ class CallPipeline(Attempts):
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = self._begin(tool, params)
+        gate = self._gate(tool)
+        if gate is not None:
+            _refuse(gate())
         if tool.is_direct and (self._timeout is None or not tool.blocking):
             outcome = tool.run(params, self.context)
             if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
@@ -226,6 +229,9 @@ class CallPipeline(Attempts):
 
     async def _awalk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = self._begin(tool, params)
+        gate, session = self._gate(tool), self.context.session
+        if gate is not None and session is not None:
+            _refuse(await session.off_loop(gate))
         if tool.is_async and not tool.is_guarded and self._runner is None:
             seconds = self._seconds(tool)
             coroutine = tool.run(params, self.context)
@@ -240,7 +246,6 @@ class CallPipeline(Attempts):
                 result = admission.result = await self._arun(tool, params, started)
         if tool.publishes == "own":
             return result
-        session = self.context.session
         if session is None or session.store is None or self._tell is not None:
             return self._publish(tool, shown, result)
         return await session.off_loop(partial(self._publish, tool, shown, result))
@@ -273,12 +278,15 @@ class CallPipeline(Attempts):
         if session is None or tool.publishes == "own":
             return None
         session.require_free()
-        if self._gated and not tool.read_only:
-            refusal = session.companion(Gate).refusal
-            reason = None if refusal is None else refusal(session, tool.name)
-            if reason is not None:
-                raise ToolError(reason)
         return None if tool.returns_private_data else copied(params)
+
+    def _gate(self, tool: ToolContract) -> Callable[[], str | None] | None:
+        """What says why a tool is held back; it may read the store."""
+        session = self.context.session
+        if session is None or tool.read_only or not self._gated:
+            return None
+        refusal = session.companion(Gate).refusal
+        return None if refusal is None else partial(refusal, session, tool.name)
 
     def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
         session = self.context.session
@@ -355,3 +363,8 @@ def logger() -> Logger:
     logger = logging.getLogger("planning.tools")
     logger.addHandler(logging.NullHandler())
     return logger
+
+
+def _refuse(reason: str | None) -> None:
+    if reason is not None:
+        raise ToolError(reason)

@@ -48,6 +48,8 @@ def delta_of(
             delta[name] = getattr(after, name)
     said, says = ({} if before is None else plan_facts(known)), plan_facts(facts)
     delta |= {name: says.get(name) for name in {**said, **says} if said.get(name) != says.get(name)}
+    if all(getattr(known, name) is getattr(facts, name) for name in ("proofs", "depends_on", "waiting")):
+        known = facts  # of the steps it knows the same
     olds = {step.step_id: step for step in old.steps}
     steps = {step.step_id: _step_delta(olds.get(step.step_id), step, known, facts) for step in after.steps}
     steps = {step_id: fields for step_id, fields in steps.items() if fields}

@@ -10,7 +10,7 @@ import attrs
 from planning import handlers
 from planning.approval import HOST, decide, pending_approval
 from planning.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
-from planning.errors import Problem, ToolValidationError, printable
+from planning.errors import UNSEEN, Problem, ToolValidationError, printable
 from planning.model import Plan
 from planning.render import plan_to_dict
 from session import Session
@@ -98,7 +98,7 @@ def _with_reason(command: ApprovePlan | RejectPlan) -> ApprovePlan | RejectPlan:
     if isinstance(command, ApprovePlan):
         return command
     given: object = command.reason  # a page sends anything
-    reason = printable(" ".join(given.split())) if isinstance(given, str) else ""
+    reason = printable(" ".join(given.split()), UNSEEN) if isinstance(given, str) else ""
     if not 0 < len(reason) <= _LONGEST_REASON:
         problem = f"say what is wrong with the plan, in 1 to {_LONGEST_REASON} characters"
         raise ToolValidationError([Problem(problem, "reason")])

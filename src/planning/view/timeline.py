@@ -11,7 +11,6 @@ import attrs
 
 from planning.commands import ApprovePlan, MarkSteps, RejectPlan
 from planning.diff import PlanDiff, diff_plans
-from planning.errors import one_line
 from planning.events import FrameworkChange, PlanChanged
 from planning.facts import (
     AskToFinish,
@@ -29,6 +28,7 @@ from planning.step_ids import listed_ids
 from planning.tools.result import ToolResult, plain
 from planning.view.facts import NO_FACTS, facts_words
 from planning.view.stores import PastStore, open_session
+from planning.view.text import one_line
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged, StepChanged
 from session import Change, Commit, Reset, Rewound, RolledBack, Session, ToolFailed, ToolInvoked
@@ -275,7 +275,7 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
-        case FrameworkChange() | EvidenceCall():
+        case FrameworkChange() | EvidenceCall() | PlanFacts():
             return ""
         case (
             SetDependencies()

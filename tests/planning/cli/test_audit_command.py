@@ -86,6 +86,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     policy.search()
     policy.mark("S001", evidence=["C1"])
     policy.mark("S002", evidence=["seen"])
+    Path("policy.json").write_text(policy.session.snapshot().to_json())
     store.close()
     return tmp_path
 
@@ -96,6 +97,7 @@ SHOWN = [
     "audit plans.db cheat",
     "audit plans.db policy",
     "audit snapshot.json",
+    "audit policy.json",
     f"audit {TRIAGE}",
     "audit plans.db careless --format github",
     "audit plans.db cheat --fail-on unfinished,stale",

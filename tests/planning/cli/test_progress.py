@@ -54,6 +54,15 @@ def test_a_run_goes_from_step_to_step() -> None:
     )
 
 
+def test_lines_stay_aligned_whatever_the_alphabet_of_the_ids() -> None:
+    ids = ("\u6d4b\u8bd5", "e\u0301", "abcd")
+    progress = Progress.of_run(
+        Workflow(goal="x", steps=tuple(WorkflowStep(step_id=each, description="x") for each in ids))
+    )
+    lines = [progress.take_record(record(each, "in_progress", attempt=1))[0][0] for each in ids]
+    assert lines == ["\u6d4b\u8bd5  running   x", "e\u0301     running   x", "abcd  running   x"]
+
+
 def test_a_record_that_shows_nothing_new_changes_nothing() -> None:
     progress = Progress.of_run(FLOW)
     assert progress.take_record(record("a", "in_progress", attempt=1)) != []

@@ -167,6 +167,12 @@ def test_a_session_of_a_file_that_is_not_a_store_is_wrong_use(folder: Path) -> N
         )
 
 
+def test_a_file_cannot_be_steered() -> None:
+    shown = run("view", str(TRIAGE), "--steer")
+    assert shown.startswith("exit code 2\n")
+    assert "'--steer': it changes a plan in a store; a file is only shown" in shown
+
+
 def test_without_the_extra_it_says_what_to_install() -> None:
     program = "import sys; sys.modules['uvicorn'] = None; from planning.cli import main; main()"
     command = [sys.executable, "-c", program, "view", "plans.db"]

@@ -22,7 +22,7 @@ from langgraph.config import get_config
 from langgraph.types import Command
 from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
+from planning import ApprovePlan, ClearPlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
 from planning.facts import AskToFinish, PlanFacts
 from planning.integrations.langchain import PlanningMiddleware
 from session import Session
@@ -206,10 +206,25 @@ def test_an_agent_that_ends_its_turn_goes_on_when_the_user_has_decided(snapshot:
     assert agent.worked == ["shelves"]
 
 
+@pytest.mark.parametrize("step_id", ["S003", "3", 3, "s3 "])
+def test_a_step_that_waits_alone_interrupts_when_it_is_begun_and_not_the_other_work(step_id: Any) -> None:
+    begin = ("planning_mark_step", {"step_id": step_id, "status": "in_progress"})
+    add = ("planning_add_step", {"steps": ["Paint it"]})
+    script: Script = [[SHOP], [WORK], [add], [WORK], [begin], "Painted?"]
+    agent = Agent(APPROVAL, script, checkpointer=InMemorySaver())
+    agent.run()
+    (question,) = asked_for(agent.run(Command(resume="approve")))
+    assert (question["step_ids"], agent.worked) == (["S003"], ["shelves", "shelves"])
+    result = agent.run(Command(resume="approve"))
+    assert agent.facts(result).waiting == ()
+    assert [each.content for each in result["messages"]][-2] == "S003 in_progress."
+
+
 @pytest.mark.parametrize("is_end", [False, True])
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
+        (ClearPlan(), "waiting"),
         (UpdateStep("S001", "Buy a castle"), "waiting"),
         (ApprovePlan(), "approved"),
         (RejectPlan("no"), "rejected"),
@@ -228,7 +243,8 @@ def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is
     assert facts is not None
     assert facts.approval == expected
     assert agent.worked == (["shelves"] if expected == "approved" and not is_end else [])
-    assert bool(asked_for(result)) is (expected == "waiting")  # the user is asked about the new plan
+    is_asked = expected == "waiting" and not isinstance(change, ClearPlan)
+    assert bool(asked_for(result)) is is_asked  # about the new plan
 
 
 def test_two_users_have_two_plans_that_wait() -> None:
@@ -249,12 +265,16 @@ def test_two_users_have_two_plans_that_wait() -> None:
     assert agent.worked == ["shelves"]
 
 
-def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted() -> None:
+@pytest.mark.parametrize("work", [WORK, ("tidy", {})])
+def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted(work: Call) -> None:
+    def tidy() -> str:
+        """Tidy up: a tool of the middleware's toolbox."""
+        return "tidy"
+
     session = Session()
-    script: Script = [[SHOP], [WORK], [proved("S001", "C1")], "Half."]
-    agent = Agent(
-        PlanPolicy(evidence="required", stale_after=1), script, session, checkpointer=InMemorySaver()
-    )
+    options: dict[str, Any] = {"checkpointer": InMemorySaver(), "planning": {"tools": [tidy]}}
+    script: Script = [[SHOP], [work], [proved("S001", "C1")], "Half."]
+    agent = Agent(PlanPolicy(evidence="required", stale_after=1), script, session, **options)
     agent.run()
     config = {"configurable": {"thread_id": "t"}}
     first = [each for each in agent.graph.get_state_history(config) if each.next == ("model",)][-2]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from planning import PlanningToolsSection, Toolbox
+from planning import PlanningToolsSection, PlanPolicy, Toolbox
 from planning.tools import Tool
 from session import Session
 from session.stores import SqliteStore
@@ -60,15 +60,16 @@ def fail() -> None:
     raise ValueError("no")
 
 
+@pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True, evidence="required")])
 @pytest.mark.parametrize("is_fixed", [True, False])
 def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
-    tmp_path: Path, is_fixed: bool
+    tmp_path: Path, is_fixed: bool, policy: PlanPolicy | None
 ) -> None:
     store = Watched(tmp_path / "plans.db")
     session = Session(session_id="run-7", store=store)
     source = session if is_fixed else (lambda: session)
     tools = [
-        *PlanningToolsSection(session=source).tools(),
+        *PlanningToolsSection(session=source, policy=policy).tools(),
         Tool("send", "Send.", send),
         Tool("asend", "Send.", asend),
         Tool("once", "Send.", send, idempotent=False),

@@ -162,7 +162,6 @@ def test_steps_say_what_shows_that_they_are_done_and_what_they_wait_for(
     toolbox.call("copy", {})
     call(toolbox, "mark_step", step_id="S001", status="done", evidence=["C1"])
     call(toolbox, "add_step", steps=["Tell"])
-    page = opened()
     rows = (
         "[...document.querySelectorAll('.step')].map(each => each.querySelector('.flags')?.innerText ?? '')"
     )

@@ -17,6 +17,7 @@ from planning.commands import RejectPlan
 from planning.tools import ToolResult
 from planning.tools.context import Gate
 from planning.tools.tool import Tool
+from session.errors import StoreError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -67,7 +68,9 @@ async def before_call(
         digest, reply = _state_of(params)
         said = await session.off_loop(partial(_decide, session, digest, answer))
         return None if reply is None else _with(ToolResult(True, reply), said)
-    if tool.read_only or tool.publishes == "own" or refusal(session, tool.name) is None:
+    if tool.read_only:
+        return None
+    if await session.off_loop(partial(refusal, session, tool.name)) is None:
         return None
     asked = await _ask(ctx, session, None)
     return None if isinstance(asked, str) else asked
@@ -79,16 +82,16 @@ async def after_call(
     """Ask the user to approve a plan that a call has set up or changed.
 
     Returns:
-        The result, with the decision; or what makes the client ask, and send the call again.
-
-    Raises:
-        StoreError: The session's store cannot be reached.
+        The result, with the decision if there is one; or what makes the client ask, and send the call again.
     """
     if session.companion(Gate).refusal is None or tool is None or not result.success:
         return result
     if not tool.name.startswith(_CHANGING):
         return result
-    asked = await _ask(ctx, session, result)
+    try:
+        asked = await _ask(ctx, session, result)
+    except StoreError:  # the call was carried out
+        return result
     return _with(result, asked) if isinstance(asked, str) else asked
 
 

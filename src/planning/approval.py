@@ -77,7 +77,7 @@ def decide(session: Session, shown: Pending, decision: ApprovePlan | RejectPlan)
         if pending_approval(session) != shown:
             return False
         transaction.dispatch(decision)
-        sign(session, transaction)
+        sign(transaction)
         return True
 
 

@@ -81,20 +81,20 @@ framework: ContextVar[tuple[SessionId, str, str] | None] = ContextVar("framework
 """The session that an agent of a framework is calling now, its ``place`` and its ``at``."""
 
 
-def last_change(session: Session, place: str) -> FrameworkChange | None:
+def last_change(session: Session | Transaction, place: str) -> FrameworkChange | None:
     """The newest change that a place made; None if it made none."""
     changes = reversed(session.select_all(FrameworkChange))
     return next((change for change in changes if change.place == place), None)
 
 
-def sign(session: Session, transaction: Transaction) -> None:
+def sign(transaction: Transaction) -> None:
     """Note in an open transaction which framework makes the change, if one does."""
     calling = framework.get()
-    if calling is not None and calling[0] == session.session_id:
+    if calling is not None and calling[0] == transaction.session_id:
         _, place, at = calling
-        last = last_change(session, place)
-        start = session.version if last is None else last.start
-        transaction.publish(FrameworkChange(place=place, at=at, version=session.version + 1, start=start))
+        last, version = last_change(transaction, place), transaction.version
+        start = version if last is None else last.start
+        transaction.publish(FrameworkChange(place=place, at=at, version=version + 1, start=start))
 
 
 def _last_changes(

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import CARRIERS, SessionEvent, ToolInvoked, addressed
-from session.history import Entry, Restored, Slices, called
+from session.events import CARRIERS, SessionEvent, SessionId, ToolInvoked, addressed
+from session.history import Entry, Restored, Slices, called, last_version
 from session.slices import Route, added, latest_of
 from session.state import BUSY, State
 
@@ -182,6 +182,16 @@ class Transaction:
         if self._is_own and state.private:  # a slice without a past makes no version
             state.slices = self.slices
         return ()
+
+    @property
+    def session_id(self) -> SessionId:
+        """The session's identity."""
+        return self._state.session_id
+
+    @property
+    def version(self) -> int:
+        """The session's version; what is done here makes the next."""
+        return last_version(self._state.slices)
 
     def is_held(self) -> bool:
         """Whether the running thread and asyncio task are those that opened it.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -329,3 +331,21 @@ def test_what_others_changed_is_read_once() -> None:
     agent.session.dispatch(RemoveStep("S003"))
     assert agent.mark(1, "done") == "Since you last looked: S003 was removed. S001 done. Next: S002 B"
     assert agent.mark(2, "pending") == "S002 pending."
+
+
+def test_the_page_has_every_message_and_every_setting() -> None:
+    page = (Path(__file__).parents[2] / "specs" / "POLICY.md").read_text(encoding="utf-8")
+    messages = [
+        call(agent).removeprefix("Refused, nothing changed. ") for agent, call, _ in refusals().values()
+    ]
+    shown = [line.split(" | ", 1)[1].strip("|` ") for line in page.splitlines() if line.startswith("| ")]
+    assert set(messages) <= set(shown)
+    settings = {line.strip("| `").partition("=")[0] for line in page.splitlines() if line.startswith("| `")}
+    fields = {each.name for each in attrs.fields(PlanPolicy)} - {"verify_timeout"}
+    assert settings >= fields
+    assert "verify_timeout" in page
+
+
+def test_the_example_of_the_page_runs() -> None:
+    page = (Path(__file__).parents[2] / "specs" / "POLICY.md").read_text(encoding="utf-8")
+    exec(page.split("```python\n")[1].split("```")[0], {})  # noqa: S102 - the project's own text

@@ -55,7 +55,7 @@ def settle(session: Session, position: Position | None) -> None:
         if session.version == 0:
             with session.transaction() as transaction:
                 session.rollback(restored(position))
-                sign(session, transaction)
+                sign(transaction)
         return
     if position["version"] > session.version:
         raise VersionError(
@@ -96,7 +96,7 @@ def go_back(session: Session, position: Position | None, last: FrameworkChange, 
             session.rewind(version)
         else:
             session.rollback(restored(position))
-        sign(session, transaction)
+        sign(transaction)
         return True
     return False
 

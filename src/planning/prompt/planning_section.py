@@ -10,10 +10,10 @@ from planning.events import sign
 from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
 from planning.model import Plan
 from planning.policy import PlanPolicy
+from planning.policy_guards import facts_in
 from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
-from planning.steering import facts_in
 from planning.suite import planning_tools, register_plan
 from planning.tools.context import SessionOfCall, SessionSource
 from planning.tools.tool import Tool
@@ -135,7 +135,7 @@ class PlanningToolsSection(Section[None]):
         if is_stale(self.policy, plan, facts):
             with session.transaction() as transaction:
                 transaction.dispatch(TakeNotice())
-                sign(session, transaction)
+                sign(transaction)
 
     def may_finish(self, session: Session | None = None, *, is_new_turn: bool = False) -> Finish:
         """Whether an agent may claim to be finished; asked before its last answer is given to the user.
@@ -166,7 +166,7 @@ class PlanningToolsSection(Section[None]):
                 return Finish(ok=True)
             let_go = not is_new_turn and facts.asked >= most
             transaction.dispatch(AskToFinish(open_, let_go, is_new_turn))
-            sign(session, transaction)
+            sign(transaction)
         if let_go:
             return Finish(ok=True, open_steps=open_)
         return Finish(ok=False, open_steps=open_, message=unfinished(open_))

@@ -1,11 +1,11 @@
-"""The plan of a session: its six tools, and the mirror that shows other work in it.
+"""The plan of a session: its tools.
 
 This is the only joint of core, tools and session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
@@ -27,8 +27,9 @@ from planning.commands import (
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, sign
 from planning.facts import PlanFacts
-from planning.model import Plan, StepStatus
+from planning.model import Plan
 from planning.policy import PlanPolicy
+from planning.policy_guards import register_facts, register_policy
 from planning.policy_parameters import parameters_of
 from planning.reducers import REDUCERS, check_command, check_mark
 from planning.render import reply
@@ -37,8 +38,6 @@ from planning.steering import (
     Accepted,
     News,
     Steering,
-    register_facts,
-    register_policy,
 )
 from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
@@ -52,13 +51,11 @@ from session import Session, StoreError, ToolInvoked, replace_latest
 from session.errors import StoreBusy
 from session.transaction import Transaction
 
-__all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan", "shows"]
+__all__ = ["carry_out", "planning_tools", "register_plan"]
 
 Handler = Callable[..., Any]
 """A handler of ``planning.handlers``: of a command, the plan, and the rules for texts; ASCII when omitted."""
 _EDITS = (handlers.remove_step, handlers.move_step)
-Mark = tuple[int, StepStatus, str | None]
-"""A step of a mirrored plan by its index, its new status, and a note."""
 
 
 class _Registered:
@@ -346,105 +343,3 @@ def _asking(
         return await session.off_loop(partial(run, params, context, accepted))
 
     return ask_async if steering.is_async else ask
-
-
-class PlanMirror:
-    """A session's Plan that shows work whose state is kept elsewhere: a workflow's run, an agent's graph.
-
-    It sends the same commands as an agent's tools. Their texts must be normal, as ``fitted`` leaves them: no
-    handler makes them so. An active plan that shows something else is left alone, whether it is there at the
-    start or replaces the mirror later.
-
-    Attributes:
-        plan: The plan as the mirror last saw it; None before ``begin``.
-    """
-
-    def __init__(self, session: Session, name: str, setup: SetupPlan) -> None:
-        """Prepare a session for a mirror; its plan does not change yet.
-
-        Args:
-            session: The session that holds the plan.
-            name: Who keeps the mirror, for error messages.
-            setup: The plan to show.
-        """
-        register_plan(session)
-        self.plan: Plan | None = None
-        self._name = name
-        self._setup = setup
-
-    def begin(self, transaction: Transaction, may_replace: Callable[[Plan], bool], *, is_new: bool) -> bool:
-        """Set the plan up, or keep the one that shows the same work already.
-
-        Args:
-            transaction: The session's, open.
-            may_replace: Says whether an active plan that shows other work may be replaced.
-            is_new: Whether the work starts over: then a plan that shows it is set up again.
-
-        Returns:
-            False if an active plan was left alone.
-
-        Raises:
-            ToolError: The session's reducers did not take the plan.
-        """
-        plan = transaction.latest(Plan)
-        is_shown = plan is not None and shows(plan, self._setup)
-        if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
-            return False
-        if is_new or not is_shown:
-            plan = carry_out(transaction, self._name, self._setup, plan)
-        self.plan = plan
-        return True
-
-    def mark(self, transaction: Transaction, marks: Iterable[Mark]) -> bool:
-        """Mark steps, as one change.
-
-        Returns:
-            False if the plan shows this work no longer.
-        """
-        plan = self._latest(transaction)
-        if plan is None:
-            return False
-        commands = [MarkStep(plan.steps[index].step_id, status, note) for index, status, note in marks]
-        return not commands or self._carry_out(transaction, MarkSteps(tuple(commands)))
-
-    def finish(self, transaction: Transaction) -> bool:
-        """Complete the plan, unless steps that others added are open.
-
-        Returns:
-            False if the plan shows this work no longer.
-        """
-        plan = self._latest(transaction)
-        if plan is None:
-            return False
-        added = plan.steps[len(self._setup.initial_steps) :]
-        if plan.status != "active" or any(step.status != "done" for step in added):
-            return True
-        return self._carry_out(transaction, MarkSteps((), is_last=True))
-
-    def _latest(self, transaction: Transaction) -> Plan | None:
-        """The plan, with what others added or marked; None if it shows other work."""
-        plan = transaction.latest(Plan)
-        if plan is not self.plan and (plan is None or not shows(plan, self._setup)):
-            return None
-        self.plan = plan
-        return plan
-
-    def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
-        try:
-            self.plan = carry_out(transaction, self._name, command, self.plan)
-        except ToolError:  # other reducers answer for the plan
-            return False
-        return True
-
-
-def shows(plan: Plan, setup: SetupPlan) -> bool:
-    """Whether a plan is what a setup made, with whatever was added to it or marked in it since."""
-    return (
-        plan.status != "abandoned"
-        and plan.objective == setup.objective
-        and len(plan.steps) >= len(setup.initial_steps)
-        and all(
-            step.title == new.title and step.details == new.details
-            for step, new in zip(plan.steps, setup.initial_steps, strict=False)
-        )
-    )

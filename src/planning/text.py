@@ -14,9 +14,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from planning.errors import UNSEEN
-
 __all__ = [
+    "UNSEEN",
     "ASCII",
     "DETAILS",
     "NOTE",
@@ -87,6 +86,8 @@ _HIDDEN = re.compile(
     "|[\u200c\u200d]{2,}|[\ufe00-\ufe0f]{2,}|[\u00a0\u2009\u202f\u3000]{2,}"
 )
 """Characters that nobody sees, but for the joiners, selectors and blanks of ordinary text."""
+UNSEEN = frozenset("\u00a0\u2009\u202f\u3000\u200c\u200d")
+"""Blanks and joiners that belong to ordinary text, and that Python does not count as printable."""
 _CONTROL_NAMES = {"\n": "a newline", "\t": "a tab", "\r": "a carriage return", "\0": "a null"}
 _SHOWN = 3
 

@@ -6,7 +6,7 @@ import pytest
 
 from planning import MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, ToolError
 from planning.commands import MarkSteps
-from planning.suite import PlanMirror, shows
+from planning.plan_mirror import PlanMirror, shows
 from session import Session
 
 SETUP = SetupPlan("Ship it", (NewPlanStep("Pack", "step a"), NewPlanStep("Send")))

@@ -15,8 +15,8 @@ from planning.agent.decide import ACTIONS
 from planning.commands import NewPlanStep, SetupPlan
 from planning.errors import ToolError
 from planning.model import Plan, StepStatus
-from planning.steering import rules_of
-from planning.suite import Mark, PlanMirror
+from planning.plan_mirror import Mark, PlanMirror
+from planning.policy_guards import rules_of
 from planning.text import TextRule, fitted
 from session import Session
 

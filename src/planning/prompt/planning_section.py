@@ -10,10 +10,10 @@ from planning.events import sign
 from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
 from planning.model import Plan
 from planning.policy import PlanPolicy
+from planning.policy_guards import facts_in
 from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
-from planning.steering import facts_in
 from planning.suite import planning_tools, register_plan
 from planning.tools.context import SessionOfCall, SessionSource
 from planning.tools.tool import Tool

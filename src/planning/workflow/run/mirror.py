@@ -7,9 +7,9 @@ from functools import partial
 
 from planning.commands import NewPlanStep, SetupPlan
 from planning.model import Plan, StepStatus
-from planning.steering import rules_of
+from planning.plan_mirror import PlanMirror, shows
+from planning.policy_guards import rules_of
 from planning.step_ids import format_id
-from planning.suite import PlanMirror, shows
 from planning.text import TextRules, fitted
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.records import WorkflowRun

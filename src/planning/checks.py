@@ -19,6 +19,7 @@ from planning.facts import EvidenceCall, PlanFacts, Proof, RecordEvidence
 from planning.model import Plan, PlanStep, StepStatus, index_of
 from planning.policy import PlanPolicy
 from planning.step_ids import alike_key, listed_ids
+from planning.text import TextRule
 
 __all__ = [
     "Finish",
@@ -31,6 +32,8 @@ __all__ = [
     "number_of_call",
     "open_steps",
     "ready_steps",
+    "refuse_evidence",
+    "refuse_marks",
     "refuse_order",
     "refuse_replacement",
     "refuse_waiting",
@@ -41,6 +44,8 @@ __all__ = [
 _ALIAS: Final = re.compile(r"C0*([1-9][0-9]{0,8})")
 _NAMED: Final = 8
 _OFFERED: Final = 3
+_MOST_EVIDENCE: Final = 10
+_MOST_MARKS: Final = 100
 _LONGEST_NAME: Final = 80
 _BEGINS: Final = ("in_progress", "done")
 
@@ -300,6 +305,36 @@ def evidence_for(
         kept[alias] = call.tool
     tools = {alias: tool for alias, tool in kept.items() if tool}
     return RecordEvidence(step_id, Proof(tuple(kept), verified, tools))
+
+
+def refuse_evidence(step_id: str, evidence: Sequence[str], rule: TextRule) -> None:
+    """Refuse evidence that is too much, or text that no note may be.
+
+    Raises:
+        ToolValidationError: It is.
+    """
+    if len(evidence) > _MOST_EVIDENCE:
+        raise ToolValidationError(
+            f"{len(evidence)} pieces of evidence for {step_id}; send at most {_MOST_EVIDENCE}"
+        )
+    for index, each in enumerate(evidence):
+        problems = [] if rule.keeps(each) else rule.problems(each)
+        if problems:
+            raise ToolValidationError([Problem(problems[0], f"evidence[{index}]")])
+
+
+def refuse_marks(marks: Sequence[Any], step_id: str | None) -> None:
+    """Refuse several marks beside a single one, too many of them, or none at all.
+
+    Raises:
+        ToolValidationError: There is one of these.
+    """
+    if marks and step_id is not None:
+        raise ToolValidationError("send a step_id or marks, not both")
+    if len(marks) > _MOST_MARKS:
+        raise ToolValidationError(f"{len(marks)} marks; send at most {_MOST_MARKS} in one call")
+    if not marks and step_id is None:
+        raise ToolValidationError("send a step_id and its status, or marks")
 
 
 def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:

@@ -10,9 +10,10 @@ import attrs
 from planning import handlers
 from planning.approval import HOST, decide, pending_approval
 from planning.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
-from planning.errors import UNSEEN, Problem, ToolValidationError, printable
+from planning.errors import Problem, ToolValidationError, printable
 from planning.model import Plan
 from planning.render import plan_to_dict
+from planning.text import UNSEEN
 from session import Session
 
 __all__ = ["HostCommand", "PlanMoved", "command_of", "steer"]

@@ -41,14 +41,11 @@ class Steered:
 
     @property
     def records(self) -> bool:
-        """Whether the calls of other tools count: as evidence, or as work without a change of the plan."""
+        """Whether the calls of other tools count: as evidence, as work without a change, or as held back."""
         policy = self.section.policy
-        return policy is not None and (policy.evidence is not None or policy.stale_after is not None)
-
-    @property
-    def is_passive(self) -> bool:
-        """Whether other tools are called as if there were no plan."""
-        return not self.records and (self.section.policy is None or not self.section.policy.approval)
+        return policy is not None and (
+            policy.evidence is not None or policy.stale_after is not None or policy.approval
+        )
 
     def holds(self, tool: str) -> bool:
         """Whether a plan that waits for approval holds a tool back."""

@@ -276,7 +276,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
         is_own = request.tool_call["name"] in self._boxes
         self._steered.reading |= readers([request.tool])
-        if not is_own and self._steered.is_passive:
+        if not is_own and not self._steered.records:
             return self._followed(request, handler(request))
         here, position = Here.now(), position_in(request.state)
         with self._order.turn_of(here.step, *self._ordered(request)):
@@ -285,12 +285,12 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
                 reason = None if is_own else self._steered.refusal(session, request.tool_call["name"])
             except AWAY as error:
                 return away(request, error)
-            if reason is not None:
-                return refused(request, reason)
             if is_own:
                 with self._calling(request, session, here):
                     return answered(handler(request), session, position, here.step)
-            return self._recorded(request, session, here, handler(request))
+            seen = 0 if session is None else session.version
+            answer = handler(request) if reason is None else refused(request, reason)
+            return self._recorded(request, session, here, seen, answer)
 
     async def awrap_tool_call(
         self,
@@ -300,7 +300,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """The same from async code."""
         is_own = request.tool_call["name"] in self._boxes
         self._steered.reading |= readers([request.tool])
-        if not is_own and self._steered.is_passive:
+        if not is_own and not self._steered.records:
             return self._followed(request, await handler(request))
         here, position = Here.now(), position_in(request.state)
         async with self._order.aturn_of(here.step, *self._ordered(request)):
@@ -312,12 +312,12 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
                     reason = await session.off_loop(asked)
             except AWAY as error:
                 return away(request, error)
-            if reason is not None:
-                return refused(request, reason)
             if is_own:
                 with self._calling(request, session, here):
                     return answered(await handler(request), session, position, here.step)
-            recorded = partial(self._recorded, request, session, here, await handler(request))
+            seen = 0 if session is None else session.version
+            answer = await handler(request) if reason is None else refused(request, reason)
+            recorded = partial(self._recorded, request, session, here, seen, answer)
             return recorded() if session is None else await session.off_loop(recorded)
 
     def _recorded(
@@ -325,6 +325,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         request: ToolCallRequest,
         session: Session | None,
         here: Here,
+        seen: int,
         answer: ToolMessage | Command[Any],
     ) -> ToolMessage | Command[Any]:
         """The answer of another tool, with the position of a session that has its call."""
@@ -334,13 +335,13 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         with here.calling(session):
             self._steered.record(session, made, self._actor_of(request), content, failed=is_error)
         if self._sessions.are_given:
-            return self._followed(request, answer)
+            return self._followed(request, answer, seen)
         return answered(answer, session, position_in(request.state), here.step)
 
     def _followed(
-        self, request: ToolCallRequest, answer: ToolMessage | Command[Any]
+        self, request: ToolCallRequest, answer: ToolMessage | Command[Any], seen: int | None = None
     ) -> ToolMessage | Command[Any]:
-        """The answer of another tool, with the position of a session that its agents have changed."""
+        """The answer of another tool, with the position of a session that its agents have changed since."""
         try:
             session = self._sessions.given() if self._sessions.are_given else None
         except AWAY:
@@ -348,7 +349,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         before = position_in(request.state)
         if session is None or before is None or not is_of(before, session) or is_current(session, before):
             return answer
-        return answered(answer, session, before, seen=before.get("seen", before["version"]))
+        return answered(
+            answer, session, before, seen=before.get("seen", before["version"] if seen is None else seen)
+        )
 
     @contextmanager
     def _calling(self, request: ToolCallRequest, session: Session | None, here: Here) -> Iterator[None]:
@@ -370,7 +373,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         own = str(request.tool_call["id"])
         calls, over = last_turn(request.state)
         is_mark = self._steered.records and self._is_ordered(request.tool_call["name"])
-        also = {own} if not self._steered.is_passive else set()
+        also = {own} if self._steered.records else set()
         ids = [str(c["id"]) for c in calls if is_mark or self._is_ordered(c["name"]) or c["id"] in also]
         earlier = ids[: ids.index(own)] if own in ids else []
         return own, [each for each in earlier if each not in over]

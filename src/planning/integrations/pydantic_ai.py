@@ -297,7 +297,7 @@ class Planning(AbstractCapability[Any]):
     ) -> Any:
         """Hold back another tool while the plan waits for approval, and note its call."""
         name, steered = call.tool_name, self._steered
-        if name in self._boxes or tool_def.kind == "output" or steered.is_passive:
+        if name in self._boxes or tool_def.kind == "output" or not steered.records:
             return await handler(args)
         if (tool_def.metadata or {}).get("read_only") is True:
             steered.reading.add(name)
@@ -308,10 +308,11 @@ class Planning(AbstractCapability[Any]):
                 reason = await session.off_loop(partial(steered.refusal, session, name))
         except AWAY as error:
             reason = failed(name, error, perf_counter()).message
-        if reason is not None:
-            raise ToolFailedError(ToolReturnPart(name, reason, call.tool_call_id, outcome="failed"))
         made = Call(call.tool_call_id, name, call.args)
         noting = partial(self._steered.record, call=made, actor=self._actor_of(ctx))
+        if reason is not None:
+            await self._noting(ctx, partial(noting, answer=reason, failed=True))
+            raise ToolFailedError(ToolReturnPart(name, reason, call.tool_call_id, outcome="failed"))
         try:
             answer = await handler(args)
         except (ToolFailedError, ToolRetryError) as error:

@@ -25,7 +25,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import ApprovePlan, ClearPlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
 from planning.facts import AskToFinish, PlanFacts
 from planning.integrations.langchain import PlanningMiddleware
-from session import Session
+from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
@@ -94,11 +94,11 @@ CHEATS: dict[str, tuple[PlanPolicy, Script]] = {
     "marks done without evidence": (
         PlanPolicy(evidence="required"),
         [
-            [SHOP],
+            [SHOP, LOOK],
             [mark("S001"), proved("S002", "C7"), proved("S001", "I did it")],
-            [("work", {"on": "nothing"}), proved("S001", "C1")],
-            [WORK, proved("1", "C2")],
-            [mark("S002", "in_progress"), proved("s002", "C2")],
+            [("work", {"on": "nothing"}), proved("S001", "C2")],
+            [WORK, proved("1", "C3"), LOOK],
+            [mark("S002", "in_progress"), proved("s002", "C3")],
             "Half done.",
         ],
     ),
@@ -137,6 +137,21 @@ def test_when_the_agent_is_let_go_the_history_says_why() -> None:
 
     open_ = ("S001", "S002")
     assert asked == [AskToFinish(open_, False, True), AskToFinish(open_, False), AskToFinish(open_, True)]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_history_has_each_call_that_was_held_back(*, is_async: bool) -> None:
+    session = Session()
+    Agent(*CHEATS["works before approval"], session).run(is_async=is_async)
+    made = [each for change in session.history() for each in change.events]
+    calls = [
+        each for each in made if isinstance(each, (ToolFailed, ToolInvoked)) and each.name in {"work", "look"}
+    ]
+    assert sorted((type(each).__name__, each.name) for each in calls) == [
+        ("ToolFailed", "work"),
+        ("ToolFailed", "work"),
+        ("ToolInvoked", "look"),
+    ]
 
 
 def test_a_new_message_of_the_user_counts_anew() -> None:

@@ -26,7 +26,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
 from planning.facts import AskToFinish, EvidenceCall, PlanFacts
 from planning.integrations.pydantic_ai import Planning
-from session import Session
+from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
@@ -148,6 +148,21 @@ def test_the_gate_counts_anew_for_the_user_and_the_history_says_why_it_let_go() 
     assert asked == [AskToFinish(open_, False, True), AskToFinish(open_, True)] * 2
 
 
+def test_the_history_has_each_call_that_was_held_back() -> None:
+    session = Session()
+    policy, script = CHEATS["works before approval"]
+    Worker(Planning(session, policy=policy), *script).run()
+    made = [each for change in session.history() for each in change.events]
+    calls = [
+        each for each in made if isinstance(each, (ToolFailed, ToolInvoked)) and each.name in {"work", "look"}
+    ]
+    assert sorted((type(each).__name__, each.name) for each in calls) == [
+        ("ToolFailed", "work"),
+        ("ToolFailed", "work"),
+        ("ToolInvoked", "look"),
+    ]
+
+
 def test_an_answer_that_is_a_tool_call_is_held_back_too() -> None:
     worker = Worker(
         Planning(Session(), policy=PlanPolicy(finish_gate=1)),
@@ -190,12 +205,12 @@ def test_a_run_that_was_killed_resumes_in_its_store_with_what_the_policy_knows(t
         killed.run()
     opened()[0].dispatch(ApprovePlan())  # by another process
     session, planning = opened()
-    resumed = Worker(planning, [WORK], [proved("S001", "C1")], "End.")
+    resumed = Worker(planning, [WORK], [proved("S001", "C2")], "End.")
     resumed.run()
     facts = session.select_latest(PlanFacts)
     assert facts is not None
     assert (killed.worked, resumed.worked) == ([], ["shelves"])
-    assert facts.proofs["S001"].evidence == ("C1",)
+    assert facts.proofs["S001"].evidence == ("C2",)  # C1 was held back
 
 
 def test_calls_that_failed_are_kept_as_such() -> None:

@@ -6,7 +6,7 @@ what they entail are commands of its own, dispatched after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,10 +17,6 @@ import attrs
 from planning import handlers
 from planning.checks import (
     dependencies_of,
-    evidence_for,
-    is_alias,
-    number_of_call,
-    refuse_evidence,
     refuse_marks,
     refuse_replacement,
     refuse_waiting,
@@ -36,6 +32,14 @@ from planning.commands import (
 )
 from planning.diff import diff_plans
 from planning.errors import ToolError, ToolValidationError
+from planning.evidence import (
+    Accepted,
+    Question,
+    evidence_for,
+    is_alias,
+    number_of_call,
+    refuse_evidence,
+)
 from planning.facts import (
     EvidenceCall,
     PlanFacts,
@@ -43,7 +47,7 @@ from planning.facts import (
     RequestApproval,
     SetDependencies,
 )
-from planning.model import Plan, PlanStep, index_of
+from planning.model import Plan, PlanStep
 from planning.policy import PlanPolicy
 from planning.policy_guards import facts_in, marks_of
 from planning.render import reply
@@ -54,13 +58,10 @@ from planning.tools.parameters.signature import read_signature
 from session import Session, Transaction
 
 __all__ = [
-    "NOTHING_ASKED",
-    "Accepted",
     "News",
     "Steering",
 ]
 
-Question = tuple[PlanStep, str]
 NO_FACTS = PlanFacts()
 _NOTHING: Sequence[Any] = ()
 
@@ -90,43 +91,6 @@ class News:
 
 
 _MOST_ACTORS = 100
-
-
-@attrs.frozen
-class Accepted:
-    """What ``verify`` said, before the transaction: the steps as it saw them, and the texts it accepted."""
-
-    steps: Mapping[str, PlanStep] = attrs.field(factory=dict)
-    texts: frozenset[tuple[str, str]] = frozenset()
-
-    @classmethod
-    def of(cls, questions: list[Question], answers: list[Any]) -> Accepted:
-        """What was asked, and the answers."""
-        held = [
-            (step.step_id, text) for (step, text), answer in zip(questions, answers, strict=True) if answer
-        ]
-        return cls({step.step_id: step for step, _ in questions}, frozenset(held))
-
-    def texts_of(self, step_id: str, plan: Plan) -> set[str]:
-        """The texts that prove a step.
-
-        Raises:
-            ToolValidationError: The step is another by now.
-        """
-        asked, index = self.steps.get(step_id), index_of(plan.steps, step_id)
-        step = None if index is None else plan.steps[index]
-        if (
-            asked is not None
-            and step is not None
-            and (step.title, step.details) != (asked.title, asked.details)
-        ):
-            raise ToolValidationError(
-                f"{step_id} changed while its evidence was checked; read the plan, and mark it again"
-            )
-        return {text for known, text in self.texts if known == step_id}
-
-
-NOTHING_ASKED = Accepted()
 
 
 Steered = tuple[Any, Any, Plan, Sequence[Any], str]

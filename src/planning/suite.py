@@ -26,6 +26,7 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, sign
+from planning.evidence import NOTHING_ASKED, Accepted
 from planning.facts import PlanFacts
 from planning.model import Plan
 from planning.policy import PlanPolicy
@@ -33,12 +34,7 @@ from planning.policy_guards import register_facts, register_policy
 from planning.policy_parameters import parameters_of
 from planning.reducers import REDUCERS, check_command, check_mark
 from planning.render import reply
-from planning.steering import (
-    NOTHING_ASKED,
-    Accepted,
-    News,
-    Steering,
-)
+from planning.steering import News, Steering
 from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample

@@ -14,6 +14,7 @@ from planning.model import Plan, PlanStatus, PlanStep, StepStatus
 from planning.plan_facts import EvidenceCall, PlanFacts, Proof  # noqa: F401 - read back with the plan
 
 if TYPE_CHECKING:
+    from planning.approval import answer_approval, pending_approval
     from planning.checks import ready_steps
     from planning.commands import (
         AddStep,
@@ -72,6 +73,8 @@ __all__ = [
     "MoveStep",
     "ApprovePlan",
     "RejectPlan",
+    "answer_approval",
+    "pending_approval",
 ]
 
 _HOMES = {
@@ -97,6 +100,8 @@ _HOMES = {
     "tool_definitions": "definitions",
     "PlanPolicy": "policy",
     "ready_steps": "checks",
+    "answer_approval": "approval",
+    "pending_approval": "approval",
     "FamilyProgress": "family",
     "family_progress": "family",
     "RemoveStep": "commands",

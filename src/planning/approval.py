@@ -16,7 +16,7 @@ from planning.render import plan_text, plan_to_dict
 from planning.text import NOTE
 from session import Session
 
-__all__ = ["HOST", "Pending", "decide", "decision_of", "pending_approval"]
+__all__ = ["HOST", "Pending", "answer_approval", "decision_of", "pending_approval"]
 
 HOST: Final = "host"
 """Who approves and rejects, in the history."""
@@ -59,7 +59,7 @@ def pending_approval(source: HasFacts) -> Pending | None:
     return Pending(plan_text(plan, facts), plan_to_dict(source), step_ids, content)
 
 
-def decide(session: Session, shown: Pending, decision: ApprovePlan | RejectPlan) -> bool:
+def answer_approval(session: Session, shown: Pending, decision: ApprovePlan | RejectPlan) -> bool:
     """Approve or reject what was shown, in one transaction, with the actor ``host``.
 
     Args:

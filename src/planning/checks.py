@@ -11,36 +11,35 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, Protocol
 from unicodedata import normalize
 
-import attrs
-
 from planning.commands import MarkStep
 from planning.errors import Problem, ToolValidationError, cut, show
 from planning.facts import EvidenceCall, PlanFacts, Proof, RecordEvidence
 from planning.model import Plan, PlanStep, StepStatus, index_of
 from planning.policy import PlanPolicy
 from planning.step_ids import alike_key, listed_ids
+from planning.text import TextRule
 
 __all__ = [
-    "Finish",
     "HasFacts",
     "dependencies_of",
     "evidence_for",
     "is_alias",
-    "is_stale",
     "latest_calls",
     "number_of_call",
-    "open_steps",
     "ready_steps",
+    "refuse_evidence",
+    "refuse_marks",
     "refuse_order",
     "refuse_replacement",
     "refuse_waiting",
-    "unfinished",
     "waits",
 ]
 
 _ALIAS: Final = re.compile(r"C0*([1-9][0-9]{0,8})")
 _NAMED: Final = 8
 _OFFERED: Final = 3
+_MOST_EVIDENCE: Final = 10
+_MOST_MARKS: Final = 100
 _LONGEST_NAME: Final = 80
 _BEGINS: Final = ("in_progress", "done")
 
@@ -302,6 +301,36 @@ def evidence_for(
     return RecordEvidence(step_id, Proof(tuple(kept), verified, tools))
 
 
+def refuse_evidence(step_id: str, evidence: Sequence[str], rule: TextRule) -> None:
+    """Refuse evidence that is too much, or text that no note may be.
+
+    Raises:
+        ToolValidationError: It is.
+    """
+    if len(evidence) > _MOST_EVIDENCE:
+        raise ToolValidationError(
+            f"{len(evidence)} pieces of evidence for {step_id}; send at most {_MOST_EVIDENCE}"
+        )
+    for index, each in enumerate(evidence):
+        problems = [] if rule.keeps(each) else rule.problems(each)
+        if problems:
+            raise ToolValidationError([Problem(problems[0], f"evidence[{index}]")])
+
+
+def refuse_marks(marks: Sequence[Any], step_id: str | None) -> None:
+    """Refuse several marks beside a single one, too many of them, or none at all.
+
+    Raises:
+        ToolValidationError: There is one of these.
+    """
+    if marks and step_id is not None:
+        raise ToolValidationError("send a step_id or marks, not both")
+    if len(marks) > _MOST_MARKS:
+        raise ToolValidationError(f"{len(marks)} marks; send at most {_MOST_MARKS} in one call")
+    if not marks and step_id is None:
+        raise ToolValidationError("send a step_id and its status, or marks")
+
+
 def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:
     """The evidence of other steps, with theirs."""
     return {
@@ -336,44 +365,3 @@ def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str]
         if len(found) == _OFFERED:
             break
     return ", ".join(found)
-
-
-def is_stale(policy: PlanPolicy, plan: Plan, facts: PlanFacts) -> bool:
-    """Whether the agent is to be reminded that the plan did not change for many calls."""
-    return (
-        policy.stale_after is not None
-        and not facts.is_noticed
-        and facts.calls - facts.changed >= policy.stale_after
-        and any(step.status in {"pending", "in_progress"} for step in plan.steps)
-    )
-
-
-@attrs.frozen
-class Finish:
-    """Whether an agent may claim to be finished.
-
-    Attributes:
-        ok: Whether it may.
-        open_steps: The ids of the steps that are open.
-        message: What the agent is to read where it may not; empty where it may.
-    """
-
-    ok: bool
-    open_steps: tuple[str, ...] = ()
-    message: str = ""
-
-
-def open_steps(plan: Plan | None) -> tuple[str, ...]:
-    """The ids of the steps of an active plan on which work is left: pending and in progress."""
-    if plan is None or plan.status != "active":
-        return ()
-    return tuple([step.step_id for step in plan.steps if step.status in {"pending", "in_progress"}])
-
-
-def unfinished(step_ids: Sequence[str]) -> str:
-    """What an agent reads that would stop with steps open."""
-    verb = "is" if len(step_ids) == 1 else "are"
-    return (
-        f"{listed_ids(step_ids)} {verb} open. Do the work and mark what is done; mark a step blocked, with a "
-        "note, if it cannot be done now."
-    )

@@ -19,16 +19,12 @@ from planning.commands import (
     SetupPlan,
     UpdateStep,
 )
-from planning.model import StepStatus
+from planning.model import StepStatus, plain_status
 from planning.policy import PlanPolicy
 from planning.step_ids import as_text
 from planning.text import TextRules, rules_for
 
-__all__ = ["MOST_MARKS", "parameters_of"]
-
-MOST_MARKS = 100
-"""The most marks in one call."""
-_MOST_EVIDENCE = 10
+__all__ = ["parameters_of"]
 
 Parameters = Mapping[str, type[Any]]
 
@@ -64,7 +60,6 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, text:
     if has_evidence:
         said = {
             "description": "To mark it done: calls that show it, such as C12",
-            "max_items": _MOST_EVIDENCE,
         }
         more.append(("evidence", tuple[str, ...], field(default=(), metadata=said)))
     mark = _extended(MarkStep, *more) if more else MarkStep
@@ -118,11 +113,25 @@ def _steps(step: type[Any], name: str, command: type[Any]) -> Any:
     return (name, kind, field(metadata=metadata))
 
 
+def _plain_marks(marks: Any) -> Any:
+    """Marks whose ids and statuses are spelled as they may be in a single one."""
+    if not isinstance(marks, list):
+        return marks
+    plain = []
+    for mark in marks:
+        repaired = mark
+        if isinstance(mark, dict):
+            known = {"step_id": as_text(mark.get("step_id")), "status": plain_status(mark.get("status"))}
+            repaired = mark | {name: value for name, value in known.items() if name in mark}
+        plain.append(repaired)
+    return plain
+
+
 def _batched(mark: type[Any]) -> type[Any]:
     """One mark, or several under ``marks``."""
     known = mark.__dataclass_fields__
     step_id = ("step_id", str | None, field(default=None, metadata=known["step_id"].metadata))
     status = ("status", StepStatus | None, field(default=None, metadata=known["status"].metadata))
-    said = {"description": "Several marks in place of one, all or none", "max_items": MOST_MARKS}
+    said = {"description": "Several marks in place of one, all or none", "repair": _plain_marks}
     marks: Any = ("marks", tuple[mark, ...], field(default=(), metadata=said))  # type: ignore[valid-type]  # as above
     return _extended(mark, step_id, status, marks)

@@ -20,6 +20,8 @@ from planning.checks import (
     evidence_for,
     is_alias,
     number_of_call,
+    refuse_evidence,
+    refuse_marks,
     refuse_replacement,
     refuse_waiting,
 )
@@ -194,6 +196,8 @@ class Steering:
         """The command that the arguments mean, without what the policy added to them."""
         if isinstance(params, MarkStep):
             marks = getattr(params, "marks", ())
+            if self.policy.batch_marks:
+                refuse_marks(marks, params.step_id)
             if not marks:
                 return MarkStep(params.step_id, params.status, params.note)
             several = tuple([MarkStep(each.step_id, each.status, each.note) for each in marks])
@@ -285,8 +289,10 @@ class Steering:
                     f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                     "then mark it done"
                 )
+            evidence = getattr(given, "evidence", ())
+            refuse_evidence(step_id, evidence, self.rules.note)
             texts = accepted.texts_of(step_id, plan) if accepted.steps else ()
-            found = evidence_for(policy, step_id, getattr(given, "evidence", ()), facts, calls, texts)
+            found = evidence_for(policy, step_id, evidence, facts, calls, texts)
             proved[step_id] = found
             if policy.evidence == "unique":
                 facts = replace(facts, proofs={**facts.proofs, step_id: found.proof})
@@ -309,18 +315,18 @@ class Steering:
         plan = session.select_latest(Plan)
         if self.policy.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
-        marks, calls = (
-            marks_of(handlers.mark(self.seed(params), plan, self.rules)),
-            session.select_all(EvidenceCall),
-        )
+        marks = marks_of(handlers.mark(self.seed(params), plan, self.rules))
+        calls, asked = session.select_all(EvidenceCall), list[Question]()
         steps = {step.step_id: step for step in plan.steps}
-        return [
-            (steps[mark.step_id], text)
-            for mark, given in _paired(marks, params)
-            if mark.status == "done"
-            for text in getattr(given, "evidence", ())
-            if number_of_call(text, calls) is None and not is_alias(text)
-        ]
+        for mark, given in _paired(marks, params):
+            if mark.status == "done":
+                evidence = getattr(given, "evidence", ())
+                refuse_evidence(mark.step_id, evidence, self.rules.note)
+                texts = [
+                    each for each in evidence if number_of_call(each, calls) is None and not is_alias(each)
+                ]
+                asked += [(steps[mark.step_id], text) for text in texts]
+        return asked
 
     def verified(self, questions: list[Question]) -> Accepted:
         """Ask ``verify``, a plain function.
@@ -332,9 +338,8 @@ class Steering:
         answers = []
         for step, text in questions:
             with _checking(step):
-                answers.append(
-                    run_in_thread(partial(verify, step, text), "verify", self.policy.verify_timeout)
-                )
+                answer = run_in_thread(partial(verify, step, text), "verify", self.policy.verify_timeout)
+                answers.append(_as_answer(answer))
         return Accepted.of(questions, answers)
 
     async def averified(self, questions: list[Question]) -> Accepted:
@@ -343,8 +348,16 @@ class Steering:
         answers = []
         for step, text in questions:
             with _checking(step):
-                answers.append(await await_within(verify(step, text), "verify", self.policy.verify_timeout))
+                answer = await await_within(verify(step, text), "verify", self.policy.verify_timeout)
+                answers.append(_as_answer(answer))
         return Accepted.of(questions, answers)
+
+
+def _as_answer(answer: object) -> bool:
+    """What ``verify`` said; a coroutine that it returned, or any other value, is no answer."""
+    if not isinstance(answer, bool):
+        raise TypeError(f"verify returned {type(answer).__name__}, not a bool")
+    return answer
 
 
 def _asks(entailed: Iterable[Any]) -> bool:

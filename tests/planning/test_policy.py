@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import closing
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import attrs
@@ -280,6 +282,76 @@ def test_ten_thousand_dependencies_are_linear_and_without_recursion(needed: str)
     refused = agent.mark(count, "in_progress")
     assert "do S001 first" in refused
     assert len(refused) < 400
+
+
+async def accepts(_step: Any, text: str) -> bool:
+    return text == "seen"
+
+
+def raises(_step: Any, _text: str) -> bool:
+    raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize(
+    ("verify", "message"),
+    [
+        (lambda _step, text: text == "seen", "S001 done. Plan completed."),
+        (accepts, "S001 done. Plan completed."),
+        (lambda _step, _text: False,
+         "Refused, nothing changed. 'seen' is not evidence for S001: the host does not accept it; call a "
+         "tool that does the work of S001 first, or send a text that shows it"),
+        (raises,
+         "the evidence for S001 could not be checked (RuntimeError); send it again, or send other evidence"),
+        (lambda _step, _text: "yes",
+         "the evidence for S001 could not be checked (TypeError); send it again, or send other evidence"),
+        (lambda _step, _text: sleep(1), "the evidence for S001 was not checked in time; send it again"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_verify_says_decides_about_text(
+    verify: Any, message: str, is_async: bool, store_file: Any
+) -> None:
+    with closing(SqliteStore(store_file)) as store:
+        session = Session(store=store, session_id="s")
+        agent = Agent(PlanPolicy(evidence="required", verify=verify, verify_timeout=0.2), session).plans("A")
+        arguments = {"step_id": 1, "status": "done", "evidence": ["seen"]}
+        if is_async:
+            said = asyncio.run(agent.toolbox.acall("planning_mark_step", arguments)).message
+        else:
+            said = agent.call("mark_step", **arguments)
+        assert said == message
+        proof = {"proof": "verified"} if said.startswith("S001") else {}
+        found = plan_to_dict(session)
+        assert found is not None
+        assert {key: value for key, value in found["steps"][0].items() if key == "proof"} == proof
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"step_id": 1, "status": "done", "evidence": ["seen"] * 11},
+         "11 pieces of evidence for S001; send at most 10"),
+        ({"step_id": 1, "status": "done", "evidence": ["x" * 513]},
+         "evidence[0]: 513 characters, at most 512; cut 1"),
+        ({"step_id": 1, "status": "done", "evidence": ["a\x1b[31m"]},
+         "evidence[0]: a control character (U+001B) at character 2; remove it"),
+        ({"step_id": 1, "status": "done", "evidence": ["C7"]},
+         "'C7' is not evidence for S001: no call has this id; call a tool that does the work of S001 first, "
+         "or send a text that shows it"),
+        ({"marks": [{"step_id": 1, "status": "blocked"}] * 101}, "101 marks; send at most 100 in one call"),
+        ({"step_id": 1, "marks": [{"step_id": 1, "status": "blocked"}]}, "send a step_id or marks, not both"),
+        ({}, "send a step_id and its status, or marks"),
+    ],
+)  # fmt: skip
+def test_what_is_too_much_or_too_little_is_refused(arguments: dict[str, Any], message: str) -> None:
+    agent = Agent(PlanPolicy(evidence="required", verify=lambda *_: True, batch_marks=True)).plans("A")
+    assert agent.call("mark_step", **arguments) == f"Refused, nothing changed. {message}"
+
+
+def test_ids_and_statuses_of_several_marks_are_repaired_as_those_of_one() -> None:
+    agent = Agent(PlanPolicy(batch_marks=True)).plans("A", "B", "C")
+    marks = [{"step_id": 1, "status": "Done"}, {"step_id": "2", "status": "in progress"}]
+    assert agent.call("mark_step", marks=marks) == "S001 done, S002 in_progress."
 
 
 def test_an_id_is_never_given_out_twice_whoever_adds(session: Session) -> None:

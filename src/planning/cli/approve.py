@@ -32,7 +32,7 @@ def approve(
     changed it by then, you see the new one. The exit code is 1 where nothing waits, or you rejected the plan
     when asked.
     """
-    from planning.approval import decide, decision_of, pending_approval
+    from planning.approval import answer_approval, decision_of, pending_approval
     from planning.cli.stores import opened_session
     from planning.commands import RejectPlan
 
@@ -48,7 +48,7 @@ def approve(
                 raise typer.Exit(1)
             typer.echo(_shown(pending))
             decision = decision_of(given) or _asked()
-            if not decide(found, pending, decision):
+            if not answer_approval(found, pending, decision):
                 typer.echo("The plan has changed.")
                 decision = None
     if isinstance(decision, RejectPlan):

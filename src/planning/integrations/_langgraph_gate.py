@@ -10,7 +10,7 @@ from uuid import uuid4
 from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
-from planning.approval import Pending, decide, decision_of, pending_approval
+from planning.approval import Pending, answer_approval, decision_of, pending_approval
 from planning.facts import PlanFacts
 from planning.integrations._langchain_answers import last_turn
 from planning.integrations._langgraph import Here
@@ -58,7 +58,7 @@ def after_turn(
     shown = _shown(session, position, read)
     if shown is not None and (is_end or any(_needs(call, shown, is_held) for call in calls)):
         if can_ask and pending_approval(session) == shown:
-            decide(session, shown, _asked(shown))
+            answer_approval(session, shown, _asked(shown))
         if can_ask or pending_approval(session) != shown:
             message = _outcome(session)
     if is_end and not message:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from planning.checks import Finish, is_stale, latest_calls, open_steps, unfinished
+from planning.checks import latest_calls
 from planning.events import sign
 from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
+from planning.gates import Finish, is_stale, open_steps, unfinished
 from planning.model import Plan
 from planning.policy import PlanPolicy
 from planning.policy_guards import facts_in

@@ -8,11 +8,12 @@ from typing import Any
 import attrs
 
 from planning import handlers
-from planning.approval import HOST, decide, pending_approval
+from planning.approval import HOST, answer_approval, pending_approval
 from planning.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
-from planning.errors import UNSEEN, Problem, ToolValidationError, printable
+from planning.errors import Problem, ToolValidationError, printable
 from planning.model import Plan
 from planning.render import plan_to_dict
+from planning.text import UNSEEN
 from session import Session
 
 __all__ = ["HostCommand", "PlanMoved", "command_of", "steer"]
@@ -76,7 +77,7 @@ def steer(session: Session, command: HostCommand, version: int) -> int:
         pending = pending_approval(seen)
         if pending is None:
             raise ToolValidationError("nothing waits for approval")
-        is_done = decide(session, pending, _with_reason(command))
+        is_done = answer_approval(session, pending, _with_reason(command))
     else:
         with session.transaction(actor=HOST) as transaction:
             plan = transaction.latest(Plan)

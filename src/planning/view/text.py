@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 
-from planning.errors import UNSEEN, printable
 from planning.errors import one_line as strict_line
+from planning.errors import printable
+from planning.text import UNSEEN
 
 __all__ = ["fitted", "line_of", "one_line", "shortened"]
 

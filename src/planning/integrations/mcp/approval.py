@@ -12,7 +12,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from planning.approval import Pending, decide, decision_of, pending_approval
+from planning.approval import Pending, answer_approval, decision_of, pending_approval
 from planning.commands import RejectPlan
 from planning.tools import ToolResult
 from planning.tools.context import Gate
@@ -135,7 +135,7 @@ def _decide(session: Session, digest: object, answer: types.ElicitResult) -> str
     if decision is None:
         return ""
     pending = pending_approval(session)
-    if pending is None or _digest(pending) != digest or not decide(session, pending, decision):
+    if pending is None or _digest(pending) != digest or not answer_approval(session, pending, decision):
         return "The plan changed before the user could decide."
     if isinstance(decision, RejectPlan):
         return f"The user rejected it: {decision.reason}. Change the plan."

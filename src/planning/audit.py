@@ -14,10 +14,10 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.checks import open_steps
 from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, ReadPlan, RemoveStep, SetupPlan
 from planning.errors import cut, one_line
 from planning.facts import PlanFacts, RecordEvidence
+from planning.gates import open_steps
 from planning.model import Plan, index_of
 from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.reducers import REDUCERS

@@ -10,7 +10,6 @@ import attrs
 
 __all__ = [
     "LONGEST_MESSAGE",
-    "UNSEEN",
     "Problem",
     "ToolError",
     "ToolValidationError",
@@ -43,10 +42,6 @@ _SYNONYMS = {
     "done": "complete, completed, finished, closed, resolved",
 }
 _MEANT = {synonym: status for status, words in _SYNONYMS.items() for synonym in words.split(", ")}
-
-
-UNSEEN = frozenset("\u00a0\u2009\u202f\u3000\u200c\u200d")
-"""Blanks and joiners that belong to ordinary text, and that Python does not count as printable."""
 
 
 def writable(text: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from planning.checks import Finish, is_stale, open_steps, unfinished
 from planning.events import sign
 from planning.evidence import latest_calls
 from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
+from planning.gates import Finish, is_stale, open_steps, unfinished
 from planning.model import Plan
 from planning.policy import PlanPolicy
 from planning.policy_guards import facts_in

@@ -49,10 +49,14 @@ def register_facts(session: Session, *, always: bool = True) -> None:
     session.register_reducer(EvidenceCall, append)
     for command, reducer in FACT_REDUCERS.items():
         if always or command in {RemoveStep, RenumberSteps}:
-            session.register_reducer(command, reducer, PlanFacts)
+            session.register_reducer(command, reducer, PlanFacts, check=_is_written)
     session.register_guard(RemoveStep, _keep_ids)
     for setup in (SetupPlan, AddStep):
         session.register_guard(setup, _new_ids)
+
+
+def _is_written(_command: object) -> None:
+    """What a command brings into the facts is checked where the command itself is written."""
 
 
 def facts_in(transaction: Transaction) -> PlanFacts:

@@ -13,7 +13,7 @@ from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
 from session.events import CARRIERS, SessionEvent, SessionId, ToolInvoked, addressed
 from session.history import Entry, Restored, Slices, called, last_version
-from session.slices import Route, added, latest_of
+from session.slices import Routing, added, latest_of
 from session.state import BUSY, State
 
 __all__ = ["OTHER_KEY", "Transaction"]
@@ -104,7 +104,7 @@ class Transaction:
         self._outer = outer
         self._events: list[SessionEvent] = []
         self._parts: list[Any] = []  # all that was dispatched and published
-        self._place = 0  # where the carrier of the last value is in them
+        self._place: int | None = None  # in them, of what carries the last value; at their end if None
         self._changed = self._has_event = self._has_key = self._restores = False
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
@@ -254,15 +254,19 @@ class Transaction:
         routing = state.routing.get(type(event)) or state.find_routing(type(event))
         if routing.is_event:
             event = self._taken_in(event)
-        entailed = [each for guard in routing.guards for each in guard(event, self)] if routing.guards else ()
+        if routing.guards:
+            self._dispatch_guarded(routing, event)
+        else:
+            self._reduce_by(routing, event)
+        self._dispatched = event
+
+    def _dispatch_guarded(self, routing: Routing, event: object) -> None:
+        """Reduce an event and what its guards say that it entails: all of it, or nothing."""
+        entailed = [each for guard in routing.guards for each in guard(event, self)]
         before, parts, changed = self.slices, len(self._parts), self._changed
-        if entailed:
-            self._is_own = False  # it is taken back where what it entails is refused
-        if routing.routes:
-            self._reduce_by(routing.routes, event)
-        if not routing.is_private:
-            self._parts.append(event)
-        self._place = place = len(self._parts)
+        self._is_own = False
+        self._reduce_by(routing, event)
+        place = len(self._parts)
         try:
             for each in entailed:
                 self.dispatch(each)
@@ -270,16 +274,15 @@ class Transaction:
             self._take_back(before, parts, changed=changed)
             raise
         self._place = place
-        self._dispatched = event
 
-    def _reduce_by(self, routes: tuple[Route, ...], event: object) -> None:
+    def _reduce_by(self, routing: Routing, event: object) -> None:
         """Make the next slices: all of them, or none where a reducer raises."""
         state = self._state
         made: Slices = {}
         slices, changed = self.slices, self._changed
         self._reducing = True
         try:
-            for route in routes:
+            for route in routing.routes:
                 kind = route.slice_type
                 old = made[kind] if kind in made else slices.get(kind)
                 if old is None:
@@ -299,6 +302,9 @@ class Transaction:
         else:
             self.slices, self._is_own = {**slices, **made}, True
         self._changed = changed
+        if not routing.is_private:
+            self._parts.append(event)
+        self._place = None
 
     def _take_back(self, before: Slices, parts: int, *, changed: bool) -> None:
         self.slices, self._changed = before, changed
@@ -365,7 +371,7 @@ class Transaction:
         """Reduce an event whose value was dispatched; it is next to its value, before what that entailed."""
         place, end = self._place, len(self._parts)
         self.dispatch(event)
-        if place < end < len(self._parts):
+        if place is not None and place < end < len(self._parts):
             self._parts.insert(place, self._parts.pop(end))
 
     def restore(self, restored: Restored) -> None:

@@ -283,8 +283,8 @@ class CallPipeline(Attempts):
     def _gate(self, tool: ToolContract) -> Callable[[], str | None] | None:
         """What says why a tool is held back; it may read the store."""
         session = self.context.session
-        if session is None or tool.read_only or not self._gated:
-            return None
+        if session is None or tool.read_only or not self._gated or tool.session is not None:
+            return None  # a tool that is bound to its session is the plan's own
         refusal = session.companion(Gate).refusal
         return None if refusal is None else partial(refusal, session, tool.name)
 

@@ -161,7 +161,7 @@ class CallPipeline(Attempts):
     def _accept(self, tool: ToolContract, arguments: object) -> Any:
         """Take parameters from Python: an instance of the parameter type, or what to make one from."""
         kind = tool.model.kind
-        if type(arguments) is kind or (tool.publishes == "own" and type(arguments) in kind.__mro__[:-1]):
+        if type(arguments) is kind or (tool.session is not None and type(arguments) in kind.__mro__[:-1]):
             if tool.requires_identifier:
                 check_identifiers(tool, {name: getattr(arguments, name, None) for name in tool.identifiers})
             return arguments

@@ -35,5 +35,5 @@ def measure(_rounds: int) -> Section:
         ("session-planning", "weakincentives", "pydantic-ai-harness", "langchain"),
         [METHOD, table(["tools", "prompt", "schemas", "calls", "results", "total", "of langchain"], rows)],
         [at_most("characters beside langchain", talks[OURS].total / whole, MOST)],
-        {name: talk.total for name, talk in talks.items()},
+        data={name: talk.total for name, talk in talks.items()},
     )

@@ -30,7 +30,6 @@ from planning.commands import (
     SetupPlan,
     UpdateStep,
 )
-from planning.diff import diff_plans
 from planning.errors import ToolError, ToolValidationError
 from planning.evidence import (
     Accepted,
@@ -52,7 +51,7 @@ from planning.policy import PlanPolicy
 from planning.policy_guards import facts_in, marks_of
 from planning.render import reply
 from planning.text import TextRules, rules_for
-from planning.tools.background import await_within, run_in_thread
+from planning.tools.attempts import background
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
 from session import Session, Transaction
@@ -303,7 +302,8 @@ class Steering:
         answers = []
         for step, text in questions:
             with _checking(step):
-                answer = run_in_thread(partial(verify, step, text), "verify", self.policy.verify_timeout)
+                asked = partial(verify, step, text)
+                answer = background().run_in_thread(asked, "verify", self.policy.verify_timeout)
                 answers.append(_as_answer(answer))
         return Accepted.of(questions, answers)
 
@@ -313,7 +313,8 @@ class Steering:
         answers = []
         for step, text in questions:
             with _checking(step):
-                answer = await await_within(verify(step, text), "verify", self.policy.verify_timeout)
+                asked = verify(step, text)
+                answer = await background().await_within(asked, "verify", self.policy.verify_timeout)
                 answers.append(_as_answer(answer))
         return Accepted.of(questions, answers)
 

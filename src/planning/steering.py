@@ -74,11 +74,11 @@ class News:
     def take(self, actor: str | None, plan: Plan | None) -> str:
         """What changed since the agent last looked; empty when nothing did, or it never looked."""
         known = self.seen.get(actor)
-        return (
-            ""
-            if known is None or known is plan or known == plan
-            else f"Since you last looked: {diff_plans(known, plan)}"
-        )
+        if known is None or known is plan or known == plan:
+            return ""
+        from planning.diff import diff_plans  # noqa: PLC0415 - few plans are changed by others
+
+        return f"Since you last looked: {diff_plans(known, plan)}"
 
     def saw(self, actor: str | None, plan: Plan | None) -> None:
         """The agent has seen the plan."""

@@ -11,27 +11,21 @@ from typing import Any
 
 import attrs
 import pytest
+from policy_cases import EVERYTHING, Agent
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
-    AddStep,
     ApprovePlan,
-    MarkStep,
-    NewPlanStep,
     Plan,
     PlanningToolsSection,
     PlanPolicy,
     RejectPlan,
-    RemoveStep,
-    Toolbox,
     plan_to_dict,
     ready_steps,
-    register_plan,
     tool_definitions,
 )
-from planning.plan_facts import EvidenceCall, PlanFacts
-from planning.tools import tool
-from session import Session, Snapshot
+from planning.plan_facts import PlanFacts
+from session import Session
 from session.stores import SqliteStore
 
 POLICIES = {
@@ -46,55 +40,6 @@ POLICIES = {
     "batch_marks": PlanPolicy(batch_marks=True),
     "agent_edits": PlanPolicy(agent_edits=True),
 }
-EVERYTHING = PlanPolicy(
-    evidence="required",
-    stale_after=3,
-    finish_gate=2,
-    approval=True,
-    replace="refuse_unfinished",
-    dependencies=True,
-    most_in_progress=1,
-    batch_marks=True,
-    agent_edits=True,
-)
-
-
-class Agent:
-    """A model of few words: it calls, and reads what comes back."""
-
-    def __init__(self, policy: PlanPolicy | None, session: Session | None = None) -> None:
-        self.session = Session() if session is None else session
-        self.section = PlanningToolsSection(session=self.session, policy=policy)
-        self.toolbox = Toolbox([*self.section.tools(), tool(work), tool(broken)], session=self.session)
-
-    def plans(self, *steps: Any, is_approved: bool = True) -> Agent:
-        assert self.call("setup_plan", objective="Ship it", initial_steps=list(steps)).startswith("Plan set")
-        if is_approved:
-            self.session.dispatch(ApprovePlan())
-        return self
-
-    def call(self, name: str, /, **arguments: Any) -> str:
-        known = self.toolbox.tools
-        result = self.toolbox.call(name if name in known else f"planning_{name}", arguments)
-        return result.message
-
-    def mark(self, step_id: Any, status: str, *evidence: str) -> str:
-        return self.call(
-            "mark_step", step_id=step_id, status=status, **{"evidence": evidence} if evidence else {}
-        )
-
-    def marks(self, *marks: tuple[str, str]) -> str:
-        return self.call("mark_step", marks=[{"step_id": step, "status": status} for step, status in marks])
-
-
-def work(result: str = "fine") -> str:
-    """Work."""
-    return result
-
-
-def broken() -> dict[str, Any]:
-    """Break."""
-    return {"success": False, "error": "no"}
 
 
 @pytest.mark.parametrize(
@@ -354,57 +299,6 @@ def test_ids_and_statuses_of_several_marks_are_repaired_as_those_of_one() -> Non
     assert agent.call("mark_step", marks=marks) == "S001 done, S002 in_progress."
 
 
-def test_an_id_is_never_given_out_twice_whoever_adds(session: Session) -> None:
-    register_plan(session)
-    agent = Agent(None, session).plans("A", "B")
-    session.dispatch(RemoveStep("S002"))
-    assert agent.call("add_step", steps=["C"]) == "Added S003."
-    session.dispatch(RemoveStep("S003"))
-    session.dispatch(AddStep((NewPlanStep("D"),)))
-    plan = session.select_latest(Plan)
-    assert plan is not None and [step.step_id for step in plan.steps] == ["S001", "S004"]
-    agent.plans("A")
-    assert agent.call("add_step", steps=["B"]) == "Added S002."
-
-
-def test_a_plan_that_was_there_before_the_policy_is_followed_from_now_on(session: Session) -> None:
-    Agent(None, session).plans("A", "B", "C")
-    agent = Agent(EVERYTHING, session)
-    assert agent.call("work") == "fine"
-    assert "C1 (work) was made before" not in agent.mark(1, "done", "C1")
-    agent.call("add_step", steps=["D"])
-    facts = session.select_latest(PlanFacts)
-    assert facts is not None and (facts.highest, facts.began["S004"]) == (4, 1)
-
-
-def test_a_process_without_the_policy_reads_and_changes_what_it_keeps(store_file: Any) -> None:
-    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
-        agent = Agent(EVERYTHING, Session(store=one, session_id="s")).plans(
-            "A", {"title": "B", "depends_on": ["1"]}
-        )
-        agent.call("work")
-        agent.mark(1, "done", "C1")
-        reader = Session(store=other, session_id="s")
-        register_plan(reader)
-        assert plan_to_dict(reader) == plan_to_dict(agent.session)
-        assert reader.select_all(EvidenceCall) == agent.session.select_all(EvidenceCall)
-        reader.dispatch(MarkStep("S001", "pending"))
-        agent.session.refresh()
-        facts = agent.session.select_latest(PlanFacts)
-        assert facts is not None and facts.proofs == {}
-        again = Session()
-        register_plan(again)
-        again.rollback(Snapshot.from_json(agent.session.snapshot().to_json()))
-        assert plan_to_dict(again) == plan_to_dict(agent.session)
-
-
-def test_what_others_changed_is_read_once() -> None:
-    agent = Agent(PlanPolicy()).plans("A", "B", "C")
-    agent.session.dispatch(RemoveStep("S003"))
-    assert agent.mark(1, "done") == "Since you last looked: S003 was removed. S001 done. Next: S002 B"
-    assert agent.mark(2, "pending") == "S002 pending."
-
-
 def test_the_page_has_every_message_and_every_setting() -> None:
     page = (Path(__file__).parents[2] / "specs" / "POLICY.md").read_text(encoding="utf-8")
     messages = [
@@ -416,8 +310,3 @@ def test_the_page_has_every_message_and_every_setting() -> None:
     fields = {each.name for each in attrs.fields(PlanPolicy)} - {"verify_timeout"}
     assert settings >= fields
     assert "verify_timeout" in page
-
-
-def test_the_example_of_the_page_runs() -> None:
-    page = (Path(__file__).parents[2] / "specs" / "POLICY.md").read_text(encoding="utf-8")
-    exec(page.split("```python\n")[1].split("```")[0], {})  # noqa: S102 - the project's own text

@@ -125,3 +125,8 @@ def refused(work: object) -> str:
 def numbered(source: Session | PastState) -> list[int]:
     """The numbers of the pings that a session holds."""
     return [event.number for event in select_all(source, Ping)]
+
+
+def store_of(session: Session) -> SqliteStore:
+    assert isinstance(session.store, SqliteStore)
+    return session.store

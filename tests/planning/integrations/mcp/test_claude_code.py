@@ -6,13 +6,16 @@ import asyncio
 import importlib
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ import mcp_waiting_server
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanStep
+from planning import Plan, PlanStep, register_plan
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.strategies import PlanningStrategy, section_body
@@ -37,7 +40,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         not PROGRAM.exists(),
-        reason="Claude Code is not there: scripts/claude-code brings it, if its wheel has it for this machine",
+        reason="Claude Code is not there: scripts/claude-code brings it, where its wheel has a program",
     ),
 ]
 PATIENCE = 60
@@ -71,10 +74,27 @@ TEN_TURNS: list[Any] = [
 ]
 
 
+def starting(*titles: str) -> Iterator[PlanStep]:
+    """The steps of a new plan."""
+    for number, title in enumerate(titles, start=1):
+        yield PlanStep(f"S{number:03}", title, None, "pending")
+
+
+PLAN = Plan(
+    "Fix the login",
+    "active",
+    (
+        PlanStep("S001", "Reproduce it", None, "pending", ("Fails on empty names",)),
+        PlanStep("S002", "Refuse empty names", "In the form", "done"),
+        PlanStep("S003", "Test it", None, "done", ("No server",)),
+    ),
+)
+
+
 @contextmanager
 def scripted(folder: Path, *script: Any) -> Iterator[tuple[ScriptedModel, dict[str, str]]]:
     """A model, and the environment in which the program asks it and nobody else."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     with ScriptedModel(*script) as model, socket.create_server(("127.0.0.1", 0)) as elsewhere:
         proxy = f"http://127.0.0.1:{elsewhere.getsockname()[1]}"
         yield (
@@ -97,31 +117,38 @@ def scripted(folder: Path, *script: Any) -> Iterator[tuple[ScriptedModel, dict[s
         assert {each.path for each in model.requests} == {"/v1/messages?beta=true"}
 
 
-@contextmanager
-def running(folder: Path, server: list[str], *script: Any) -> Iterator[tuple[ScriptedModel, Any]]:
-    """The program, which works on one request of its user with the planning tools."""
+def started(folder: Path, environment: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
+    """The program."""
+    return subprocess.Popen(
+        [PROGRAM, *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def prompt(*server: str) -> list[str]:
+    """The arguments with which the program works on a prompt with the tools of a server."""
     servers = {"mcpServers": {"planning": {"command": sys.executable, "args": server}}}
-    command = [PROGRAM, "-p", "Fix the login", "--mcp-config", json.dumps(servers), "--strict-mcp-config"]
-    with (
-        scripted(folder, *script) as (model, environment),
-        subprocess.Popen(
-            [*command, "--allowedTools", "mcp__planning"],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as program,
-    ):
-        yield model, program
+    only = ["--mcp-config", json.dumps(servers), "--strict-mcp-config"]
+    return ["-p", "Fix the login", *only, "--allowedTools", "mcp__planning"]
+
+
+def ended(folder: Path, environment: Mapping[str, str], *arguments: str) -> str:
+    """What the program prints that ends well."""
+    with started(folder, environment, *arguments) as program:
+        printed, errors = program.communicate(timeout=PATIENCE)
+    assert (program.returncode, errors) == (0, "")
+    return printed
 
 
 def said(folder: Path, server: list[str], *script: Any) -> tuple[list[Mapping[str, Any]], str]:
-    """The requests of a run that ended well, and what the program printed."""
-    with running(folder, server, *script) as (model, program):
-        printed, errors = program.communicate(timeout=PATIENCE)
-    assert (program.returncode, errors) == (0, "")
+    """The requests of a run, and what the program printed."""
+    with scripted(folder, *script) as (model, environment):
+        printed = ended(folder, environment, *prompt(*server))
     return [each.body for each in model.requests], printed
 
 
@@ -161,19 +188,29 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def worked(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    """The requests of ten turns."""
-    folder = tmp_path_factory.mktemp("worked") / "home"
-    requests, printed = said(folder, serving(store, "project", *OPTIONS), *TEN_TURNS)
+def both(store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Asked, Asked]:
+    """The requests of two programs at once: ten turns, and a server without options."""
+    folder = tmp_path_factory.mktemp("homes")
+    with ThreadPoolExecutor() as pool:
+        runs = [
+            pool.submit(said, folder / "project", serving(store, "project", *OPTIONS), *TEN_TURNS),
+            pool.submit(said, folder / "other", serving(store, "other"), [READ, SETUP, READ], "Planned."),
+        ]
+    (worked, printed), (deferred, _) = [each.result() for each in runs]
     assert printed == "The login is fixed.\n"
-    return requests
+    return worked, deferred
 
 
 @pytest.fixture(scope="module")
-def deferred(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    """The requests of a server without options, in another session."""
-    folder = tmp_path_factory.mktemp("deferred") / "home"
-    return said(folder, serving(store, "other"), [READ, SETUP, READ], "Planned.")[0]
+def worked(both: tuple[Asked, Asked]) -> Asked:
+    """The requests of ten turns."""
+    return both[0]
+
+
+@pytest.fixture(scope="module")
+def deferred(both: tuple[Asked, Asked]) -> Asked:
+    """The requests where the server has no options."""
+    return both[1]
 
 
 def test_the_tools_and_the_static_section_are_in_its_first_request(worked: Asked) -> None:
@@ -200,63 +237,91 @@ def test_the_model_reads_our_text_of_ten_turns(worked: Asked, snapshot: Snapshot
 def test_with_structured_results_the_model_reads_json_in_place_of_the_text(deferred: Asked) -> None:
     now = {"objective": "Fix the login", "status": "active", "done": 0, "total": 2, "next_step": "S001"}
     refused, planned, read = results(deferred[-1]).values()
-    assert refused.startswith("error: Refused, nothing changed. there is no plan")
+    assert refused.startswith(
+        "error: Refused, nothing changed. no plan yet; call planning_setup_plan first\n"
+    )
     assert json.loads(planned) == {"message": "Plan set: S001 to S002. Next: S001 Reproduce it", "plan": now}
     assert list(json.loads(read)) == ["message", "plan"]
 
 
-def calls_of(store: Path, session: str) -> list[tuple[str, str | None, str | None]]:
-    """The calls in a stored session's history."""
-    opened = SqliteStore(store)
-    history = Session(session_id=session, store=opened).history()
-    made = [
-        (event.name, event.call_id, event.actor)
-        for change in history
-        for event in change.events
-        if isinstance(event, ToolInvoked)
-    ]
-    opened.close()
-    return made
+@contextmanager
+def opened(store: Path, name: str) -> Iterator[Session]:
+    """A stored session, as the host opens it beside the program."""
+    with closing(SqliteStore(store)) as there:
+        session = Session(session_id=name, store=there)
+        register_plan(session)
+        yield session
+
+
+def calls_of(session: Session) -> list[tuple[str, str | None, str | None]]:
+    """The calls in a session's history: name, id and actor."""
+    events = [event for change in session.history() for event in change.events]
+    return [(each.name, each.call_id, each.actor) for each in events if isinstance(each, ToolInvoked)]
 
 
 def test_the_history_has_the_models_ids_of_the_calls(store: Path, worked: Asked) -> None:
     read = results(worked[-1])
-    assert calls_of(store, "project") == [
+    with opened(store, "project") as session:
+        made = calls_of(session)
+    assert made == [
         (block["name"].removeprefix(PREFIX), block["id"], "claude-code")
         for block in blocks(worked[-1])
         if block["type"] == "tool_use" and not read[block["id"]].startswith("error: ")
     ]
 
 
-def plan_in(store: Path, session: str) -> Plan | None:
-    opened = SqliteStore(store)
-    plan = select_latest(Session(session_id=session, store=opened), Plan)
-    opened.close()
-    return plan
-
-
-def test_two_sessions_keep_two_plans(store: Path, worked: Asked, deferred: Asked) -> None:
-    first, second = plan_in(store, "project"), plan_in(store, "other")
-    assert (first and first.status, second and second.status) == ("abandoned", "active")
+def test_two_programs_at_once_keep_two_plans_in_one_store(
+    store: Path, worked: Asked, deferred: Asked
+) -> None:
+    with opened(store, "project") as session:
+        assert select_latest(session, Plan) == PLAN
+    with opened(store, "other") as session:
+        assert select_latest(session, Plan) == Plan(
+            "Fix the login", "active", tuple(starting("Reproduce it", "Fix it"))
+        )
 
 
 def test_killed_in_the_middle_of_a_call_it_finds_its_plan_when_started_again(tmp_path: Path) -> None:
-    store, folder = tmp_path / "plans.db", tmp_path / "server"
-    folder.mkdir()
-    server = [mcp_waiting_server.__file__, str(store), "project", str(folder)]
+    """Started again as the page of Claude Code says."""
+    store = tmp_path / "plans.db"
+    server = [mcp_waiting_server.__file__, str(store), "project", str(tmp_path)]
     script = [[SETUP, mark("S001", "done")], [call("wait")]]
-    with running(tmp_path / "killed", server, *script) as (model, program):
-        until(folder / "waiting")
+    with (
+        scripted(tmp_path, *script) as (_, environment),
+        started(tmp_path, environment, *prompt(*server)) as program,
+    ):
+        until(tmp_path / "waiting")
         program.send_signal(signal.SIGKILL)
-        program.communicate(timeout=PATIENCE)
-    (folder / "go on").touch()
-    requests, _ = said(tmp_path / "again", serving(store, "project", *OPTIONS), [READ], "It goes on.")
-    assert list(results(requests[-1]).values()) == [
-        "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Fix it"
-    ]
-    until(folder / "ended")
-    names = ["planning_setup_plan", "planning_mark_step", "wait", "planning_read_plan"]
-    assert [name for name, *_ in calls_of(store, "project")] == names
+    (tmp_path / "go on").touch()
+    until(tmp_path / "ended")
+
+    line, servers, settings = documented()
+    command = tmp_path / "bin" / "planning"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m planning "$@"\n')
+    command.chmod(0o755)
+    (tmp_path / ".claude" / "settings.json").write_text(settings)
+    with scripted(tmp_path, [READ], "It goes on.") as (model, environment):
+        environment["PATH"] = f"{command.parent}:{environment['PATH']}"
+        ended(tmp_path, environment, *line[1:])
+        assert json.loads((tmp_path / ".mcp.json").read_text()) == json.loads(servers)
+        ended(tmp_path, environment, "-p", "Go on")
+    plan = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Fix it"
+    first, last = [each.body for each in model.requests]
+    assert list(results(last).values()) == [plan]
+    assert [each["text"].count(plan) for each in blocks(first) if plan in each.get("text", "")] == [1]
+    with opened(store, "project") as session:
+        names = [name for name, *_ in calls_of(session)]
+    assert names == ["planning_setup_plan", "planning_mark_step", "wait", "planning_read_plan"]
+
+
+def documented() -> tuple[list[str], str, str]:
+    """The line of the page, its file of servers and its settings."""
+    page = (Path(__file__).parents[4] / "specs" / "CLAUDE_CODE.md").read_text(encoding="utf-8")
+    line = re.search("^    (claude mcp add .*)$", page, re.MULTILINE)
+    servers, settings = re.findall(r"^```json\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert line is not None
+    return shlex.split(line[1]), servers, settings
 
 
 def until(file: Path) -> None:
@@ -293,10 +358,13 @@ async def test_the_sdk_serves_two_users_with_one_server_in_the_hosts_process(
     assert await asyncio.gather(*map(ask, sessions)) == [
         (
             offered,
-            ["Plan set: S001. Next: S001 Begin", f"The plan of {user} (active, 0 of 1 done)\nS001 pending: Begin"],
+            [
+                "Plan set: S001. Next: S001 Begin",
+                f"The plan of {user} (active, 0 of 1 done)\nS001 pending: Begin",
+            ],
         )
         for user in sessions
     ]
     assert [select_latest(each, Plan) for each in sessions.values()] == [
-        Plan(f"The plan of {user}", steps=(PlanStep("S001", "Begin"),)) for user in sessions
+        Plan(f"The plan of {user}", "active", tuple(starting("Begin"))) for user in sessions
     ]

@@ -195,3 +195,14 @@ def test_in_a_store_each_client_has_its_plan_unless_a_session_is_named(tmp_path:
             register_plan(session)
         plans = [session.select_latest(Plan) for session in sessions]
     assert sorted(plan.objective for plan in plans if plan is not None) == ["A", "B"]
+
+
+def test_for_claude_code_its_tools_are_always_loaded_and_its_results_are_text() -> None:
+    sent = lines({"method": "tools/list"}, call("planning_setup_plan", objective="Read as text"))
+    _, messages = answered(sent, "--always-load", "--no-structured")
+    _, listed, planned = sorted(messages, key=lambda message: message["id"])
+    tools = listed["result"]["tools"]
+    assert [(each["_meta"], "outputSchema" in each) for each in tools] == [
+        ({"anthropic/alwaysLoad": True}, False)
+    ] * 6
+    assert "structuredContent" not in planned["result"]

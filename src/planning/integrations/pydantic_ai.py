@@ -302,10 +302,7 @@ class Planning(AbstractCapability[Any]):
         if (tool_def.metadata or {}).get("read_only") is True:
             steered.reading.add(name)
         try:
-            session = self._session(ctx)
-            reason = None
-            if session is not None:
-                reason = await session.off_loop(partial(steered.refusal, session, name))
+            reason = await steered.arefusal(self._session(ctx), name)
         except AWAY as error:
             reason = failed(name, error, perf_counter()).message
         made = Call(call.tool_call_id, name, call.args)

@@ -11,20 +11,18 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
-from time import perf_counter
 from typing import Any
 
 from planning.approval import answer_approval, pending_approval
 from planning.commands import ApprovePlan
 from planning.definitions import tool_definitions
-from planning.integrations._common import Call, acarry_out, in_turn
+from planning.integrations._common import Call, acarry_out, in_turn, out_of_reach
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
 from planning.integrations._steered import Steered
 from planning.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Toolbox
 from planning.tools.declare import Declaration
-from planning.tools.outcome import failed
 from session import Session, ToolFailed, VersionError
 
 try:
@@ -182,7 +180,7 @@ class PlanningTools(list[Tool]):
                 await session.off_loop(partial(self._approve, session, call))
             reason = None if tool is None else await self._steered.arefusal(session, name)
         except AWAY as error:
-            return failed(name, error, perf_counter()).message
+            return out_of_reach(name, error).message
         with self._sessions.within(session):
             if tool is None:
                 return (await acarry_out(self._boxes[name], call, actor)).message

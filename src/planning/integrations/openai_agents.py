@@ -1,7 +1,4 @@
-"""The OpenAI Agents SDK: a plan for its agents, as tools and what a run of them needs.
-
-For a run, ``planning_tools`` gives the agent its tools, and ``run_config()`` the section and the reminder.
-"""
+"""The OpenAI Agents SDK: a plan for its agents, as tools and what a run of them needs."""
 
 from __future__ import annotations
 
@@ -52,17 +49,13 @@ class PlanningTools(list[Tool]):
     """
 
     def __init__(
-        self,
-        given: AgentTools,
-        others: Iterable[FunctionTool],
-        read_only: Iterable[str],
-        actor: str | None,
+        self, given: AgentTools, others: Iterable[FunctionTool], read_only: Iterable[str], actor: str | None
     ) -> None:
         self.section, self.instructions = given.section, given.copy or ""
         self._sessions, self._boxes, self._actor = given.sessions, given.boxes, actor
         self._steered = Steered(given.section, given.boxes, read_only)
         super().__init__(self._of_box(name) for name in given.boxes)
-        self._own = {each.on_invoke_tool for each in self if isinstance(each, FunctionTool)}
+        self._own = {id(each.on_invoke_tool) for each in self if isinstance(each, FunctionTool)}
         self.extend(map(self._held, others))
 
     def run_config(self, config: RunConfig | None = None) -> RunConfig:
@@ -73,8 +66,13 @@ class PlanningTools(list[Tool]):
 
         Args:
             config: Your own, of which everything else is kept; your ``call_model_input_filter`` comes first.
+
+        Raises:
+            TypeError: It is something else.
         """
-        config = config or RunConfig()
+        config = RunConfig() if config is None else config
+        if not isinstance(config, RunConfig):
+            raise TypeError(f"config must be a RunConfig, got {type(config).__name__}")
         in_order = ToolExecutionConfig(max_function_tool_concurrency=1) if self._steered.records else None
         is_private = any(box.tools[name].returns_private_data for name, box in self._boxes.items())
         return replace(
@@ -95,20 +93,17 @@ class PlanningTools(list[Tool]):
             changed = before(data)
             data = replace(data, model_data=await changed if isawaitable(changed) else changed)
         sent, named = data.model_data, (getattr(each, "on_invoke_tool", None) for each in data.agent.tools)
-        if not self.section.is_enabled() or self._own.isdisjoint(named):
+        if not self.section.is_enabled() or self._own.isdisjoint(map(id, named)):
             return sent
         if self.instructions not in (sent.instructions or ""):
             text = "\n\n".join(filter(None, [sent.instructions, self.instructions]))
             sent = replace(sent, instructions=text)
-        reminder = await self._reminder(data.context)
-        return replace(sent, input=[*sent.input, {"role": "user", "content": reminder}]) if reminder else sent
-
-    async def _reminder(self, context: object) -> str:
         try:
-            session = self._sessions.given(context)
-            return "" if session is None else await session.off_loop(partial(self._shown, session))
+            session = self._sessions.given(data.context)
+            reminder = "" if session is None else await session.off_loop(partial(self._shown, session))
         except AWAY as error:
-            return unread(error)
+            reminder = unread(error)
+        return replace(sent, input=[*sent.input, {"role": "user", "content": reminder}]) if reminder else sent
 
     def _shown(self, session: Session) -> str:
         if session.store is not None:
@@ -135,8 +130,10 @@ class PlanningTools(list[Tool]):
         """A tool of the SDK, whose calls the policy sees.
 
         Raises:
-            ValueError: A function of its own says which of its calls need approval.
+            ValueError: It has the name of another, or its own function says which calls need approval.
         """
+        if tool.name in self._boxes:
+            raise ValueError(f"there are two tools named {tool.name}: rename one")
         if not self._steered.records:
             return tool
         held, asking = copy(tool), self._asking(tool.name)
@@ -163,9 +160,8 @@ class PlanningTools(list[Tool]):
             session = self._sessions.given(ctx.context)
             reason = await self._steered.arefusal(session, name)
             if session is not None and reason is not None and pending_approval(session) is not None:
-                await self._steered.arecord(
-                    session, Call(call_id, name, None), self._actor, reason, failed=True
-                )
+                call = Call(call_id, name, None)
+                await self._steered.arecord(session, call, self._actor, reason, failed=True)
                 return True
         return False
 
@@ -184,11 +180,7 @@ class PlanningTools(list[Tool]):
         with self._sessions.within(session):
             if tool is None:
                 return (await acarry_out(self._boxes[name], call, actor)).message
-            try:
-                answer = await tool(ctx, arguments) if reason is None else reason
-            except Exception as raised:
-                await self._steered.arecord(session, call, actor, type(raised).__name__, failed=True)
-                raise
+            answer = await tool(ctx, arguments) if reason is None else reason
             is_failed = reason is not None or answer == default_tool_error_function(ctx, Exception())
             await self._steered.arecord(session, call, actor, answer, failed=is_failed)
             return answer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from agents import Agent, ModelBehaviorError, RunConfig, Runner, SQLiteSession, 
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
-from agents.testing import assistant_message
 from agents_runs import QUIET, Way, agent_of, each_way, outputs, run_async, script, tails
 from frameworks import HALF, OPEN, READ, SHOP, mark, setup, text_of
 from openai import AsyncOpenAI
@@ -175,9 +173,6 @@ class TestCalls:
         assert [each.actor for each in session.history()] == ["ann"]
 
 
-current: ContextVar[Session | None] = ContextVar("current", default=None)
-
-
 class TestSessions:
     def test_one_agent_serves_many_users_at_once(self) -> None:
         def of_context(user: dict[str, Session]) -> Session:
@@ -197,21 +192,6 @@ class TestSessions:
         assert [text_of(user["session"]) for user in users] == [
             f"Plan {number} (completed, 1 of 1 done)\nS001 done: One" for number in range(4)
         ]
-
-    def test_a_context_variable_names_the_session_of_a_run(self) -> None:
-        planning = planning_tools(current.get)
-        sessions = [Session(), Session()]
-        for session in sessions:
-            current.set(session)
-            agent, model = agent_of(planning, [SHOP], "Done.")
-            run_async(planning, agent)
-            assert tails(model) == ["Go", OPEN]
-        current.set(None)
-        agent, model = agent_of(planning, [SHOP], "Done.")
-        assert outputs(run_async(planning, agent)) == [
-            "planning_setup_plan was not called: no session for this call"
-        ]
-        assert [text_of(session) for session in sessions] == [OPEN, OPEN]
 
     def test_without_any_session_it_says_what_to_give(self) -> None:
         with pytest.raises(TypeError) as raised:
@@ -238,23 +218,6 @@ class TestSessions:
         ]
         assert tails(model) == [HALF, HALF]
 
-    @each_way
-    def test_a_store_that_is_gone_is_a_failed_call_and_a_sentence(self, run: Way, tmp_path: Path) -> None:
-        path = tmp_path / "plans.db"
-        with closing(SqliteStore(path, timeout=0.05)) as store:
-            session = Session(session_id="run-7", store=store)
-            planning = planning_tools(session)
-            Toolbox(PlanningToolsSection(session=session).tools()).call(*SHOP)
-            for each in tmp_path.iterdir():
-                each.unlink()
-            agent, model = agent_of(planning, [mark("S001")], "Done.", instructions="You run a shop.")
-            result = run(planning, agent)
-        assert result.final_output == "Done."
-        assert outputs(result) == [
-            "planning_mark_step cannot reach its data now. Try again later, or go on without it."
-        ]
-        assert [each.startswith("The plan cannot be read now: ") for each in tails(model)] == [True, True]
-
     def test_messages_that_are_dropped_leave_the_plan_and_a_rewind_takes_it_back(self) -> None:
         session, memory = Session(), SQLiteSession("u")
         planning = planning_tools(session)
@@ -277,20 +240,6 @@ class TestSessions:
         assert [each.get("content") for each in model.calls[-1].input if each.get("role") == "user"] == [
             *("Go", "Go on", OPEN)
         ]
-
-    def test_a_foreign_or_shortened_history_leaves_the_plan(self) -> None:
-        session = Session()
-        planning = planning_tools(session)
-        agent, model = agent_of(planning, [SHOP], "Done.")
-        kept = run_async(planning, agent).to_input_list()
-        foreign = [
-            {"type": "function_call", "call_id": "other", "name": "planning_clear_plan", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "other", "output": "Plan cleared."},
-        ]
-        for history in ([], kept[:1], kept[2:], foreign):
-            model.extend([[assistant_message("Done.")]])
-            run_async(planning, agent, [*history, {"role": "user", "content": "Go on"}])
-            assert tails(model)[-1] == OPEN
 
 
 class TestRepeats:
@@ -385,3 +334,13 @@ def test_a_name_that_openai_does_not_take_is_refused_at_once() -> None:
 
     with pytest.raises(ValueError, match="takes no tool named 'files/read': a name has 1 to 64 letters"):
         planning_tools(Session(), tools=[read])
+
+
+def test_a_tool_of_the_sdk_with_the_name_of_a_planning_tool_is_refused() -> None:
+    @function_tool
+    def planning_read_plan() -> str:
+        """Read."""
+        return ""
+
+    with pytest.raises(ValueError, match="there are two tools named planning_read_plan: rename one"):
+        planning_tools(Session(), tools=[planning_read_plan])

@@ -275,19 +275,6 @@ class TestEvidence:
         assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
         assert "a password" not in str([each.events for each in session.history()])
 
-    def test_a_tool_that_raises_ends_the_run_as_it_would_and_is_recorded(self) -> None:
-        @function_tool(failure_error_function=None)
-        def burn() -> str:
-            """Burn it."""
-            raise OSError("a password")
-
-        session = Session()
-        planning = planning_tools(session, tools=[burn], policy=self.POLICY)
-        agent, _ = agent_of(planning, [SHOP, ("burn", {})], "Done.")
-        with pytest.raises(Exception, match="Error running tool burn"):
-            run_async(planning, agent)
-        assert [each.result.error for each in session.select_all(ToolFailed)] == ["OSError"]
-
     def test_a_plan_that_did_not_change_is_mentioned_once(self) -> None:
         _, ends = self.said(Session(), [SHOP], [WORK], [("look", {})], [READ], "Done.")
         one, two = "Evidence for S001: C1 (work)", "Evidence for S001: C1 (work), C2 (look)"

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
+from hashlib import sha256
 from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,18 @@ def test_the_id_of_the_call_and_the_agents_name_are_in_the_events(entry: EntryPo
     ]
     assert [(each.call_id, each.actor) for each in session.select_all(ToolFailed)] == [("call_2", "clerk")]
     assert [change.call_id for change in session.history() if change.changed] == ["call_1", "call_3"]
+
+
+@promise("identity")
+@pytest.mark.parametrize("call_id", ["x" * 500, "\xe4\n1"], ids=["long", "not printable"])
+def test_an_id_that_no_event_can_hold_is_replaced_there_and_answered_as_it_is(
+    entry: EntryPoint, call_id: str
+) -> None:
+    session = Session()
+    talk = play(entry.agent(session), [[SHOP]], ids=repeat(call_id))
+    assert talk.answers == [Answer(call_id, True, SET)]
+    digest = f"sha256:{sha256(call_id.encode()).hexdigest()}"
+    assert [each.call_id for each in session.select_all(ToolInvoked)] == [digest]
 
 
 @promise("repeated ids")

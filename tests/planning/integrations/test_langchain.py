@@ -99,7 +99,7 @@ def test_calls_that_langchain_cannot_read_keep_their_place_in_the_turn(kind: str
     made = [(SHOP[0], json.dumps(SHOP[1])[:-1] + ",}"), (name, json.dumps(arguments))]
     if kind == "streamed":
         message: AIMessage = AIMessageChunk(
-            "",
+            content="",
             tool_call_chunks=[
                 create_tool_call_chunk(name=name, args=args, id=f"c{number}", index=number)
                 for number, (name, args) in enumerate(made)

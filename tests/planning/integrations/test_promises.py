@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +45,6 @@ SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 DONE = "S001 done. Next: S002 Buy shelves"
 NO_STEP = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
 AWAY = "{} cannot reach its data now. Try again later, or go on without it."
-SPECS = Path(__file__).parents[3] / "specs"
 current: ContextVar[Session | None] = ContextVar("current", default=None)
 
 
@@ -145,8 +143,8 @@ def test_a_call_of_an_unknown_tool_is_answered_with_the_names_of_the_tools(entry
 def test_arguments_that_are_not_json_are_repaired_or_refused(entry: EntryPoint) -> None:
     repaired = ("planning_mark_step", '{"step_id": "S001", "status": "done",}')
     broken = [("planning_mark_step", each) for each in ('{"step_id": "S001", "sta', "[1]")]
-    talk = entry.play(Session(), [[SHOP], broken, [repaired]])
-    assert [(each.success, each.text) for each in talk.answers] == [
+    answers = entry.play(Session(), [[SHOP], broken, [repaired]]).answers
+    assert [(each.success, each.text) for each in answers] == [
         (True, SET),
         (
             False,
@@ -256,14 +254,9 @@ def test_custom_tools_know_the_session_and_the_id_of_their_call(entry: EntryPoin
     "entry", [each for each in TABLE if each.keeps_position], ids=lambda each: str(each.name)
 )
 def test_a_toolbox_of_the_host_keeps_its_own_tools(entry: EntryPoint) -> None:
-    @tool
-    def count(word: str) -> int:
-        """Count the letters of a word."""
-        return len(word)
-
     session = Session()
-    talk = entry.play(session, [[("count", {"word": "shop"}), SHOP]], Toolbox([count], session=session))
-    assert talk.texts == ["4", SET]
+    count = Tool("count", "Count.", lambda _: "4", parameters={"type": "object"})
+    assert entry.play(session, [[("count", {}), SHOP]], Toolbox([count], session=session)).texts == ["4", SET]
     assert {each.name for each in session.select_all(ToolInvoked)} == {"count", "planning_setup_plan"}
 
 
@@ -401,37 +394,6 @@ def test_a_conversation_of_another_session_changes_nothing(entry: EntryPoint, st
             "let each thread keep its session"
         )
     assert (text_of(stored), text_of(other)) == (OPEN, "Another (active, 0 of 0 done)")
-
-
-# The table
-
-
-@pytest.mark.parametrize("entry", TABLE, ids=[each.name for each in TABLE])
-def test_what_an_entry_point_cannot_do_is_on_its_page(entry: EntryPoint) -> None:
-    page = " ".join((SPECS / entry.page).read_text().split())
-    assert {*entry.cannot} <= {*PROMISES}
-    assert [reason for reason in entry.cannot.values() if reason not in page] == []
-
-
-@pytest.mark.parametrize("entry", TABLE, ids=[each.name for each in TABLE])
-def test_the_page_of_frameworks_has_the_row_of_an_entry_point(entry: EntryPoint) -> None:
-    page = (SPECS / "FRAMEWORKS.md").read_text()
-    (request,) = entry.play(Session(), []).requests
-    about = [
-        {"name": name, "description": text, "parameters": schema}
-        for name, (text, schema) in request.tools.items()
-    ]
-    added = json.dumps({"system": request.system, "tools": about}, separators=(",", ":"))
-    example = page.partition(f"]({entry.page})\n\n")[2].partition("```python\n")[2].partition("```\n")[0]
-    lines = len([line for line in example.splitlines() if line])
-    cannot = f"{', '.join(entry.cannot)} |".lstrip()
-    link = f"[{entry.page.removesuffix('.md')}]({entry.page})"
-    assert f"| `{entry.name}` | {link} | {lines} | {len(added):,} | {cannot}" in page.splitlines()
-
-
-def test_the_page_of_frameworks_has_the_promises() -> None:
-    rows = "".join(f"| {name} | {sentence} |\n" for name, sentence in PROMISES.items())
-    assert rows in (SPECS / "FRAMEWORKS.md").read_text()
 
 
 def test_each_promise_has_a_test() -> None:

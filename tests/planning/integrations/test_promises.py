@@ -211,7 +211,7 @@ def test_calls_of_one_turn_with_the_same_id_are_all_made(entry: EntryPoint) -> N
     assert plans_of(session) == [(2, 2)]
 
 
-@promise("repeated ids")
+@promise("numbered ids")
 def test_a_second_conversation_whose_server_numbers_its_calls_alike_gets_its_own_answers(
     entry: EntryPoint, stored: Session
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from operator import attrgetter
+from types import FunctionType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import attrs
@@ -255,7 +256,9 @@ class Delivery:
         self._delivering: object = None
         self._users: weakref.WeakSet[object] = weakref.WeakSet()
         both = (bus.subscribe, bus.unsubscribe)
-        has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+        has_routes = type(bus) is InProcessEventBus or all(
+            "session_id" in inspect.signature(each).parameters for each in both
+        )
         options = {"session_id": session_id} if has_routes else {}
 
         def hear(event: SessionEvent) -> None:
@@ -306,7 +309,8 @@ def require_function(role: str, function: object, reason: str) -> None:
     """
     if not callable(function):
         raise TypeError(f"a {role} must be callable, got {shown(function)}")
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+    called = (function,) if isinstance(function, FunctionType) else (function, type(function).__call__)
+    if any(map(inspect.iscoroutinefunction, called)):
         raise TypeError(f"a {role} must be a plain function: {reason}")
 
 

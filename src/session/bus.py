@@ -301,7 +301,7 @@ class Delivery:
             self._delivering = None
 
 
-def require_function(role: str, function: object, reason: str) -> None:
+def require_function(role: str, function: Any, reason: str) -> None:
     """Refuse what a session cannot call.
 
     Raises:
@@ -309,7 +309,7 @@ def require_function(role: str, function: object, reason: str) -> None:
     """
     if not callable(function):
         raise TypeError(f"a {role} must be callable, got {shown(function)}")
-    called = (function,) if type(function) is FunctionType else (function, type(function).__call__)
+    called = (function,) if isinstance(function, FunctionType) else (function, type(function).__call__)
     if any(map(inspect.iscoroutinefunction, called)):
         raise TypeError(f"a {role} must be a plain function: {reason}")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from operator import attrgetter
+from types import FunctionType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import attrs
@@ -245,7 +246,9 @@ class _Ear:
         self._bus = delivery.bus
         self._session_id = session_id
         both = (self._bus.subscribe, self._bus.unsubscribe)
-        has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+        has_routes = type(self._bus) is InProcessEventBus or all(
+            "session_id" in inspect.signature(each).parameters for each in both
+        )
         self._options = {"session_id": session_id} if has_routes else {}
         self._delivery = weakref.ref(delivery, self.stop if has_routes else None)
         self._bus.subscribe(SessionEvent, self, **self._options)
@@ -310,7 +313,7 @@ class Delivery:
             self.delivering = None
 
 
-def require_function(role: str, function: object, reason: str) -> None:
+def require_function(role: str, function: Any, reason: str) -> None:
     """Refuse what a session cannot call.
 
     Raises:
@@ -318,7 +321,8 @@ def require_function(role: str, function: object, reason: str) -> None:
     """
     if not callable(function):
         raise TypeError(f"a {role} must be callable, got {shown(function)}")
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+    called = (function,) if isinstance(function, FunctionType) else (function, type(function).__call__)
+    if any(map(inspect.iscoroutinefunction, called)):
         raise TypeError(f"a {role} must be a plain function: {reason}")
 
 

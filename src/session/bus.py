@@ -144,7 +144,7 @@ class InProcessEventBus:
         wanted = None if session_id is None else session_id_of(session_id)
         with self._lock.lock:
             self._known = {}  # first: a child that is forked in between must not find what is outdated
-            self._count(event_type, handler, 1)
+            self._count(event_type, handler, wanted, 1)
             added = _Subscription(next(self._numbers), event_type, handler)
             self._subscriptions[wanted] = (*self._subscriptions.get(wanted, ()), added)
 
@@ -167,15 +167,17 @@ class InProcessEventBus:
             if not found:
                 return False
             self._known = {}
-            self._count(event_type, handler, -1)
+            self._count(event_type, handler, wanted, -1)
             self._subscriptions[wanted] = tuple(each for each in subscriptions if each is not found[0])
             if not self._subscriptions[wanted]:
                 del self._subscriptions[wanted]
             return True
 
-    def _count(self, event_type: type, handler: Handler, more: int) -> None:
-        if isinstance(handler, _Ear):
-            return  # a session has reduced what it publishes, and ignores what others do
+    def _count(self, event_type: type, handler: Handler, session_id: SessionId | None, more: int) -> None:
+        if type(handler) is _Ear:
+            ears = sum(type(each.handler) is _Ear for each in self._subscriptions.get(session_id, ()))
+            if ears == (more < 0):  # the only one: a session has reduced what it publishes
+                return
         subscribed = self._types.get(event_type, 0) + more
         if subscribed == more or not subscribed:  # the first, or none any more
             self._wanted = {}

@@ -355,6 +355,8 @@ def test_in_the_sdk_the_plan_is_in_the_hosts_session_as_the_page_says(tmp_path: 
 async def test_the_sdk_serves_two_users_with_one_server_in_the_hosts_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in [each for each in os.environ if each.startswith(("ANTHROPIC", "CLAUDE"))]:
+        monkeypatch.delenv(name)  # of a terminal of its own
     monkeypatch.syspath_prepend(str(PACKAGES))
     sdk = importlib.import_module("claude_agent_sdk")
     sessions = {"ada": Session(), "bob": Session()}

@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '.[openai-agents]'")
 
-from agents import RunContextWrapper, RunHooks, Runner, RunState, function_tool
+from agents import Agent, RunContextWrapper, RunHooks, Runner, RunState, function_tool
 from agents.testing import assistant_message
-from agents_runs import QUIET, Turn, Way, agent_of, each_way, outputs, run_async, tails
+from agents_runs import QUIET, Turn, Way, agent_of, each_way, outputs, run_async, script, tails
 from frameworks import OPEN, READ, SHOP, Call, setup
 
 from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
@@ -133,6 +133,22 @@ class TestApproval:
         assert outputs(result) == [ASK, "Worked on shelves"]
         assert tail == OPEN
         assert [each.call_id for each in session.select_all(ToolInvoked)] == ["call_1", "call_2"]
+
+    def test_a_state_that_is_resumed_twice_carries_a_tool_of_ours_out_once(self) -> None:
+        session = Session()
+        planning = planned(session)
+        model = script([SHOP], [("paint", {"wall": "A"})], item_id="fc_6790a1b2c3d4e5f60718293a4b5c6d{}")
+        agent = Agent("clerk", model=model, tools=planning)
+        written = run_async(planning, agent).to_state().to_string()
+
+        async def resume() -> Any:
+            model.extend([[assistant_message("Done.")]])
+            state = await RunState.from_string(agent, written)
+            state.approve(state.get_interruptions()[0])
+            return await Runner.run(agent, state, run_config=planning.run_config(QUIET))
+
+        assert [outputs(asyncio.run(resume()))[1] for _ in range(2)] == ["A is red"] * 2
+        assert worked == ["A"]
 
     def test_another_plan_than_the_user_was_asked_about_is_not_approved(self, tmp_path: Path) -> None:
         def replace(session: Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -397,6 +398,27 @@ def test_what_an_entry_point_cannot_do_is_on_its_page(entry: EntryPoint) -> None
     page = " ".join((SPECS / entry.page).read_text().split())
     assert {*entry.cannot} <= {*PROMISES}
     assert [reason for reason in entry.cannot.values() if reason not in page] == []
+
+
+@pytest.mark.parametrize("entry", TABLE, ids=[each.name for each in TABLE])
+def test_the_page_of_frameworks_has_the_row_of_an_entry_point(entry: EntryPoint) -> None:
+    page = (SPECS / "FRAMEWORKS.md").read_text()
+    (request,) = entry.play(Session(), []).requests
+    about = [
+        {"name": name, "description": text, "parameters": schema}
+        for name, (text, schema) in request.tools.items()
+    ]
+    added = json.dumps({"system": request.system, "tools": about}, separators=(",", ":"))
+    example = page.partition(f"]({entry.page})\n\n")[2].partition("```python\n")[2].partition("```\n")[0]
+    lines = len([line for line in example.splitlines() if line])
+    cannot = f"{', '.join(entry.cannot)} |".lstrip()
+    link = f"[{entry.page.removesuffix('.md')}]({entry.page})"
+    assert f"| `{entry.name}` | {link} | {lines} | {len(added):,} | {cannot}" in page.splitlines()
+
+
+def test_the_page_of_frameworks_has_the_promises() -> None:
+    rows = "".join(f"| {name} | {sentence} |\n" for name, sentence in PROMISES.items())
+    assert rows in (SPECS / "FRAMEWORKS.md").read_text()
 
 
 def test_each_promise_has_a_test() -> None:

@@ -227,7 +227,8 @@ PROMISES = {
     "store": "A store that is busy, full or gone is a failed call; the run goes on.",
     "truncated": "A conversation that lost its beginning keeps the plan.",
     "foreign": "A conversation of another session changes nothing.",
-    "repeated ids": "A provider that numbers its calls anew, or gives all the same id, loses none of them.",
+    "numbered ids": "A second conversation whose server numbers its calls alike gets its own answers.",
+    "repeated ids": "A provider that gives the calls of a run the same id loses none of them.",
     "same id in a turn": "Two calls of one turn that have the same id are both made.",
 }
 """What holds through each entry point; ``test_promises`` has the tests by these names."""

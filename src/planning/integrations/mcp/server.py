@@ -57,7 +57,6 @@ _PROMPTS: Final = {
 _RESUMED: Final = "Planning-Session"
 _CALL_ID: Final = "planning/call_id"
 _KEY: Final = "planning/idempotency_key"
-_LONGEST_ACTOR: Final = 200
 _MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
 _NO_SESSION: Final = "no session for this call"
 _NO_CONNECTION: Final = (
@@ -385,7 +384,7 @@ def _context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
     """
     client = ctx.session.client_params
     meta: Any = ctx.meta or {}
-    actor = None if client is None else client.client_info.name[:_LONGEST_ACTOR] or None
+    actor = None if client is None else client.client_info.name
     return call_context(meta.get(_CALL_ID), actor, idempotency_key=meta.get(_KEY))
 
 

@@ -296,6 +296,21 @@ class TestRepeats:
             run_async(planning, Agent("clerk", model=model, tools=planning))
         assert text_of(session) == OPEN
 
+    @pytest.mark.parametrize(
+        ("arguments", "error"),
+        [('{"step_id": "\\ud800"}', UnicodeEncodeError), ("[" * 100_000, RecursionError)],
+        ids=["surrogate", "deep"],
+    )
+    def test_the_sdk_ends_a_run_with_arguments_that_it_cannot_read(
+        self, arguments: str, error: type[Exception]
+    ) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        agent, _ = agent_of(planning, [SHOP], [("planning_mark_step", arguments)], "Done.")
+        with pytest.raises(error):
+            run_async(planning, agent)
+        assert text_of(session) == OPEN
+
     def test_the_sdk_carries_out_one_of_two_equal_calls_with_one_id(self) -> None:
         session = Session()
         planning = planning_tools(session)

@@ -30,6 +30,11 @@ except ImportError as error:
             "pydantic_ai",
             "planning in Pydantic AI's agents needs pydantic-ai: pip install 'session-planning[pydantic-ai]'",
         ),
+        (
+            "google_adk",
+            "google.adk",
+            "planning in Google ADK's agents needs google-adk: pip install 'session-planning[google-adk]'",
+        ),
     ],
 )
 def test_a_missing_framework_is_named_with_what_installs_it(module: str, blocked: str, message: str) -> None:

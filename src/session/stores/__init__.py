@@ -1,12 +1,25 @@
 """Where sessions are kept: in memory, or in a file.
 
-A store deals in text alone: what the text means is the session's business. A further store is a subclass of
-``Store``.
+A store deals in text alone: what the text means is the session's business.
+
+A store of your own is a subclass of ``Store``. It deals in ``StoredSession``, ``StoredChange`` and
+``Checkpoint``, raises the errors that ``stale``, ``nested``, ``locked`` and ``no_session`` return, and calls
+``refuse_copy``. ``planning.testing.StoreSuite`` has the tests that it must pass.
 """
 
-from session.errors import StaleVersion, StoreBusy, StoreError
+from session.errors import StaleVersion, StoreBusy, StoreError, locked
 from session.stores.base import Store
-from session.stores.chain import Checkpoint, StoredChange, StoredSession
+from session.stores.chain import (
+    Checkpoint,
+    StoredChange,
+    StoredSession,
+    chained,
+    nested,
+    no_session,
+    refuse_copy,
+    stale,
+)
+from session.stores.copying import copy_session
 from session.stores.memory import MemoryStore
 from session.stores.sqlite import SqliteStore
 from session.stores.watch import Watch
@@ -22,4 +35,11 @@ __all__ = [
     "StoredChange",
     "StoredSession",
     "Watch",
+    "chained",
+    "copy_session",
+    "locked",
+    "nested",
+    "no_session",
+    "refuse_copy",
+    "stale",
 ]

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,12 @@ from session.errors import StoreError, TransactionError, locked, shown
 from session.events import SessionId
 from session.stores.base import Store
 from session.stores.chain import (
-    NESTED,
     Checkpoint,
     StoredChange,
     StoredSession,
     check_of,
     key_of,
+    nested,
     no_session,
     refuse_copy,
     stale,
@@ -37,6 +37,9 @@ T = TypeVar("T")
 # must not wait for itself.
 _here = threading.local()
 _BEGIN_HEAD = "INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)"
+_CHANGE = "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)"
+_CHECKPOINT = "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)"
+_CLAIM = "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)"
 _WRITE_HEAD = (
     "UPDATE sessions SET id = ?, version = ?, hash = ?, changed_at = ?, about = ?, checked = ?"
     " WHERE key = ? AND version = ?"
@@ -93,7 +96,7 @@ class SqliteStore(Store):
         """Keep other writers of the file away; see ``Store.lock``."""
         files = self._files_here()
         if self._file in files:
-            raise TransactionError(NESTED)
+            raise nested()
         link, turn, process = self._writer, self._writer.turn, os.getpid()
         timeout = self._timeout if timeout is None else timeout
         if not turn.acquire(timeout=timeout):
@@ -165,16 +168,9 @@ class SqliteStore(Store):
                 raise stale(expected, 0 if known is None else known[0])
             self._known = (row, head)
             if change is not None:
-                found_by = (change.rewound_to, change.idempotency_key)
-                connection.execute(
-                    "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)",
-                    (key, change.version, change.text, change.hash, *found_by),
-                )
+                connection.execute(_CHANGE, _change_row(key, change))
             if checkpoint is not None:
-                connection.execute(
-                    "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
-                    (key, checkpoint.version, checkpoint.text, checkpoint.check),
-                )
+                connection.execute(_CHECKPOINT, (key, checkpoint.version, checkpoint.text, checkpoint.check))
             self._commit(connection, head)
         return None
 
@@ -205,31 +201,16 @@ class SqliteStore(Store):
         with self._writing(session_id) as connection:
             head = self._head(connection, session_id)
             row = (str(session_id), name, 0 if head is None else head.version)
-            values = (*row, check_of(row))
-            is_new = (
-                connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", values).rowcount == 1
-            )
+            is_new = connection.execute(_CLAIM, (*row, check_of(row))).rowcount == 1
             connection.execute("COMMIT")
         return is_new
 
-    def _verified(self, session_id: SessionId) -> int:
+    def verify(self, session_id: SessionId) -> int:
         """Check all that is kept of a session, its claims too; see ``Store.verify``."""
-        versions = super()._verified(session_id)
-        self._read(partial(self._require_claims, session_id))
+        with self.reading():
+            versions = super().verify(session_id)
+            self.claims(session_id)
         return versions
-
-    def _require_claims(self, session_id: SessionId, connection: sqlite3.Connection) -> None:
-        """Refuse a damaged claim; they are read one after the other, however many there are.
-
-        Raises:
-            StoreError: One is damaged.
-        """
-        every = "SELECT id, name, version, checked FROM claims WHERE id = ?"
-        for *values, checked in connection.execute(every, (str(session_id),)):
-            if checked != check_of(tuple(values)):
-                raise StoreError(
-                    f"the claim {shown(values[1])} of the session is damaged: restore the file from a copy"
-                )
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         """Begin a session with the changes of another; see ``Store.copy``."""
@@ -245,14 +226,27 @@ class SqliteStore(Store):
             ):
                 copied = f"SELECT ?, {columns} FROM {table} WHERE session = ? AND version <= ?"  # noqa: S608 - constants
                 connection.execute(f"INSERT INTO {table} {copied}", (new, old, fork.version))
-            claims = connection.execute(
-                "SELECT name, version FROM claims WHERE id = ? AND version <= ?", (str(source), fork.version)
-            ).fetchall()
-            rows = [(str(fork.session_id), *claim) for claim in claims]
-            connection.executemany(
-                "INSERT INTO claims VALUES (?, ?, ?, ?)", [(*row, check_of(row)) for row in rows]
-            )
+            claims = [claim for claim in self.claims(source) if claim[1] <= fork.version]
+            connection.executemany(_CLAIM, _claim_rows(fork.session_id, claims))
             connection.execute(_BEGIN_HEAD, (new, *fork.row()))
+            connection.execute("COMMIT")
+
+    def restore(
+        self,
+        head: StoredSession,
+        changes: Iterable[StoredChange],
+        checkpoints: Iterable[Checkpoint],
+        claims: Iterable[tuple[str, int]],
+    ) -> None:
+        """Begin a session that another store has; see ``Store.restore``."""
+        key = key_of(head.session_id)
+        with self._writing(head.session_id) as connection:
+            refuse_copy(head, head, self._head(connection, head.session_id))
+            connection.executemany(_CHANGE, (_change_row(key, each) for each in changes))
+            rows = ((key, each.version, each.text, each.check) for each in checkpoints)
+            connection.executemany(_CHECKPOINT, rows)
+            connection.executemany(_CLAIM, _claim_rows(head.session_id, claims))
+            connection.execute(_BEGIN_HEAD, (key, *head.row()))
             connection.execute("COMMIT")
 
     def delete(self, session_id: SessionId) -> bool:
@@ -326,6 +320,11 @@ class SqliteStore(Store):
             (key_of(session_id),),
         )
 
+    def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:
+        """The claims of a session; see ``Store.claims``."""
+        every = "SELECT id, name, version, checked FROM claims WHERE id = ?"
+        return self._read(lambda found: [_claim(*row) for row in found.execute(every, (str(session_id),))])
+
     def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
         """The sessions that were changed last; see ``Store.sessions``."""
         rows = self._select(
@@ -385,3 +384,17 @@ class SqliteStore(Store):
     def _explaining(self, timeout: float | None = None) -> Explaining:
         """Make a StoreError of what SQLite raises."""
         return Explaining(self._path, self._timeout if timeout is None else timeout)
+
+
+def _change_row(key: int, change: StoredChange) -> tuple[Any, ...]:
+    return (key, change.version, change.text, change.hash, change.rewound_to, change.idempotency_key)
+
+
+def _claim(session_id: str, name: str, version: int, checked: bytes) -> tuple[str, int]:
+    if checked != check_of((session_id, name, version)):
+        raise StoreError(f"the claim {shown(name)} of the session is damaged: restore the file from a copy")
+    return name, version
+
+
+def _claim_rows(session_id: SessionId, claims: Iterable[tuple[str, int]]) -> Iterator[tuple[Any, ...]]:
+    return ((*row, check_of(row)) for row in ((str(session_id), *claim) for claim in claims))

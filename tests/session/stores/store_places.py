@@ -8,8 +8,8 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 import pytest
+from examples.folder_store import FolderStore
 from session_records import Count, Note, Ping
-from store_cases import ListStore
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import ToolResult
@@ -48,11 +48,11 @@ class MemoryPlace(Place):
         return MemoryStore(timeout=0.2)
 
 
-class ListPlace(Place):
+class FolderPlace(Place):
     """A store without a lock."""
 
-    def begin(self) -> Store:
-        return ListStore({})
+    def open(self) -> Store:
+        return FolderStore(self.path.with_name("plans"))
 
 
 class SqlitePlace(Place):
@@ -62,7 +62,7 @@ class SqlitePlace(Place):
         return SqliteStore(self.path, timeout=0.2)
 
 
-every_store = pytest.mark.parametrize("place_type", [MemoryPlace, SqlitePlace, ListPlace])
+every_store = pytest.mark.parametrize("place_type", [MemoryPlace, SqlitePlace, FolderPlace])
 
 
 def open_session(

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from hashlib import sha256
-from time import perf_counter
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from planning.approval import Pending, answer_approval, decision_of, pending_approval
-from planning.integrations._common import Call, acarry_out
+from planning.integrations._common import Call, acarry_out, out_of_reach
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import (
     Position,
@@ -29,7 +28,6 @@ from planning.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox
 from planning.tools.declare import Declaration
-from planning.tools.outcome import failed
 from session import PastState, Session
 
 try:
@@ -213,7 +211,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             try:
                 session = await self._session(context)
             except AWAY as error:
-                return {"error": failed(name, error, perf_counter()).message}
+                return {"error": out_of_reach(name, error).message}
             with self._sessions.within(session), run.calling(session):
                 result = await acarry_out(self._boxes[name], made, self._actor or context.agent_name)
             if session is not None:
@@ -242,7 +240,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 return None
             reason = await session.off_loop(partial(self._refusal, session, tool.name, tool_context))
         except AWAY as error:
-            reason = failed(tool.name, error, perf_counter()).message
+            reason = out_of_reach(tool.name, error).message
         return None if reason is None else {"error": reason}
 
     def _refusal(self, session: Session, name: str, context: Context) -> str | None:

@@ -106,10 +106,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
             raise ValueError("finish_gate needs planning_read_plan in ADK: add it to the policy's tools")
         self._actor = actor
         self._order = TurnOrder()
-        tools_of = {name: box.tools[name] for name, box in given.boxes.items()}
-        self._ordered = {name for name, each in tools_of.items() if not (each.blocking or each.is_async)}
         self._running = WeakKeyDictionary[Context, AsyncExitStack]()
-        self._tools = [_PlanningTool(self, each) for each in tools_of.values()]
+        self._tools = [_PlanningTool(self, each) for each in given.tools.values()]
 
     def session_of(self, adk: AdkSession) -> Session | PastState | None:
         """The session as it was at an ADK session's state, to read the plan: ``select_latest(..., Plan)``.
@@ -337,7 +335,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 named = [
                     each
                     for each in before
-                    if each.name in self._ordered or (waits and each.name not in self._boxes)
+                    if each.name in self._given.in_order or (waits and each.name not in self._boxes)
                 ]
                 earlier = [str(each.id) for each in named if str(each.id) not in over]
                 return turn, earlier, turn if ids.count(own) == 1 else None

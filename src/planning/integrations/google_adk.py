@@ -348,17 +348,17 @@ class _PlanningTool(BaseTool):
 
     def __init__(self, planning: PlanningToolset, tool: Tool) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._planning, self._tool = planning, tool
+        self._planning = planning
+        self._declaration = FunctionDeclaration(
+            name=tool.name, description=tool.description, parameters_json_schema=tool.parameters_schema()
+        )
 
     def _get_declaration(self) -> FunctionDeclaration:
-        tool = self._tool
-        return FunctionDeclaration(
-            name=self.name, description=tool.description, parameters_json_schema=tool.parameters_schema()
-        )
+        return self._declaration.model_copy()  # ADK adds to it
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
         """Carry out a call."""
-        return await self._planning.call(self._tool.name, args, tool_context)
+        return await self._planning.call(self.name, args, tool_context)
 
 
 def _digest(shown: Pending) -> str:

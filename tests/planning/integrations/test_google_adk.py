@@ -13,9 +13,10 @@ import pytest
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
 from adk_models import ScriptedLlm, said, tail, turn
-from frameworks import HALF, OPEN, SHOP, mark, text_of
-from google.adk.agents import LlmAgent
+from frameworks import HALF, OPEN, SHOP, mark, plans_of, text_of
+from google.adk.agents import LlmAgent, ParallelAgent
 from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App, ResumabilityConfig
 from google.adk.runners import Runner
 from google.adk.sessions import BaseSessionService, DatabaseSessionService, InMemorySessionService
 from google.adk.sessions.base_session_service import GetSessionConfig
@@ -23,7 +24,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.genai.types import Content, Part
 
 from planning import register_plan
-from planning.commands import MarkStep, SetupPlan
+from planning.commands import MarkStep, NewPlanStep, SetupPlan
 from planning.integrations.google_adk import PlanningToolset
 from session import Session, SnapshotError, ToolInvoked, VersionError
 from session.stores import SqliteStore
@@ -276,6 +277,78 @@ def test_history_that_was_cut_is_no_proof_that_a_run_was_taken_back(stored: Sess
     asyncio.run(main())
 
 
+class Failing(InMemorySessionService):
+    """Does not take the first answers to calls."""
+
+    fails = True
+
+    async def append_event(self, session: Any, event: Any) -> Any:
+        if self.fails and event.get_function_responses():
+            self.fails = False
+            raise ConnectionError
+        return await super().append_event(session, event)
+
+
+@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL. ResumabilityConfig")
+def test_a_run_that_was_cut_short_is_resumed_and_makes_no_call_twice(stored: Session) -> None:
+    async def main() -> None:
+        model = ScriptedLlm(script=[turn(SHOP, mark("S001")), said()])
+        app = App(
+            name="shop",
+            root_agent=LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored)]),
+            resumability_config=ResumabilityConfig(is_resumable=True),
+        )
+        runner = Runner(app=app, session_service=Failing())
+        with pytest.raises(ConnectionError):
+            await go(runner)
+        version = stored.version
+        events = (await adk_of(runner)).events
+        ran = runner.run_async(**ADA, invocation_id=events[0].invocation_id)
+        answers = [each.response async for event in ran for each in event.get_function_responses()]
+        assert answers == [
+            {"result": "Plan set: S001 to S002. Next: S001 Rent a room"},
+            {"result": "S001 done. Next: S002 Buy shelves"},
+        ]
+        assert (stored.version, text_of(stored)) == (version, HALF)
+
+    asyncio.run(main())
+
+
+def test_what_a_run_that_was_cut_short_did_stays_when_a_later_one_is_taken_back(stored: Session) -> None:
+    async def main() -> None:
+        script = [turn(mark("S001")), turn(mark("S002")), said(), said()]
+        service = Failing()
+        runner, _ = run_with(PlanningToolset(stored), service, turn(SHOP), said(), *script)
+        service.fails = False
+        await go(runner)
+        service.fails = True
+        with pytest.raises(ConnectionError):
+            await go(runner)
+        await back(runner, await go(runner))
+        await go(runner)
+        assert text_of(stored) == HALF
+
+    asyncio.run(main())
+
+
+def test_runs_that_a_rewind_of_a_rewind_brings_back_keep_their_changes(stored: Session) -> None:
+    async def main() -> None:
+        marks = [part for step in ("S001", "S002") for part in (turn(mark(step)), said())]
+        runner, model = run_with(
+            PlanningToolset(stored), InMemorySessionService(), turn(SHOP), said(), *marks, said(), said()
+        )
+        await go(runner)
+        second, third = await go(runner), await go(runner)
+        await back(runner, second)
+        await go(runner)
+        assert text_of(stored) == OPEN
+        await back(runner, third)
+        await go(runner)
+        assert (text_of(stored), tail(model.requests[-1])) == (HALF, HALF)
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     ("position", "error", "message"),
     [
@@ -328,6 +401,25 @@ def test_the_plan_is_kept_when_a_run_is_streamed_or_sync(way: str, stored: Sessi
         ("c2", "clerk"),
         ("c3", "clerk"),
     ]
+
+
+@pytest.mark.filterwarnings("ignore:ParallelAgent is deprecated")
+def test_agents_side_by_side_work_on_the_hosts_plan(stored: Session) -> None:
+    async def main() -> None:
+        register_plan(stored)
+        stored.dispatch(SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves"))))
+        planning = PlanningToolset(stored)
+        agents: list[Any] = [
+            LlmAgent(name=name, model=ScriptedLlm(script=[turn(mark(step)), said()]), tools=[planning])
+            for name, step in (("ada", "S001"), ("bob", "S002"))
+        ]
+        both = ParallelAgent(name="both", sub_agents=agents)
+        runner = Runner(app_name="shop", agent=both, session_service=InMemorySessionService())
+        await go(runner)
+        assert {each.actor for each in stored.select_all(ToolInvoked)} == {"ada", "bob"}
+        assert plans_of(stored) == [(2, 2)]
+
+    asyncio.run(main())
 
 
 def test_an_agent_that_is_transferred_to_works_on_the_plan() -> None:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+from postgres_server import store_for
+
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import AddStep, MarkStep, NewPlanStep, SetupPlan
 from session import Session
@@ -16,6 +19,8 @@ from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredCh
 from session.stores.chain import refuse_copy, stale
 
 Opener = Callable[[], Store]
+NAMES = ["memory", "sqlite", "without a lock", pytest.param("postgres", marks=pytest.mark.postgres)]
+"""The stores of ``openers``."""
 SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep("Write a test")))
 
 
@@ -104,6 +109,7 @@ def openers(folder: Path) -> dict[str, Opener]:
     return {
         "memory": memory,
         "sqlite": lambda: SqliteStore(folder / "plans.db"),
+        "postgres": lambda: store_for(folder),
         "without a lock": lambda: ListStore(kept),
     }
 

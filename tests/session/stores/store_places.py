@@ -8,6 +8,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 import pytest
+from postgres_server import store_for
 from session_records import Count, Note, Ping
 from store_cases import ListStore
 
@@ -62,7 +63,17 @@ class SqlitePlace(Place):
         return SqliteStore(self.path, timeout=0.2)
 
 
-every_store = pytest.mark.parametrize("place_type", [MemoryPlace, SqlitePlace, ListPlace])
+class PostgresPlace(Place):
+    """A schema of a database."""
+
+    def open(self) -> Store:
+        return store_for(self.path, timeout=1.0)
+
+
+every_store = pytest.mark.parametrize(
+    "place_type",
+    [MemoryPlace, SqlitePlace, ListPlace, pytest.param(PostgresPlace, marks=pytest.mark.postgres)],
+)
 
 
 def open_session(

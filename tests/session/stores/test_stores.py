@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from store_cases import SETUP, Opener, busy, opened, openers, plans_of
+from store_cases import NAMES, SETUP, Opener, busy, opened, openers, plans_of
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import MarkStep
@@ -23,8 +23,6 @@ from session import (
     stored,
 )
 from session.stores import MemoryStore, SqliteStore, StaleVersion
-
-NAMES = ["memory", "sqlite", "without a lock"]
 
 
 @pytest.fixture(params=NAMES)

@@ -140,5 +140,12 @@ class MemoryMachine(StoreMachine):
     name = "memory"
 
 
+class PostgresMachine(StoreMachine):
+    """The same in a database."""
+
+    name = "postgres"
+
+
 TestSqliteStore = StoreMachine.TestCase
+TestPostgresStore = pytest.mark.postgres(PostgresMachine.TestCase)
 TestMemoryStore = MemoryMachine.TestCase

@@ -106,7 +106,7 @@ class StoreBusy(StoreError):
 
 
 def locked(seconds: float) -> StoreBusy:
-    """What to raise when another writer holds the lock."""
+    """What ``Store.lock`` raises when another writer holds the lock for longer than these seconds."""
     return StoreBusy(f"another program is writing to the store, for more than {seconds:g} s: try again")
 
 

@@ -11,11 +11,13 @@ from planning.testing.laws import check_plan_laws
 if TYPE_CHECKING:
     from planning.testing.scripted import ScriptedModel
     from planning.testing.snapshots import JsonFiles, MarkdownFiles, TextFiles
+    from planning.testing.stores import StoreSuite
 
-__all__ = ["check_plan_laws", "ScriptedModel", "TextFiles", "MarkdownFiles", "JsonFiles"]
+__all__ = ["check_plan_laws", "ScriptedModel", "StoreSuite", "TextFiles", "MarkdownFiles", "JsonFiles"]
 
 _HOMES = {
     "ScriptedModel": "scripted",
+    "StoreSuite": "stores",
     "TextFiles": "snapshots",
     "MarkdownFiles": "snapshots",
     "JsonFiles": "snapshots",

@@ -1,14 +1,29 @@
 """Where sessions are kept: in memory, in a file, or in a database.
 
-A store deals in text alone: what the text means is the session's business. A further store is a subclass of
-``Store``. ``PostgresStore`` is loaded when it is first used: it needs psycopg.
+A store deals in text alone: what the text means is the session's business.
+
+A store of your own is a subclass of ``Store``. It deals in ``StoredSession``, ``StoredChange`` and
+``Checkpoint``, raises the errors that ``stale``, ``nested``, ``locked`` and ``no_session`` return, and calls
+``refuse_copy``. ``planning.testing.StoreSuite`` has the tests that it must pass.
+
+``PostgresStore`` is loaded when it is first used: it needs psycopg.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from session.errors import StaleVersion, StoreBusy, StoreError
+from session.errors import StaleVersion, StoreBusy, StoreError, locked
 from session.stores.base import Store
-from session.stores.chain import Checkpoint, StoredChange, StoredSession
+from session.stores.chain import (
+    Checkpoint,
+    StoredChange,
+    StoredSession,
+    chained,
+    nested,
+    no_session,
+    refuse_copy,
+    stale,
+)
+from session.stores.copying import copy_session
 from session.stores.memory import MemoryStore
 from session.stores.sqlite import SqliteStore
 from session.stores.watch import Watch
@@ -28,6 +43,13 @@ __all__ = [
     "StoredChange",
     "StoredSession",
     "Watch",
+    "chained",
+    "copy_session",
+    "locked",
+    "nested",
+    "no_session",
+    "refuse_copy",
+    "stale",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -38,8 +38,9 @@ class Store(ABC):
     A session locks, takes over what other writers appended, and appends its own change: ``lock`` and
     ``append`` are its way to write. Everything but ``lock`` may be called by any thread at any time.
 
-    Further stores implement the abstract methods. One that cannot lock leaves ``lock`` as it is: then
-    ``append`` alone keeps writers apart, and the later one is refused with ``StaleVersion``.
+    A store of your own implements the abstract methods, and calls ``super().__init__()``. One that cannot
+    lock leaves ``lock`` as it is: then ``append`` alone keeps writers apart, and the later one is refused
+    with ``StaleVersion``. ``planning.testing.StoreSuite`` has the tests that it must pass.
     """
 
     def __init__(self) -> None:
@@ -51,23 +52,28 @@ class Store(ABC):
         opened = self.states.get(str(session_id))
         return Records() if opened is None else opened.past.records
 
-    def lock(self, _session_id: SessionId, _timeout: float | None = None) -> AbstractContextManager[None]:
+    def lock(
+        self,
+        session_id: SessionId,  # noqa: ARG002 - a store that cannot lock needs neither
+        timeout: float | None = None,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
         """Keep other writers of a session away within a ``with`` block.
 
         Args:
-            _session_id: The session.
-            _timeout: How many seconds to wait for another writer; None for as long as the store waits.
+            session_id: The session.
+            timeout: How many seconds to wait for another writer; None for as long as the store waits.
 
         Raises:
-            StoreBusy: Another writer takes longer.
-            TransactionError: This thread is inside the block of another session of this store.
+            StoreBusy: Another writer takes longer: ``locked``.
+            TransactionError: This thread is inside the block of a session of this store: ``nested``.
         """
         return nullcontext()
 
     def reading(self) -> AbstractContextManager[None]:
         """Let all that this thread reads within a ``with`` block be of one moment.
 
-        Nothing is written within the block. A store of which that is so anyway leaves it as it is.
+        Nothing is written within the block, and a block inside another is part of it. A store of which that
+        is so anyway leaves it as it is.
 
         Raises:
             StoreError: The store cannot be read.
@@ -104,7 +110,7 @@ class Store(ABC):
             checkpoint: A checkpoint to keep with it.
 
         Raises:
-            StaleVersion: It has another version.
+            StaleVersion: It has another version: ``stale``.
             StoreError: The store does not take it; ``outcome`` says what is known of it.
         """
 
@@ -137,7 +143,8 @@ class Store(ABC):
         """Begin a session with the changes, checkpoints and claims of another, up to the fork's version.
 
         Raises:
-            StoreError: There is a session of the fork's identity, or not so many changes.
+            StoreError: There is no such session (``no_session``), one of the fork's id, or not so many
+                changes (``refuse_copy``).
         """
 
     @abstractmethod
@@ -150,6 +157,34 @@ class Store(ABC):
     @abstractmethod
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; False where there was none. Its forks stay whole."""
+
+    def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:  # noqa: ARG002 - as lock
+        """The claims of a session: each name, and the version at which it was recorded. For ``copy_session``.
+
+        Raises:
+            StoreError: The store does not implement it, or cannot be read.
+        """
+        raise _lacks(self, "claims")
+
+    def restore(
+        self,
+        head: StoredSession,  # noqa: ARG002
+        changes: Iterable[StoredChange],  # noqa: ARG002 - what the stores that implement it take
+        checkpoints: Iterable[Checkpoint],  # noqa: ARG002
+        claims: Iterable[tuple[str, int]],  # noqa: ARG002
+    ) -> None:
+        """Begin a session with all that another store has of it, or write nothing. For ``copy_session``.
+
+        Args:
+            head: The session.
+            changes: Its changes, in order; they are read while they are written, and may raise.
+            checkpoints: Its checkpoints, newest first; read in the same way.
+            claims: Its claims, as ``claims`` returns them.
+
+        Raises:
+            StoreError: The store does not implement it, has a session of that id, or does not take it.
+        """
+        raise _lacks(self, "restore")
 
     def close(self) -> None:  # noqa: B027 - not every store holds something
         """Let go of what the store holds open."""
@@ -164,30 +199,27 @@ class Store(ABC):
             StoreError: Something is damaged; ``version`` says where. Or there is no such session.
         """
         with self.reading():
-            return self._verified(session_id)
-
-    def _verified(self, session_id: SessionId) -> int:
-        head = self.head(session_id)
-        if head is None:
-            raise no_session(session_id)
-        before = b""
-        for first in range(1, head.version + 1, _BATCH):
-            last = min(first + _BATCH - 1, head.version)
-            for change in verified(self.changes(session_id, first, last), first, last, before):
-                before = change.hash
-        if before != head.hash:
-            raise StoreError(damaged(head.version), version=head.version)
-        last = head.version
-        while found := self.checkpoints(session_id, last, _PAGE):
-            for checkpoint in found:
-                last = checkpoint.version
-                at = self.changes(session_id, last, last)
-                if checkpoint.check != chained(at[0].hash if at else b"", checkpoint.text):
-                    message = f"the checkpoint of version {last} is damaged: drop the checkpoints"
-                    raise StoreError(message, version=last)
-                slices_of(checkpoint.text, last)
-            last -= 1
-        return head.version
+            head = self.head(session_id)
+            if head is None:
+                raise no_session(session_id)
+            before = b""
+            for first in range(1, head.version + 1, _BATCH):
+                last = min(first + _BATCH - 1, head.version)
+                for change in verified(self.changes(session_id, first, last), first, last, before):
+                    before = change.hash
+            if before != head.hash:
+                raise StoreError(damaged(head.version), version=head.version)
+            last = head.version
+            while found := self.checkpoints(session_id, last, _PAGE):
+                for checkpoint in found:
+                    last = checkpoint.version
+                    at = self.changes(session_id, last, last)
+                    if checkpoint.check != chained(at[0].hash if at else b"", checkpoint.text):
+                        message = f"the checkpoint of version {last} is damaged: drop the checkpoints"
+                        raise StoreError(message, version=last)
+                    slices_of(checkpoint.text, last)
+                last -= 1
+            return head.version
 
     def watch(self, session_id: SessionId, after: int | None = None, timeout: float | None = None) -> Watch:
         """Iterate over the changes of a session as they are committed, by this process or another.
@@ -211,3 +243,10 @@ class Store(ABC):
         What is wrong is raised, and ``after=None`` is the version of the moment, when the iteration begins.
         """
         return awatched(partial(self.watch, session_id, after, timeout))
+
+
+def _lacks(store: Store, method: str) -> StoreError:
+    kind = type(store).__name__
+    return StoreError(
+        f"{kind} does not implement {method}: its sessions cannot be copied to or from another store"
+    )

@@ -1,4 +1,4 @@
-"""What stores keep: changes in a chain of hashes, checkpoints, and what is said of a session."""
+"""What stores keep: changes in a chain of hashes, checkpoints, records of sessions; and how they refuse."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any
 
 import attrs
 
-from session.errors import StaleVersion, StoreError, shown
+from session.errors import StaleVersion, StoreError, TransactionError, shown
 from session.events import SessionId, session_id_of
 
 __all__ = [
-    "NESTED",
     "Checkpoint",
     "StoredChange",
     "StoredSession",
@@ -24,6 +23,7 @@ __all__ = [
     "damaged",
     "deleted",
     "key_of",
+    "nested",
     "no_session",
     "refuse_copy",
     "replaced",
@@ -31,11 +31,6 @@ __all__ = [
     "stale",
     "verified",
 ]
-
-NESTED = (
-    "a transaction of another session of this store is open in this thread, and they would wait for each "
-    "other: end it first"
-)
 
 
 def chained(before: bytes, text: str) -> bytes:
@@ -119,7 +114,10 @@ class StoredSession:
         return StoredSession(self.session_id, version, hash_, *same)
 
     def row(self) -> tuple[Any, ...]:
-        """What a table has of it: id, version, hash, time of the last change, the rest as JSON, a check."""
+        """The session as a store may write it: six values of plain types, which ``StoredSession.of`` reads.
+
+        They are its id, version, hash, the time of its last change, the rest as JSON, and a checksum.
+        """
         about: dict[str, object] = {
             "created_at": self.created_at.isoformat(),
             "tags": dict(self.tags),
@@ -133,10 +131,10 @@ class StoredSession:
 
     @classmethod
     def of(cls, row: tuple[Any, ...]) -> StoredSession:
-        """The session of a row.
+        """The session that ``row`` wrote.
 
         Raises:
-            StoreError: It is damaged.
+            StoreError: A value of it was changed since.
         """
         try:
             *values, checked = row
@@ -163,7 +161,7 @@ class StoredSession:
 
     @classmethod
     def listed(cls, row: tuple[Any, ...]) -> StoredSession:
-        """The session of a row, or what can be known of one that is damaged: it hides no other."""
+        """The same for ``Store.sessions``: a damaged one has its ``damage``, and hides no other."""
         try:
             return cls.of(row)
         except StoreError as error:
@@ -222,12 +220,25 @@ def damaged(version: int) -> str:
 
 
 def stale(expected: int, known: int) -> StaleVersion:
-    """What to raise when a change was made for another version than the newest."""
+    """What ``Store.append`` and ``Store.copy`` raise for a version that is not the session's.
+
+    Args:
+        expected: The version that the caller expects.
+        known: The version that the session has.
+    """
     return StaleVersion(f"the session has version {known} by now, not {expected}: refresh it and try again")
 
 
+def nested() -> TransactionError:
+    """What ``Store.lock`` raises in a thread that is inside the lock of this store already."""
+    return TransactionError(
+        "a transaction of another session of this store is open in this thread, and they would wait for each "
+        "other: end it first"
+    )
+
+
 def no_session(session_id: SessionId) -> StoreError:
-    """What to raise when there is no such session."""
+    """What ``Store.copy`` and ``Store.verify`` raise when the store has no such session."""
     return StoreError(f"the store holds no session {shown(str(session_id))}")
 
 
@@ -242,10 +253,16 @@ def replaced(session_id: SessionId) -> StoreError:
 
 
 def refuse_copy(source: StoredSession, fork: StoredSession, there: StoredSession | None) -> None:
-    """Refuse a fork of what is not there, or to where something is.
+    """Check what ``Store.copy`` was asked for; stores call it with the lock held, before they write.
+
+    Args:
+        source: The session to copy.
+        fork: The session to begin; its version is the last that is copied.
+        there: What the store has under the fork's id; None for nothing.
 
     Raises:
-        StoreError: That is so.
+        StoreError: The fork's id is taken.
+        StaleVersion: The source has no such version.
     """
     if there is not None:
         raise StoreError(

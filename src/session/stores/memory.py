@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from os import getpid
 from threading import get_ident
@@ -10,15 +10,15 @@ from typing import Any
 
 import attrs
 
-from session.errors import TransactionError, locked
+from session.errors import locked
 from session.events import SessionId
 from session.locks import ProcessLock
 from session.stores.base import Store
 from session.stores.chain import (
-    NESTED,
     Checkpoint,
     StoredChange,
     StoredSession,
+    nested,
     no_session,
     refuse_copy,
     stale,
@@ -58,7 +58,7 @@ class MemoryStore(Store):
         """Keep other writers away; see ``Store.lock``."""
         here, turn = (getpid(), get_ident()), self._turn.lock
         if self._writer == here:
-            raise TransactionError(NESTED)
+            raise nested()
         timeout = self._timeout if timeout is None else timeout
         if not turn.acquire(timeout=timeout):
             raise locked(timeout)
@@ -149,6 +149,23 @@ class MemoryStore(Store):
             self._claims[str(fork.session_id)] = {
                 name: version for name, version in claims.items() if version <= fork.version
             }
+
+    def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:
+        """The claims of a session; see ``Store.claims``."""
+        return list(self._claims.get(str(session_id), {}).items())
+
+    def restore(
+        self,
+        head: StoredSession,
+        changes: Iterable[StoredChange],
+        checkpoints: Iterable[Checkpoint],
+        claims: Iterable[tuple[str, int]],
+    ) -> None:
+        """Begin a session that another store has; see ``Store.restore``."""
+        with self.lock(head.session_id), self._guard.lock:
+            refuse_copy(head, head, self.head(head.session_id))
+            self._kept[str(head.session_id)] = _Kept(head, list(changes), list(checkpoints)[::-1])
+            self._claims[str(head.session_id)] = dict(claims)
 
     def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
         """The sessions that were changed last; see ``Store.sessions``."""

@@ -26,7 +26,7 @@ from session.locks import ProcessLock
 from session.stores.chain import key_of
 from session.stores.watch import Watch
 
-__all__ = ["Connections", "GivenConnections", "Listener", "explained", "parts_of"]
+__all__ = ["Connections", "GivenConnections", "Listener", "explained", "name_of"]
 
 Connection = psycopg.Connection[Any]
 
@@ -61,6 +61,7 @@ _REASONS = {
     "53300": "the server has too many connections: raise its max_connections, lower the stores' size, or "
     "put a pooler before it",
     "40": "the server took back the transaction because of another: try again",
+    "54000": "a key, or the name of a claim, is longer than 2,600 bytes: use a shorter one",
     "XX001": "the database is damaged: restore it from a backup",
     "XX002": "an index of the database is damaged: run REINDEX, or restore it from a backup",
 }
@@ -75,7 +76,7 @@ _DEFAULTS = {  # a host that is gone is noticed within 20 seconds; what the addr
 }
 
 
-def parts_of(conninfo: str) -> dict[str, Any]:
+def _parts_of(conninfo: str) -> dict[str, Any]:
     """The parts of an address.
 
     Raises:
@@ -90,6 +91,17 @@ def parts_of(conninfo: str) -> dict[str, Any]:
     if "@" in f"{found.get('host')}{found.get('dbname')}" or not (ports.isdecimal() or not ports):
         raise StoreError(_UNREADABLE)  # a part of a password
     return found
+
+
+def name_of(conninfo: str) -> str:
+    """What an address is called in messages: without user and password.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    parts = _parts_of(conninfo)
+    places = (parts.get("hostaddr") or parts.get("host"), parts.get("port"))
+    return f"postgresql://{':'.join(part for part in places if part)}/{parts.get('dbname') or ''}"
 
 
 def explained(error: Exception, name: str, timeout: float) -> StoreError:
@@ -138,7 +150,7 @@ class Connections(ProcessLock):
             size: How many connections there may be.
         """
         super().__init__()
-        self._conninfo = {**_DEFAULTS, **parts_of(conninfo)}
+        self._conninfo = {**_DEFAULTS, **_parts_of(conninfo)}
         self._size = size
         self._opened: WeakSet[Connection] = WeakSet()
         self.forget_other_threads()

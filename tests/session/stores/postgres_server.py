@@ -9,18 +9,22 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from session.stores import PostgresStore
+if TYPE_CHECKING:
+    from session.stores import PostgresStore
 
 PASSWORD = "p@ss/word:1%"  # noqa: S105 - of a server that lives as long as a test
 ESCAPED = "p%40ss%2Fword%3A1%25"
 _FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
+_once = threading.Lock()  # one thread makes the schema of a folder
 _MOST = 30.0  # seconds that a server may take to start or to end
 
 
@@ -154,6 +158,8 @@ def shared_server() -> PostgresServer:
 @cache
 def schema_for(folder: Path) -> str:
     """A schema of the shared server, with its tables, for a test's own folder."""
+    from session.stores import PostgresStore
+
     schema = shared_server().schema()
     PostgresStore(shared_server().conninfo, schema=schema).create()
     return schema
@@ -161,4 +167,8 @@ def schema_for(folder: Path) -> str:
 
 def store_for(folder: Path, timeout: float = 5.0) -> PostgresStore:
     """A store of its own, as another process has it, on the schema of a folder."""
-    return PostgresStore(shared_server().conninfo, schema=schema_for(folder), timeout=timeout)
+    from session.stores import PostgresStore
+
+    with _once:
+        schema = schema_for(folder)
+    return PostgresStore(shared_server().conninfo, schema=schema, timeout=timeout)

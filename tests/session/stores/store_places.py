@@ -8,9 +8,9 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 import pytest
+from examples.folder_store import FolderStore
 from postgres_server import store_for
 from session_records import Count, Note, Ping
-from store_cases import ListStore
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import ToolResult
@@ -49,11 +49,11 @@ class MemoryPlace(Place):
         return MemoryStore(timeout=0.2)
 
 
-class ListPlace(Place):
+class FolderPlace(Place):
     """A store without a lock."""
 
-    def begin(self) -> Store:
-        return ListStore({})
+    def open(self) -> Store:
+        return FolderStore(self.path.with_name("plans"))
 
 
 class SqlitePlace(Place):
@@ -72,7 +72,7 @@ class PostgresPlace(Place):
 
 every_store = pytest.mark.parametrize(
     "place_type",
-    [MemoryPlace, SqlitePlace, ListPlace, pytest.param(PostgresPlace, marks=pytest.mark.postgres)],
+    [MemoryPlace, SqlitePlace, FolderPlace, pytest.param(PostgresPlace, marks=pytest.mark.postgres)],
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from session_records import Note, Ping, texts
 from store_places import (
     PLAN,
-    ListPlace,
+    FolderPlace,
     Place,
     SqlitePlace,
     call,
@@ -147,7 +147,7 @@ def test_a_later_writer_without_a_lock_is_refused_and_tries_again(
 ) -> None:
     place = place_type(tmp_path)
     here, there = open_session(place.open()), open_session(place.open())
-    if place_type is not ListPlace:
+    if place_type is not FolderPlace:
         pytest.skip("it has a lock")
     with pytest.raises(StaleVersion) as error, here.transaction() as transaction:
         transaction.dispatch(Note("mine"))
@@ -158,25 +158,10 @@ def test_a_later_writer_without_a_lock_is_refused_and_tries_again(
     assert texts(here) == ["theirs", "mine"]
 
 
-def test_append_refuses_a_version_that_is_not_the_next(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
-    session = open_session(store)
-    session.dispatch(Note("1"))
-    head, (change,) = store.head("run-7"), store.changes("run-7", 1, 1)
-    assert head is not None
-    for expected, known in ((0, 1), (2, 1), (9, 1)):
-        with pytest.raises(StaleVersion) as error:
-            store.append(head, change, expected=expected)
-        assert str(error.value) == (
-            f"the session has version {known} by now, not {expected}: refresh it and try again"
-        )
-    assert store.verify("run-7") == 1
-
-
 def test_transactions_of_two_sessions_of_one_place_are_not_nested(
     place_type: type[Place], tmp_path: Path
 ) -> None:
-    if place_type is ListPlace:
+    if place_type is FolderPlace:
         pytest.skip("it has no lock")
     place = place_type(tmp_path)
     store = place.open()

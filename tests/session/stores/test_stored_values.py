@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from session_records import Note, texts
 from store_places import (
-    ListPlace,
+    MemoryPlace,
     Place,
     every_store,
     open_session,
@@ -143,7 +143,7 @@ def strict(value: object) -> str:
     return f"{type(value).__name__} {value!r}"
 
 
-@pytest.mark.parametrize("place_type", [ListPlace])
+@pytest.mark.parametrize("place_type", [MemoryPlace])
 @given(values=st.lists(VALUES, min_size=1, max_size=5))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_what_has_a_json_form_reads_back_as_it_was(

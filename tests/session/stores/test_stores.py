@@ -7,20 +7,17 @@ from pathlib import Path
 
 import attrs
 import pytest
-from store_cases import NAMES, SETUP, Opener, busy, opened, openers, plans_of
+from store_cases import NAMES, SETUP, Opener, opened, openers
 
-from planning import Plan, PlanningToolsSection, Toolbox
+from planning import PlanningToolsSection, Toolbox
 from planning.commands import MarkStep
 from planning.suite import register_plan
 from session import (
-    Change,
     Session,
     StoreError,
-    ToolFailed,
     ToolInvoked,
     TransactionError,
     append,
-    stored,
 )
 from session.stores import MemoryStore, SqliteStore, StaleVersion
 
@@ -28,39 +25,6 @@ from session.stores import MemoryStore, SqliteStore, StaleVersion
 @pytest.fixture(params=NAMES)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     return openers(tmp_path)[request.param]
-
-
-@pytest.fixture(params=[1, 3, 128], ids=lambda count: f"a checkpoint every {count}")
-def _checkpoints(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "CHECKPOINT", request.param)
-
-
-@pytest.mark.usefixtures("_checkpoints")
-def test_a_session_comes_back_as_it_was_at_every_version(opener: Opener) -> None:
-    with opened(opener) as (session, toolbox):
-        plans = busy(session, toolbox)
-        assert plans_of(session) == plans
-        history, version = session.history(), session.version
-    with opened(opener) as (again, _):
-        assert again.version == version == len(plans) - 1
-        assert again.select_latest(Plan) == plans[-1]
-        assert plans_of(again) == plans
-        assert [without_values(change) for change in again.history()] == [
-            without_values(change) for change in history
-        ]
-        assert again.store is not None
-        assert again.store.verify("run-7") == version
-
-
-def without_values(change: Change) -> tuple[object, ...]:
-    """A change as it is compared: no store keeps the Python value of a result."""
-    events = [
-        (event.event_id, event.name, getattr(event, "value", None), event.result.message)
-        if isinstance(event, (ToolInvoked, ToolFailed))
-        else event
-        for event in change.events
-    ]
-    return (change.version, change.at, events, change.actor, change.call_id, change.changed)
 
 
 @pytest.mark.parametrize("is_stored", [False, True])

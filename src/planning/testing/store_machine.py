@@ -1,55 +1,97 @@
-"""Random changes, rewinds, forks, rollbacks and reopenings against a list of plans."""
+"""Random changes, rewinds, forks and reopenings of a session in a store, against a list of plans."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
+from unittest.mock import patch
+from uuid import uuid4
 
-import pytest
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from store_cases import openers
-
-from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import NewPlanStep, SetupPlan
+from planning.model import Plan
+from planning.prompt import PlanningToolsSection
+from planning.tools import Toolbox
 from session import Session, Snapshot, stored
+from session.stores import Store
+
+try:
+    from hypothesis import strategies as st
+    from hypothesis.stateful import (
+        RuleBasedStateMachine,
+        invariant,
+        precondition,
+        rule,
+        run_state_machine_as_test,
+    )
+except ImportError:
+    raise ImportError("the suite needs hypothesis: pip install 'session-planning[testing]'") from None
+
+__all__ = ["STEPS", "new_id", "opened", "run_machine"]
 
 STEPS = tuple(NewPlanStep(f"Step {number}") for number in range(3))
-STATUSES = st.sampled_from(["pending", "in_progress", "blocked", "done"])
+"""The steps of the plans."""
 
 
-class StoreMachine(RuleBasedStateMachine):
+def new_id() -> str:
+    """The id of a session that no place has."""
+    return f"suite:{uuid4()}"
+
+
+def opened(store: Store, name: str) -> tuple[Session, Toolbox]:
+    """A session in a store, and the planning tools on it."""
+    session = Session(session_id=name, store=store)
+    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+
+def run_machine(open_: Callable[[], Store]) -> None:
+    """Change sessions at random, and hold each version of them to the plan that it had.
+
+    Args:
+        open_: Opens the store, as another process would.
+
+    Raises:
+        AssertionError: A version has another plan.
+    """
+
+    class Machine(_Machine):
+        def open(self) -> Store:
+            return open_()
+
+    run_state_machine_as_test(Machine)
+
+
+class _Machine(RuleBasedStateMachine):
     """A session in a store, and the plan that it had at each version."""
-
-    name = "sqlite"
 
     def __init__(self) -> None:
         super().__init__()
-        self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(stored, "CHECKPOINT", 3)
-        self.folder = Path(tempfile.mkdtemp())
-        self.opener = openers(self.folder)[self.name]
+        self.patch = patch.object(stored, "CHECKPOINT", 3)
+        self.patch.start()
         self.plans: list[Plan | None] = [None]
         self.kept: list[tuple[Snapshot, Plan | None]] = []
-        self.forks = 0
-        self.session_id = "run-0"
-        self.open()
+        self.name = new_id()
+        self.reopen()
 
-    def open(self) -> None:
-        self.session = Session(session_id=self.session_id, store=self.opener())
-        section = PlanningToolsSection(session=self.session)
-        self.toolbox = Toolbox(section.tools(), session=self.session)
+    def open(self) -> Store:
+        raise NotImplementedError
 
     def note(self) -> None:
         self.plans.append(self.session.select_latest(Plan))
+
+    @rule()
+    def reopen(self) -> None:
+        self.session, self.toolbox = opened(self.open(), self.name)
 
     @rule()
     def set_up(self) -> None:
         self.toolbox.invoke("planning_setup_plan", SetupPlan(f"Plan {len(self.plans)}", STEPS))
         self.note()
 
-    @rule(step=st.integers(1, 5), status=STATUSES, key=st.none() | st.integers(1, 9).map(str))
+    @rule(
+        step=st.integers(1, 5),
+        status=st.sampled_from(["pending", "in_progress", "blocked", "done"]),
+        key=st.none() | st.integers(1, 9).map(str),
+    )
     def mark(self, step: int, status: str, key: str | None) -> None:
         before = self.session.version
         arguments = {"step_id": f"S{step:03}", "status": status}
@@ -62,13 +104,8 @@ class StoreMachine(RuleBasedStateMachine):
             assert (again.message, self.session.version) == (result.message, before + 1)
 
     @rule()
-    def add(self) -> None:
-        self.toolbox.call("planning_add_step", {"steps": [{"title": f"More {len(self.plans)}"}]})
-        self.note()
-
-    @rule()
     def fail(self) -> None:
-        with pytest.raises(ZeroDivisionError), self.session.transaction() as transaction:
+        with suppress(ZeroDivisionError), self.session.transaction() as transaction:
             transaction.dispatch(SetupPlan("Never seen"))
             raise ZeroDivisionError
 
@@ -97,21 +134,14 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def fork(self, data: st.DataObject) -> None:
         version = data.draw(st.integers(0, len(self.plans) - 1))
-        self.forks += 1
-        self.session_id = f"run-{self.forks}"
-        self.session = self.session.fork(version, session_id=self.session_id)
+        self.name = new_id()
+        self.session = self.session.fork(version, session_id=self.name)
         self.toolbox = Toolbox(PlanningToolsSection(session=self.session).tools(), session=self.session)
         self.plans = self.plans[: version + 1]
 
     @rule()
-    def reopen(self) -> None:
-        if len(self.plans) > 1:
-            self.open()
-
-    @rule()
     def another_writer(self) -> None:
-        other = Session(session_id=self.session_id, store=self.opener())
-        toolbox = Toolbox(PlanningToolsSection(session=other).tools(), session=other)
+        other, toolbox = opened(self.open(), self.name)
         toolbox.call("planning_add_step", {"steps": [{"title": f"Theirs {len(self.plans)}"}]})
         assert self.session.refresh() == other.version
         self.plans.append(other.select_latest(Plan))
@@ -122,30 +152,9 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.session.select_latest(Plan) == self.plans[-1]
 
     def teardown(self) -> None:
-        if len(self.plans) > 1:
-            self.open()
-        assert [
-            self.session.at(version).select_latest(Plan) for version in range(len(self.plans))
-        ] == self.plans
-        assert self.session.store is not None
+        self.reopen()
+        versions = range(len(self.plans))
+        assert [self.session.at(version).select_latest(Plan) for version in versions] == self.plans
         if self.session.version:
-            assert self.session.store.verify(self.session_id) == self.session.version
-        self.patch.undo()
-        shutil.rmtree(self.folder)
-
-
-class MemoryMachine(StoreMachine):
-    """The same in memory."""
-
-    name = "memory"
-
-
-class PostgresMachine(StoreMachine):
-    """The same in a database."""
-
-    name = "postgres"
-
-
-TestSqliteStore = StoreMachine.TestCase
-TestPostgresStore = pytest.mark.postgres(PostgresMachine.TestCase)
-TestMemoryStore = MemoryMachine.TestCase
+            assert self.open().verify(self.name) == self.session.version
+        self.patch.stop()

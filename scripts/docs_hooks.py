@@ -1,4 +1,4 @@
-"""What mkdocs needs beside the pages in docs/: the specs as pages of the site, and llms.txt.
+"""What mkdocs needs beside the pages in docs/: the specs, the reference of the command line, and llms.txt.
 
 The specs stay in specs/ and the README at the root. They become pages of the built site alone, so that search
 finds them and links to them are checked.
@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 LOADED = re.compile(
     r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?:[^>]*>|@import|url\(['\"]?https?:"
 )
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
+COMMANDS = "reference/cli.md"
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
@@ -33,6 +37,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         page = File.generated(config, uri, abs_src_path=str(path))
         page.inclusion = InclusionLevel.NOT_IN_NAV
         files.append(page)
+    files.append(File.generated(config, COMMANDS, content=_command_line()))
     return files
 
 
@@ -45,7 +50,7 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
     def moved(found: re.Match[str]) -> str:
         picture, text, target, anchor = found.groups()
         path = posixpath.normpath(posixpath.join(folder, target))
-        if not (ROOT / path).exists():
+        if path == f"docs/{COMMANDS}" or not (ROOT / path).exists():
             return found.group()  # mkdocs reports it
         wanted = path.removeprefix("docs/") if path != "README.md" else "readme.md"
         if files.get_file_from_path(wanted) is None:
@@ -67,6 +72,22 @@ def on_post_build(*, config: MkDocsConfig) -> None:
     Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def _command_line() -> str:
+    """The help of each command, as the sources in src/ print it."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from planning.cli.app import app  # noqa: PLC0415 - of these sources, not of an installed package
+
+    command = typer.main.get_command(app)
+    parts = ["# The command line", "What each command prints with `--help`."]
+    assert isinstance(command, typer.core.TyperGroup)  # noqa: S101 - it has commands
+    for name in ["", *command.commands]:
+        run = CliRunner().invoke(
+            app, [*filter(None, [name]), "--help"], prog_name="planning", terminal_width=100
+        )
+        parts += [f"## planning {name}".rstrip(), f"```text\n{run.output.strip()}\n```"]
+    return "\n\n".join(parts)
+
+
 def _groups(nav: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, str]]]]:
     alone = [(title, uri) for item in nav for title, uri in item.items() if isinstance(uri, str)]
     grouped = [
@@ -79,6 +100,8 @@ def _groups(nav: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, str]]]
 
 
 def _about(uri: str) -> str:
+    if uri == COMMANDS:
+        return "what each command prints with --help."
     text = Path(ROOT, "docs", uri).read_text(encoding="utf-8").partition("\n")[2].strip()
     sentence = re.sub(r"\]\([^)]*\)|\[", "", text.partition("\n\n")[0].replace("\n", " "))
     return re.split(r"(?<=\.)\s", sentence)[0]

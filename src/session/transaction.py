@@ -338,10 +338,7 @@ class Transaction:
     def publish(self, event: SessionEvent) -> None:
         """Dispatch the event now, and publish it on the bus once the transaction is committed.
 
-        An event without a ``session_id`` is addressed to this session.
-
-        Raises:
-            The same as ``dispatch``.
+        An event without a ``session_id`` is addressed to this session. It raises what ``dispatch`` raises.
         """
         self.dispatch(event)
         self._events.append(self._dispatched)  # the event, as it is addressed

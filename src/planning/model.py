@@ -79,7 +79,7 @@ class _Marks:
         self.now = list(steps)
         self._first = steps
         self._changes: dict[int, Mapping[int, PlanStep]] = {}  # by their number
-        self._size = 0  # of all of them
+        self._size = 0  # of all of them, and how many they are
         self._last = len(steps) - 1  # the steps after it are done
 
     def is_open(self, count: int) -> bool:
@@ -90,7 +90,7 @@ class _Marks:
         """Make a change after so many others; False where another thread made one after the same."""
         if self._changes.setdefault(count, steps) is not steps:
             return False
-        self._size += len(steps)
+        self._size += 1 + len(steps)
         for index, step in steps.items():
             self.now[index] = step
             if step.status != "done":

@@ -67,6 +67,9 @@ class PlanStep:
 _SET_STEP = setters(PlanStep)
 
 
+_MOST_CHANGES = 4  # and marks, for each step: a run makes two marks of it, in two changes at most
+
+
 class _Marks:
     """Changes of a plan's steps, one after the other, none of which copies the others.
 
@@ -84,7 +87,7 @@ class _Marks:
 
     def is_open(self, count: int) -> bool:
         """Whether the plan after so many changes is the newest, and there are not too many of them."""
-        return count not in self._changes and self._size <= len(self.now)
+        return count not in self._changes and self._size <= _MOST_CHANGES * len(self.now)
 
     def add(self, count: int, steps: Mapping[int, PlanStep]) -> bool:
         """Make a change after so many others; False where another thread made one after the same."""

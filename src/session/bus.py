@@ -246,7 +246,9 @@ class _Ear:
         self._bus = delivery.bus
         self._session_id = session_id
         both = (self._bus.subscribe, self._bus.unsubscribe)
-        has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+        has_routes = type(self._bus) is InProcessEventBus or all(
+            "session_id" in inspect.signature(each).parameters for each in both
+        )
         self._options = {"session_id": session_id} if has_routes else {}
         self._delivery = weakref.ref(delivery, self.stop if has_routes else None)
         self._bus.subscribe(SessionEvent, self, **self._options)

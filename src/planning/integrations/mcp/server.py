@@ -53,7 +53,6 @@ _RESUMED: Final = "Planning-Session"
 _CALL_ID: Final = "planning/call_id"
 _CALL_ID_OF_CLAUDE_CODE: Final = "claudecode/toolUseId"
 _KEY: Final = "planning/idempotency_key"
-_LONGEST_ACTOR: Final = 200
 _MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
 _NO_SESSION: Final = "no session for this call"
 _NO_CONNECTION: Final = (
@@ -379,7 +378,7 @@ def _context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
     """
     client = ctx.session.client_params
     meta: Any = ctx.meta or {}
-    actor = None if client is None else client.client_info.name[:_LONGEST_ACTOR] or None
+    actor = None if client is None else client.client_info.name
     call_id = meta.get(_CALL_ID, meta.get(_CALL_ID_OF_CLAUDE_CODE))
     return call_context(call_id, actor, idempotency_key=meta.get(_KEY))
 

@@ -8,11 +8,14 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from typing import Any
 
+from agents import Agent as SdkAgent
+from agents import FunctionTool, RunConfig, Runner
+from agents.testing import ScriptedModel, assistant_message, function_call
 from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner
-from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.function_tool import FunctionTool as AdkTool
 from google.genai.types import Content, Part
 from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -28,6 +31,7 @@ from benchmarks.harness import Cost, Section, at_most, fastest, microseconds, ta
 from benchmarks.times.clients import NAMES, anthropic_calls, mcp_calls, openai_calls
 from planning.integrations.google_adk import PlanningToolset
 from planning.integrations.langchain import PlanningMiddleware
+from planning.integrations.openai_agents import planning_tools
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
 from session import Session
@@ -56,7 +60,7 @@ def measure(rounds: int) -> Section:
         "In a framework's agent",
         (
             *("session-planning", "langchain", "langchain-core", "langgraph", "pydantic-ai-slim"),
-            *("google-adk", "openai", "anthropic", "mcp"),
+            *("openai-agents", "google-adk", "openai", "anthropic", "mcp"),
         ),
         [
             METHOD,
@@ -132,6 +136,29 @@ def _pydantic_ai_calls(calls: int, *, is_ours: bool) -> float:
     return microseconds(lambda: asyncio.run(agent.run("Go"))) / calls  # type: ignore[arg-type] - a coroutine
 
 
+def _openai_agents_calls(calls: int, *, is_ours: bool) -> float:
+    turns = [[function_call("noop", "{}", call_id=f"c{number}")] for number in range(calls)]
+    model, config = ScriptedModel([*turns, [assistant_message("Done.")]]), RunConfig(tracing_disabled=True)
+
+    async def noop(_context: object, _arguments: str) -> str:
+        return ""
+
+    tools: list[Any] = [
+        FunctionTool(name, "Do nothing.", {}, noop, strict_json_schema=False) for name in NAMES
+    ]
+    if is_ours:
+        tools = planning = planning_tools(
+            Session(), tools=[Tool("noop", "Do nothing.", _noop, blocking=False)]
+        )
+        config = planning.run_config(config)
+    agent = SdkAgent("bench", tools=tools, model=model)
+
+    async def run() -> None:
+        await Runner.run(agent, "Go", run_config=config, max_turns=None)
+
+    return microseconds(lambda: asyncio.run(run())) / calls
+
+
 class _Llm(BaseLlm):
     """Makes a number of calls."""
 
@@ -148,7 +175,7 @@ def _google_adk_calls(calls: int, *, is_ours: bool) -> float:
         PlanningToolset(Session(), tools=[Tool("noop", "Do nothing.", _noop, blocking=False)])
     ]
     if not is_ours:
-        tools = [FunctionTool(_noop) for _ in NAMES]
+        tools = [AdkTool(_noop) for _ in NAMES]
         for each, name in zip(tools, NAMES, strict=True):
             each.name = name
     logging.getLogger("google_adk").setLevel(logging.ERROR)  # it misses the counts of tokens
@@ -166,6 +193,7 @@ def _google_adk_calls(calls: int, *, is_ours: bool) -> float:
 CALLED: dict[str, Callable[..., float]] = {
     "langchain": partial(_langchain_calls, CALLS),
     "pydantic-ai": partial(_pydantic_ai_calls, CALLS),
+    "openai-agents": partial(_openai_agents_calls, CALLS),
     "google-adk": partial(_google_adk_calls, CALLS),
     "openai": partial(openai_calls, CALLS),
     "anthropic": partial(anthropic_calls, CALLS),

@@ -31,6 +31,12 @@ except ImportError as error:
             "planning in Pydantic AI's agents needs pydantic-ai: pip install 'session-planning[pydantic-ai]'",
         ),
         (
+            "openai_agents",
+            "agents",
+            "planning in the OpenAI Agents SDK needs openai-agents: "
+            "pip install 'session-planning[openai-agents]'",
+        ),
+        (
             "google_adk",
             "google.adk",
             "planning in Google ADK's agents needs google-adk: pip install 'session-planning[google-adk]'",

@@ -211,7 +211,7 @@ def test_calls_of_one_turn_with_the_same_id_are_all_made(entry: EntryPoint) -> N
     assert plans_of(session) == [(2, 2)]
 
 
-@promise("repeated ids")
+@promise("numbered ids")
 def test_a_second_conversation_whose_server_numbers_its_calls_alike_gets_its_own_answers(
     entry: EntryPoint, stored: Session
 ) -> None:
@@ -306,23 +306,20 @@ def test_another_process_resumes_the_conversation_with_the_plan_of_the_store(
         assert plans_of(session) == [(1, 2)]
 
 
-def busy(stored: Session, path: Path, stack: ExitStack) -> str:
-    del stored
+def busy(_stored: Session, path: Path, stack: ExitStack) -> str:
     other = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
     other.execute("BEGIN IMMEDIATE")
     return "planning_add_step could not write: another program is writing to the store. Call it again."
 
 
-def full(stored: Session, path: Path, stack: ExitStack) -> str:
-    del path, stack
+def full(stored: Session, _path: Path, _stack: ExitStack) -> str:
     assert isinstance(stored.store, SqliteStore)
     connection = stored.store._writer.connected()  # the limit of a connection stands in for a full disk
     connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
     return AWAY.format("planning_add_step")
 
 
-def gone(stored: Session, path: Path, stack: ExitStack) -> str:
-    del stack
+def gone(stored: Session, path: Path, _stack: ExitStack) -> str:
     assert stored.store is not None
     stored.store.close()
     path.unlink()

@@ -99,7 +99,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
         BasePlugin.__init__(self, "planning")
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, [*_PASSING, *read_only])
+        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered.reading.update(_PASSING)
         self._policy = given.section.policy or PlanPolicy()
         self._needs_plugin = self._steered.records or self._policy.finish_gate is not None
         if self._policy.finish_gate is not None and "planning_read_plan" not in given.boxes:
@@ -173,7 +174,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
         self, *, callback_context: Context, llm_response: LlmResponse
     ) -> LlmResponse | None:
         """Note that the model has read the reminder; send it back to steps that are open."""
-        if llm_response.partial:
+        agent: Any = callback_context.get_invocation_context().agent
+        if llm_response.partial or self not in agent.tools:
             return None
         with suppress(*AWAY):
             session = await self._session(callback_context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -15,6 +16,7 @@ pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[googl
 from adk_models import ADA, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
 from frameworks import HALF, OPEN, SHOP, mark, plans_of, text_of
 from google.adk.agents import LiveRequestQueue, LlmAgent, ParallelAgent
+from google.adk.agents.context import Context
 from google.adk.agents.run_config import RunConfig
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_request import LlmRequest
@@ -88,6 +90,20 @@ def test_an_agent_that_is_transferred_to_works_on_the_plan() -> None:
         runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
         await go(runner)
         assert text_of(planning.session_of(await adk_of(runner))) == HALF
+
+    asyncio.run(main())
+
+
+def test_the_state_of_a_run_can_be_written_down(stored: Session) -> None:
+    def write(tool_context: Context) -> str:
+        """Write the state down."""
+        return json.dumps(tool_context.state.to_dict()) + tool_context.session.model_dump_json()
+
+    async def main() -> None:
+        model = ScriptedLlm(script=[turn(SHOP), turn(("write", {})), said()])
+        agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored), write])
+        await go(Runner(app_name="shop", agent=agent, session_service=InMemorySessionService()))
+        assert model.script == []
 
     asyncio.run(main())
 

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from time import perf_counter
 from typing import Any
 
 import attrs
@@ -15,6 +16,7 @@ from planning.errors import show
 from planning.tools import Toolbox, ToolResult
 from planning.tools.context import LONGEST_ID
 from planning.tools.errors import ErrorKind
+from planning.tools.outcome import failed
 
 __all__ = [
     "Call",
@@ -25,6 +27,7 @@ __all__ = [
     "in_turn",
     "is_json",
     "listed_or_plain",
+    "out_of_reach",
     "plain_data",
     "record",
     "toolbox_of",
@@ -87,14 +90,17 @@ def call_context(call_id: object, actor: str | None = None, **values: Any) -> di
 
     Args:
         call_id: The provider's id of the call. One that is too long for an event, as some gateways make them,
-            is replaced by its SHA-256, which is the same for the same id; one that is blank is omitted.
-        actor: The agent's name.
+            or has characters that cannot be printed is replaced by its SHA-256, which is the same for the
+            same id; one that is blank is omitted.
+        actor: The agent's name; an event has at most its first characters that can be printed.
         values: What tools may know besides, such as ``trace_id``.
     """
     if not isinstance(call_id, str) or not call_id:
         call_id = None
-    elif len(call_id) > LONGEST_ID:
+    elif len(call_id) > LONGEST_ID or not call_id.isprintable():
         call_id = f"sha256:{sha256(call_id.encode(errors='backslashreplace')).hexdigest()}"
+    if isinstance(actor, str):
+        actor = "".join(filter(str.isprintable, actor))[:LONGEST_ID] or None
     return {**values, "call_id": call_id, "actor": actor}
 
 
@@ -110,6 +116,16 @@ async def acarry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> 
     if call.is_cut:
         return _cut(call)
     return await toolbox.acall(call.name, call.arguments, context=call.context(actor))
+
+
+def out_of_reach(name: str, error: Exception) -> ToolResult:
+    """The result of a call whose session is out of reach.
+
+    Args:
+        name: The tool's name.
+        error: One of ``AWAY``.
+    """
+    return failed(name, error, perf_counter())
 
 
 def in_turn(turn: object, calls: Sequence[Call]) -> list[Call]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Container, Mapping, Sequence
-from time import perf_counter
 from typing import Any
 
 from langchain.agents.middleware import ExtendedModelResponse, ModelResponse
@@ -13,11 +12,10 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from planning.errors import ToolValidationError
-from planning.integrations._common import Call
+from planning.integrations._common import Call, dicts, out_of_reach
 from planning.integrations._rewind import Position, checked, position_of
 from planning.tools import ToolResult
 from planning.tools.decode import read_arguments
-from planning.tools.outcome import failed
 from session import Session
 
 __all__ = [
@@ -64,7 +62,7 @@ def answered(
 
 def away(request: ToolCallRequest, error: Exception) -> ToolMessage | Command[Any]:
     """The answer to a call whose session is out of reach."""
-    return refused(request, failed(request.tool_call["name"], error, perf_counter()).message)
+    return refused(request, out_of_reach(request.tool_call["name"], error).message)
 
 
 def refused(request: ToolCallRequest, reason: str) -> ToolMessage:
@@ -130,4 +128,8 @@ def _with_calls(message: AIMessage, names: Container[str]) -> AIMessage:
             calls.append({"name": name, "args": arguments, "id": call["id"], "type": "tool_call"})
         else:
             others.append(call)
+    # LangChain sorts the calls by whether it can read them; what the provider sent has the model's order.
+    sent = getattr(message, "tool_call_chunks", None) or message.additional_kwargs.get("tool_calls")
+    places = {each.get("id"): place for place, each in enumerate(dicts(sent))}
+    calls.sort(key=lambda call: places.get(call["id"], len(places)))
     return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": others})

@@ -160,8 +160,7 @@ class Timeline:
             yield from moments
             if damage is not None:
                 raise damage
-        if not self._store.path.exists():
-            raise StoreError(f"the store {self._store.path} is gone")
+        self._store.require()
 
     def _look(self) -> tuple[list[Moment], bool, StoreError | None]:
         """The next changes, whether there are more, and what is wrong with the one after them."""

@@ -12,7 +12,7 @@ from planning.cli.kinds import is_store, refuse_other
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, nearest, printable
-from planning.view.stores import PastStore, open_session, open_store
+from planning.view.stores import ShownStore, open_session, open_store
 from planning.view.text import line_of
 from session import Session, SessionError
 from session.events import SessionId, session_id_of
@@ -24,7 +24,7 @@ _LISTED: Final = 5
 
 
 @contextmanager
-def opened_store(place: str, *, begins: bool = False) -> Iterator[PastStore]:
+def opened_store(place: str, *, begins: bool = False) -> Iterator[ShownStore]:
     """Open a store, and close it after the block.
 
     Args:
@@ -45,7 +45,7 @@ def opened_store(place: str, *, begins: bool = False) -> Iterator[PastStore]:
         raise Refused(line_of(error)) from None
 
 
-def found_store(place: str) -> PastStore:
+def found_store(place: str) -> ShownStore:
     """Open a store, or begin a file.
 
     Raises:

@@ -105,7 +105,7 @@ def _shown(source: str, session: str | None) -> StoreSource | bytes:
 
     with opened_store(source) as store:
         only = None if session is None else str(known_session(store, session))
-        return StoreSource(store, only)
+        return StoreSource(source, only)
 
 
 def _open_browser(link: str) -> None:

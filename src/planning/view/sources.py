@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import attrs
 
@@ -11,7 +12,7 @@ from planning.view.deltas import Fields
 from planning.view.document import Document
 from planning.view.sessions import MOST_SESSIONS, read_session, session_fields
 from planning.view.steer import HostCommand, steer
-from planning.view.stores import PastStore, open_session
+from planning.view.stores import open_session, open_store
 from planning.view.text import line_of
 from planning.view.timeline import Timeline
 from session import IdentityError, StoreError
@@ -44,17 +45,17 @@ class StoreSource:
         only: The session that is shown at once; None for a list.
     """
 
-    def __init__(self, store: PastStore, only: str | None) -> None:
-        """Look into a store.
+    def __init__(self, place: str | Path, only: str | None) -> None:
+        """Open a store.
 
         Args:
-            store: The store.
+            place: Its file, or the URL of its database.
             only: The session that is shown at once; None for that of a store with a single one, else a list.
 
         Raises:
-            StoreError: It cannot be read.
+            StoreError: It cannot be opened.
         """
-        self._store = store
+        self._store = open_store(str(place))
         self._known: dict[str, Fields] = {}
         heads = self._store.sessions(2) if only is None else ()
         self.only = str(heads[0].session_id) if len(heads) == 1 else only

@@ -16,12 +16,12 @@ from session.events import SessionId
 from session.locks import ProcessLock
 from session.stores import SqliteStore, Store, StoredSession
 
-__all__ = ["PastStore", "open_session", "open_store"]
+__all__ = ["PastStore", "ShownStore", "open_session", "open_store"]
 
 _MOMENT: Final = 0.1  # seconds
 
 
-class PastStore(Store):
+class ShownStore(Store):
     """A store whose sessions can be opened as they were; the store itself is mixed in behind it.
 
     Attributes:
@@ -40,7 +40,7 @@ class PastStore(Store):
         """What there is of a session."""
         return super().head(session_id)  # type: ignore[safe-super]  # of the store that is mixed in
 
-    def another(self) -> PastStore:
+    def another(self) -> ShownStore:
         """The same place, with a state of its own for each session."""
         other = copy.copy(self)
         other.states, other.opening, other.shown = WeakValueDictionary(), ProcessLock(), None
@@ -58,25 +58,25 @@ class PastStore(Store):
         return None
 
 
-class _PastFile(PastStore, SqliteStore):
+class PastStore(ShownStore, SqliteStore):
     """A file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | Path) -> None:
         super().__init__(path)
-        self.name = path
+        self.name = str(path)
         self._file_path = Path(path).absolute()
 
-    def another(self) -> PastStore:
+    def another(self) -> ShownStore:
         """The same file by connections of its own, so that readers do not wait for each other."""
-        return _PastFile(self.name)
+        return PastStore(self.name)
 
     def require(self) -> None:
-        """Refuse a file that is gone; see ``PastStore.require``."""
+        """Refuse a file that is gone; see ``ShownStore.require``."""
         if not self._file_path.exists():
             raise StoreError(f"the store {self._file_path} is gone")
 
     def stamp(self) -> object | None:
-        """Something that is another when the file has changed; see ``PastStore.stamp``."""
+        """Something that is another when the file has changed; see ``ShownStore.stamp``."""
         path = self._file_path
         wal = path.with_name(f"{path.name}-wal")  # it is there while a program writes
         try:
@@ -88,7 +88,7 @@ class _PastFile(PastStore, SqliteStore):
         return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in found] if is_known else None
 
 
-def open_store(place: str) -> PastStore:
+def open_store(place: str) -> ShownStore:
     """Open a store, or begin a file.
 
     Args:
@@ -99,10 +99,10 @@ def open_store(place: str) -> PastStore:
         ImportError: psycopg is not installed.
     """
     if "://" not in place:
-        return _PastFile(place)
+        return PastStore(place)
     from session.stores import PostgresStore  # noqa: PLC0415 - it needs psycopg
 
-    class PastDatabase(PastStore, PostgresStore):
+    class PastDatabase(ShownStore, PostgresStore):
         """A database, whose connections are shared by all that are open in this process."""
 
     return PastDatabase(place)

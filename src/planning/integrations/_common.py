@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from time import perf_counter
 from typing import Any
 
 import attrs
@@ -15,6 +16,7 @@ from planning.errors import show
 from planning.tools import Toolbox, ToolResult
 from planning.tools.context import LONGEST_ID
 from planning.tools.errors import ErrorKind
+from planning.tools.outcome import failed
 
 __all__ = [
     "Call",
@@ -25,6 +27,7 @@ __all__ = [
     "in_turn",
     "is_json",
     "listed_or_plain",
+    "out_of_reach",
     "plain_data",
     "record",
     "toolbox_of",
@@ -110,6 +113,16 @@ async def acarry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> 
     if call.is_cut:
         return _cut(call)
     return await toolbox.acall(call.name, call.arguments, context=call.context(actor))
+
+
+def out_of_reach(name: str, error: Exception) -> ToolResult:
+    """The result of a call whose session is out of reach.
+
+    Args:
+        name: The tool's name.
+        error: One of ``AWAY``.
+    """
+    return failed(name, error, perf_counter())
 
 
 def in_turn(turn: object, calls: Sequence[Call]) -> list[Call]:

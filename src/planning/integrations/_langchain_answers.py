@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Container, Mapping, Sequence
-from time import perf_counter
 from typing import Any
 
 from langchain.agents.middleware import ExtendedModelResponse, ModelResponse
@@ -13,11 +12,10 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from planning.errors import ToolValidationError
-from planning.integrations._common import Call
+from planning.integrations._common import Call, out_of_reach
 from planning.integrations._rewind import Position, checked, position_of
 from planning.tools import ToolResult
 from planning.tools.decode import read_arguments
-from planning.tools.outcome import failed
 from session import Session
 
 __all__ = [
@@ -64,7 +62,7 @@ def answered(
 
 def away(request: ToolCallRequest, error: Exception) -> ToolMessage | Command[Any]:
     """The answer to a call whose session is out of reach."""
-    return refused(request, failed(request.tool_call["name"], error, perf_counter()).message)
+    return refused(request, out_of_reach(request.tool_call["name"], error).message)
 
 
 def refused(request: ToolCallRequest, reason: str) -> ToolMessage:

@@ -8,12 +8,11 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from time import perf_counter
 from typing import Any, Literal
 
 from planning.errors import unknown_option
 from planning.events import last_change
-from planning.integrations._common import Call, acarry_out
+from planning.integrations._common import Call, acarry_out, out_of_reach
 from planning.integrations._rewind import (
     Position,
     calling,
@@ -31,7 +30,6 @@ from planning.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Toolbox
 from planning.tools.declare import Declaration
-from planning.tools.outcome import failed
 from session import PastState, Session
 
 try:
@@ -307,7 +305,7 @@ class Planning(AbstractCapability[Any]):
             if session is not None:
                 reason = await session.off_loop(partial(steered.refusal, session, name))
         except AWAY as error:
-            reason = failed(name, error, perf_counter()).message
+            reason = out_of_reach(name, error).message
         made = Call(call.tool_call_id, name, call.args)
         noting = partial(self._steered.record, call=made, actor=self._actor_of(ctx))
         if reason is not None:
@@ -333,7 +331,7 @@ class Planning(AbstractCapability[Any]):
         try:
             session = self._session(ctx)
         except AWAY as error:
-            session, result = None, failed(name, error, perf_counter())
+            session, result = None, out_of_reach(name, error)
         else:
             named = None if ctx.run_id is None else f"{ctx.run_id}:{ctx.run_step}"
             call = Call(ctx.tool_call_id, name, sent, turn=named)

@@ -10,7 +10,7 @@ from weakref import WeakSet
 import attrs
 
 from planning.tools.errors import ContextInvalid
-from session import Session, TransactionError
+from session import Session, StoreError, TransactionError
 
 __all__ = ["LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
 
@@ -132,13 +132,14 @@ class SessionOfCall:
 
         Raises:
             ContextInvalid: There is none.
+            StoreError: It cannot be opened.
         """
         if isinstance(self.source, Session):
             return self.source
         try:
             found = self.source()
-        except ContextInvalid:
-            raise  # another one like this found none
+        except (ContextInvalid, StoreError):
+            raise  # another one like this found none, or its store is out of reach
         except Exception as error:
             raise ContextInvalid(f"the session of this call was not found: {type(error).__name__}") from error
         if found is None:

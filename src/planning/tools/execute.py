@@ -16,7 +16,7 @@ from planning.tools.ledger import register_ledger
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry, default_registry
 from planning.tools.result import plain
-from session import Session
+from session import Session, StoreError
 
 __all__ = ["execute_tools"]
 
@@ -48,7 +48,7 @@ async def execute_tools(
     if calls is None or (isinstance(calls, (list, tuple, dict, str)) and not calls):
         return {"tool_results": {}}
     if session is None:
-        with suppress(ValueError, ContextInvalid):  # each call of such a tool says what is wrong
+        with suppress(ValueError, ContextInvalid, StoreError):  # each call of such a tool says what is wrong
             source = session_of(tools)
             session = None if source is None else SessionOfCall(source, register_ledger).find()
     if session is not None:

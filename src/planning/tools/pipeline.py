@@ -149,9 +149,11 @@ class CallPipeline(Attempts):
         self._record(name, result, error)
         return result
 
-    def answer_bad_context(self, name: str, error: ContextInvalid) -> ToolResult:
-        """The result of a call whose context is not a mapping, or that has no session."""
-        failure = ContextInvalid(f"{name} was not called: {error.message}")
+    def answer_bad_context(self, name: str, error: ContextInvalid | StoreError) -> ToolResult:
+        """The result of a call whose context is not a mapping, or whose session is not to be had."""
+        failure: Exception = error
+        if isinstance(error, ContextInvalid):
+            failure = ContextInvalid(f"{name} was not called: {error.message}")
         result = failed(name, failure, perf_counter())
         self._record(name, result, failure)
         return result
@@ -338,7 +340,7 @@ class CallPipeline(Attempts):
             self._log(level, "tool_failed", name, result, error=type_name(error), **more)
         context = self.context
         if context.session is None and bound is not None:
-            with suppress(ContextInvalid):  # a call without a session
+            with suppress(ContextInvalid, StoreError):  # a call without a session
                 context = attrs.evolve(context, session=bound.find())
         if context.session is not None:
             try:

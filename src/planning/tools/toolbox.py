@@ -17,7 +17,7 @@ from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry, default_registry
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
-from session import Session
+from session import Session, StoreError
 
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
@@ -91,6 +91,7 @@ class Toolbox:
 
         Raises:
             ContextInvalid: The callable finds no session.
+            StoreError: The session cannot be opened.
         """
         return None if self._source is None else self._source.find()
 
@@ -142,7 +143,7 @@ class Toolbox:
         tool = self._get(name)
         try:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
-        except ContextInvalid as error:
+        except (ContextInvalid, StoreError) as error:
             return self._pipeline.answer_bad_context(_shown(name), error)
         if tool is None:
             return pipeline.answer_unfound(_shown(name), self._unfound(name))
@@ -164,7 +165,7 @@ class Toolbox:
         tool = self._get(name)
         try:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
-        except ContextInvalid as error:
+        except (ContextInvalid, StoreError) as error:
             answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
             return await self._pipeline.off_loop(answer)
         if tool is None:
@@ -177,6 +178,7 @@ class Toolbox:
 
         Raises:
             ContextInvalid: The context cannot be read, or the call has no session.
+            StoreError: The session cannot be opened.
         """
         made = ToolContext.of({} if context is None else context, self.session)
         return CallPipeline(made, limiter=self._limiter, timeout=self._timeout, gated=True)

@@ -1,21 +1,27 @@
-"""Each provider and framework as one function: a model's turns go in, the answers to its calls come out."""
+"""The entry points as a table, and the words in which one list of promises is tested through each of them.
+
+A new framework is a row of ``TABLE`` and a module with its driver: see ``Driver``. What it cannot do is in
+its row by the name of the promise, with the sentence that its page has about it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from importlib import import_module
+from itertools import count
+from typing import Any, Protocol
 
 import attrs
 import pytest
 
 from planning import Plan, PlanningToolsSection, Toolbox, plan_text
-from planning.integrations import anthropic, openai
 from planning.tools import Tool
 from session import Rewound, RolledBack, Session, select_latest
 
-Call = tuple[str, dict[str, Any]]
+Call = tuple[str, Any]
+"""A tool's name and the arguments; text is sent as it is."""
 Turns = Sequence[Sequence[Call]]
 READ: Call = ("planning_read_plan", {})
 
@@ -34,12 +40,23 @@ def mark(step_id: str, status: str = "done") -> Call:
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 OPEN = "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
 HALF = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+OTHER = "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
 
 
 def text_of(session: Any) -> str:
     """The plan of a session, or of what a framework gives in its place."""
     plan = select_latest(session, Plan)
     return "" if plan is None else plan_text(plan)
+
+
+def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
+    """How far the plan of each is."""
+    plans = [session.select_latest(Plan) for session in sessions]
+    return [None if plan is None else plan.progress for plan in plans]
+
+
+def toolbox(session: Any, tools: Iterable[Tool]) -> Toolbox:
+    return Toolbox([*PlanningToolsSection(session=session).tools(), *tools], session=session)
 
 
 def plan_after(calls: Iterable[tuple[str, Any]]) -> str:
@@ -58,192 +75,224 @@ def rewinds(session: Session) -> int:
     )
 
 
+# A conversation
+
+
 @attrs.frozen
 class Answer:
-    """What a model reads of a call; its id is ``call_N``, and numbered from one in each conversation."""
+    """What a model reads of a call."""
 
     call_id: str
     success: bool
     text: str
 
 
-Converse = Callable[..., list[Answer]]
-"""Plays turns with a session or a function that returns one, and further tools; the agent is ``clerk``."""
+@attrs.frozen
+class Request:
+    """What a model is sent.
+
+    Attributes:
+        system: The text of the system.
+        messages: The messages but for the last one, each as text.
+        last: The text of the last message.
+        tools: The description and the schema of each tool.
+    """
+
+    system: str
+    messages: list[str]
+    last: str
+    tools: dict[str, tuple[str, Any]]
 
 
-def numbered(turns: Turns) -> list[list[tuple[str, Call]]]:
-    """The calls of each turn with their ids."""
-    ids = (f"call_{number}" for number in range(1, 1_000))
-    return [[(next(ids), call) for call in turn] for turn in turns]
+class Script:
+    """What a model says turn by turn, with ids of its calls; after the last turn it ends the run."""
+
+    def __init__(self, turns: Turns, ids: Iterator[str]) -> None:
+        self.left = [[(next(ids), call) for call in turn] for turn in turns]
+        self.requests: list[Request] = []
+        self.number = 0
+
+    def next(self, request: Request) -> list[tuple[str, Call]]:
+        """The calls of the next turn; none at the end."""
+        self.requests.append(request)
+        self.number += 1
+        return self.left.pop(0) if self.left else []
 
 
-def toolbox(session: Any, tools: Iterable[Tool]) -> Toolbox:
-    return Toolbox([*PlanningToolsSection(session=session).tools(), *tools], session=session)
+playing: ContextVar[Script] = ContextVar("playing")
+"""The script of the running conversation: several conversations with one agent may run at once."""
 
 
-def chat(turn_id: Any, *calls: tuple[Any, Call]) -> dict[str, Any]:
-    """A completion that makes calls."""
-    made = [
-        {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-        for call_id, (name, arguments) in calls
-    ]
-    message = {"role": "assistant", "content": None, "tool_calls": made}
-    return {"id": turn_id, "choices": [{"finish_reason": "tool_calls", "message": message}]}
+@attrs.frozen
+class Talk:
+    """What came of a run.
+
+    Attributes:
+        answers: What the model read of its calls.
+        requests: What it was sent.
+        after: What continues the conversation from here; see ``Driver.run``.
+    """
+
+    answers: list[Answer]
+    requests: list[Request]
+    after: Any
+
+    @property
+    def texts(self) -> list[str]:
+        return [each.text for each in self.answers]
 
 
-def items(turn_id: Any, *calls: tuple[Any, Call]) -> dict[str, Any]:
-    """A response of the Responses API that makes them."""
-    made = [
-        {"type": "function_call", "call_id": call_id, "name": name, "arguments": json.dumps(arguments)}
-        for call_id, (name, arguments) in calls
-    ]
-    return {"id": turn_id, "output": made}
+class Driver(Protocol):
+    """An agent named ``clerk`` of a framework with our integration, and a model that plays ``playing``."""
+
+    def __init__(self, session: Any, tools: Iterable[Tool] | Toolbox = ()) -> None:
+        """Make the agent with a session, or a function that returns one, and further tools."""
+
+    async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
+        """Run the agent to its end, with a user who says ``Go``.
+
+        Args:
+            before: What an earlier run returned as the second value, also of another driver of the class:
+                the conversation continues from there. A new conversation if None.
+
+        Returns:
+            The answers to the calls of this run, and what continues the conversation.
+        """
 
 
-def blocks(turn_id: Any, *calls: tuple[Any, Call]) -> dict[str, Any]:
-    """A message of Anthropic's API that makes them."""
-    made = [
-        {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
-        for call_id, (name, arguments) in calls
-    ]
-    return {"id": turn_id, "role": "assistant", "content": made, "stop_reason": "tool_use"}
+@attrs.frozen
+class EntryPoint:
+    """A row of the table.
+
+    Attributes:
+        name: Its name.
+        driver: The module and the class of the driver.
+        page: Its page in ``specs``.
+        needs: The module of the framework; the tests are skipped without it.
+        keeps_position: Whether the framework's own state says which session and version it is of.
+        cannot: The promises that it does not keep, each with what the page says about it.
+    """
+
+    name: str
+    driver: str
+    page: str
+    needs: str
+    keeps_position: bool = False
+    cannot: Mapping[str, str] = {}
+
+    def agent(self, session: Any, tools: Iterable[Tool] | Toolbox = ()) -> Driver:
+        """An agent; skips the test where the framework is not installed."""
+        pytest.importorskip(self.needs, reason=f"{self.name} needs {self.needs}")
+        module, _, name = self.driver.partition(":")
+        made: Driver = getattr(import_module(module), name)(session, tools)
+        return made
+
+    def play(self, session: Any, turns: Turns, tools: Iterable[Tool] | Toolbox = ()) -> Talk:
+        """A new agent, and a conversation with it."""
+        return play(self.agent(session, tools), turns)
 
 
-def completions(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box = toolbox(session, tools)
-    sent = [chat(f"chatcmpl-{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
-    said = [each for response in sent for each in openai.run_calls(response, box, actor="clerk")]
-    return [Answer(each["tool_call_id"], not _failed(each["content"]), each["content"]) for each in said]
+def play(agent: Driver, turns: Turns, before: Any = None, ids: Iterator[str] | None = None) -> Talk:
+    """Play turns with an agent; the ids of the calls are ``call_1`` and so on in each run."""
+    return asyncio.run(aplay(agent, turns, before, ids))
 
 
-def bare_messages(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box = toolbox(session, tools)
-    sent = [chat(None, *calls)["choices"][0]["message"] for calls in numbered(turns)]
-    said = [each for one in sent for each in asyncio.run(openai.arun_calls(one, box, actor="clerk"))]
-    return [Answer(each["tool_call_id"], not _failed(each["content"]), each["content"]) for each in said]
+async def aplay(agent: Driver, turns: Turns, before: Any = None, ids: Iterator[str] | None = None) -> Talk:
+    """The same from async code; conversations at once are tasks of their own."""
+    script = Script(turns, ids or (f"call_{number}" for number in count(1)))
+    token = playing.set(script)
+    try:
+        answers, after = await agent.run(before)
+    finally:
+        playing.reset(token)
+    return Talk(answers, script.requests, after)
 
 
-def responses(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box = toolbox(session, tools)
-    sent = [items(f"resp_{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
-    said = [each for response in sent for each in openai.run_calls(response, box, actor="clerk")]
-    return [Answer(each["call_id"], not _failed(each["output"]), each["output"]) for each in said]
+# The table
 
+PROMISES = {
+    "tools": "The six tools reach the model with their descriptions and schemas.",
+    "section": "The section reaches the model, the same in each request, so that the provider can cache it.",
+    "reminder": "The live plan is the last message of each request, behind all that stays.",
+    "refusal": "A refusal is our text, the model repairs its call, and the run goes on.",
+    "unknown tool": "A call of an unknown tool is answered with the names of the tools.",
+    "not JSON": "Arguments that are not JSON are repaired or refused by the toolbox.",
+    "order": "Several calls of one turn are all kept, in order.",
+    "identity": "The provider's id of a call and the agent's name are in the events.",
+    "own tools": "Your own tools know the session and the id of their call.",
+    "users": "One agent serves two users at once, and keeps two plans.",
+    "no session": "Without a session for the call, the model reads so.",
+    "restart": "Another process resumes the conversation with the plan of the store.",
+    "rewind": "A conversation that goes back takes the plan with it, and both branches stay whole.",
+    "store": "A store that is busy, full or gone is a failed call; the run goes on.",
+    "truncated": "A conversation that lost its beginning keeps the plan.",
+    "foreign": "A conversation of another session changes nothing.",
+    "repeated ids": "A provider that numbers its calls anew, or gives all the same id, loses none of them.",
+    "same id in a turn": "Two calls of one turn that have the same id are both made.",
+}
+"""What holds through each entry point; ``test_promises`` has the tests by these names."""
 
-def of_messages(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    box = toolbox(session, tools)
-    sent = [blocks(f"msg_{number}", *calls) for number, calls in enumerate(numbered(turns), 1)]
-    said = [each for message in sent for each in anthropic.run_calls(message, box, actor="clerk")]
-    made = [each for message in said for each in message["content"]]
-    return [Answer(each["tool_use_id"], "is_error" not in each, each["content"]) for each in made]
+BY_HAND = (
+    "Messages that you drop or edit change nothing in the plan. To go back in both, keep `session.version` "
+    "beside each turn, and call `session.rewind(version)`."
+)
+AS_WITH_OPENAI = (
+    "Where the plan is, and how it goes back in time, is the same as [with the openai client]"
+    "(OPENAI.md#where-the-plan-is)."
+)
+BY_PYDANTIC_AI = {
+    "same id in a turn": "Pydantic AI ends a run when a model gives two calls of one turn the same id."
+}
+NO_CONVERSATION = "A server does not see the conversation: the plan does not go back with it"
+BY_MCP = {
+    "reminder": "and there is no reminder at the end of its requests",
+    "not JSON": "The client reads the model's arguments: what is not JSON does not reach the server.",
+    "rewind": NO_CONVERSATION,
+    "truncated": NO_CONVERSATION,
+    "foreign": NO_CONVERSATION,
+}
 
-
-def _failed(text: str) -> bool:
-    """Whether an answer without a status is that of a failed call."""
-    return text.startswith("Refused") or "was not called" in text or "could not write" in text
-
-
-def langchain(session: Any, turns: Turns, tools: Iterable[Tool] = (), way: str = "sync") -> list[Answer]:
-    pytest.importorskip("langchain", reason="needs LangChain: pip install '.[langchain]'")
-    from langchain.agents import create_agent
-    from langchain_core.messages import AIMessage, ToolMessage
-    from langchain_models import ScriptedModel
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    from planning.integrations.langchain import PlanningMiddleware
-
-    script = [
-        AIMessage(
-            "",
-            id=f"run-{number}",  # as a server counts that names the messages of a stream
-            tool_calls=[{"name": name, "args": args, "id": call_id} for call_id, (name, args) in calls],
-        )
-        for number, calls in enumerate(numbered(turns))
-    ]
-    agent: Any = create_agent(
-        ScriptedModel(script=[*script, AIMessage("Done.", id="run-end")]),
-        middleware=[PlanningMiddleware(session, tools=tools)],
-        checkpointer=InMemorySaver(),
-        name="clerk",
-    )
-    asked, config = {"messages": ["Go"]}, {"configurable": {"thread_id": "1"}}
-    if way == "sync":
-        agent.invoke(asked, config)
-    elif way == "async":
-        asyncio.run(agent.ainvoke(asked, config))
-    else:
-        list(agent.stream(asked, config, stream_mode="updates"))
-    said = [each for each in agent.get_state(config).values["messages"] if isinstance(each, ToolMessage)]
-    return [Answer(each.tool_call_id, each.status == "success", each.text) for each in said]
-
-
-def langchain_async(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    return langchain(session, turns, tools, "async")
-
-
-def langchain_stream(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    return langchain(session, turns, tools, "stream")
-
-
-def pydantic_ai(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    pytest.importorskip("pydantic_ai", reason="needs Pydantic AI: pip install '.[pydantic-ai]'")
-    from pydantic_ai import Agent
-    from pydantic_ai.messages import ModelResponse, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
-    from pydantic_ai.models.function import FunctionModel
-
-    from planning.integrations.pydantic_ai import Planning
-
-    script = [[ToolCallPart(*call, call_id) for call_id, call in calls] for calls in numbered(turns)]
-
-    def play(messages: list[Any], _info: object) -> ModelResponse:
-        made = sum(isinstance(each, ModelResponse) for each in messages)
-        return ModelResponse(script[made] if made < len(script) else [TextPart("Done.")])
-
-    agent = Agent(FunctionModel(play), capabilities=[Planning(session, tools=tools)], name="clerk")
-    parts = [part for each in asyncio.run(agent.run("Go")).all_messages() for part in each.parts]
-    return [
-        Answer(str(part.tool_call_id), getattr(part, "outcome", "") == "success", str(part.content))
-        for part in parts
-        if isinstance(part, (ToolReturnPart, RetryPromptPart))
-    ]
-
-
-def over_mcp(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
-    pytest.importorskip("mcp", reason="needs the MCP SDK: pip install '.[mcp]'")
-    from mcp import Client
-    from mcp_types import Implementation
-
-    from planning.integrations.mcp import build_server
-
-    async def main() -> list[Answer]:
-        server = build_server(tools, session=session)
-        async with Client(server, client_info=Implementation(name="clerk", version="1")) as client:
-            said = []
-            for call_id, (name, arguments) in (call for calls in numbered(turns) for call in calls):
-                meta: Any = {"planning/call_id": call_id}
-                result = await client.call_tool(name, arguments, meta=meta)
-                text = "".join(getattr(each, "text", "") for each in result.content)
-                said.append(Answer(call_id, not result.is_error, text))
-            return said
-
-    return asyncio.run(main())
-
-
-ALL: list[Converse] = [
-    completions,
-    bare_messages,
-    responses,
-    of_messages,
-    langchain,
-    langchain_async,
-    langchain_stream,
-    pydantic_ai,
-    over_mcp,
+TABLE = [
+    EntryPoint("openai", "driver_clients:Completions", "OPENAI.md", "planning", cannot={"rewind": BY_HAND}),
+    EntryPoint(
+        "openai_responses", "driver_clients:Responses", "OPENAI.md", "planning", cannot={"rewind": BY_HAND}
+    ),
+    EntryPoint(
+        "anthropic", "driver_clients:Messages", "ANTHROPIC.md", "planning", cannot={"rewind": AS_WITH_OPENAI}
+    ),
+    EntryPoint("langchain", "driver_langchain:Invoked", "LANGCHAIN.md", "langchain", True),
+    EntryPoint("langchain_async", "driver_langchain:Awaited", "LANGCHAIN.md", "langchain", True),
+    EntryPoint("langchain_stream", "driver_langchain:Streamed", "LANGCHAIN.md", "langchain", True),
+    EntryPoint(
+        "pydantic_ai",
+        "driver_pydantic_ai:Run",
+        "PYDANTIC_AI.md",
+        "pydantic_ai",
+        True,
+        {"rewind": "With a session of yours nothing is rewound, whatever the history", **BY_PYDANTIC_AI},
+    ),
+    EntryPoint(
+        "pydantic_ai_follow_history",
+        "driver_pydantic_ai:Followed",
+        "PYDANTIC_AI.md",
+        "pydantic_ai",
+        True,
+        BY_PYDANTIC_AI,
+    ),
+    EntryPoint("mcp", "driver_mcp:Auto", "MCP.md", "mcp", cannot=BY_MCP),
+    EntryPoint("mcp_legacy", "driver_mcp:Legacy", "MCP.md", "mcp", cannot=BY_MCP),
 ]
-through_each = pytest.mark.parametrize("converse", ALL, ids=lambda each: each.__name__)
 
 
-def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
-    """How far the plan of each is."""
-    plans = [session.select_latest(Plan) for session in sessions]
-    return [None if plan is None else plan.progress for plan in plans]
+def promise(name: str) -> Callable[[Any], Any]:
+    """Test a promise through each entry point that keeps it."""
+    if name not in PROMISES:
+        raise KeyError(name)
+    keeps = [each for each in TABLE if name not in each.cannot]
+    through = pytest.mark.parametrize("entry", keeps, ids=[each.name for each in keeps])
+
+    def marked(test: Any) -> Any:
+        test.promise = name
+        return through(test)
+
+    return marked

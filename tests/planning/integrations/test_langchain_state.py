@@ -16,10 +16,10 @@ from frameworks import HALF, OPEN, SHOP, mark, text_of
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_models import said, turn
 from langgraph.checkpoint.memory import InMemorySaver
-from test_langchain import ASKED, Ways, agent_of, answers, run_async, run_stream, run_sync, thread
+from test_langchain import ASKED, Ways, agent_of, run_async, run_stream, run_sync, thread
 
 from planning.integrations.langchain import PlanningMiddleware
-from session import Session, SnapshotError, StoreError
+from session import Session, SnapshotError
 from session.stores import SqliteStore
 
 OTHER = "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
@@ -146,21 +146,6 @@ class TestInput:
 
 class TestStore:
     """A store that is out of reach ends no run."""
-
-    def test_a_session_that_cannot_be_opened_is_a_failed_call(self, run: Ways) -> None:
-        def opened() -> Session:
-            raise StoreError("plans.db is locked")
-
-        agent, model = agent_of([turn(SHOP, prefix="a"), said()], opened)
-        result = run(agent, ASKED, thread("A"))
-        assert answers(result["messages"]) == [
-            (
-                "a1",
-                "error",
-                "planning_setup_plan cannot reach its data now. Try again later, or go on without it.",
-            )
-        ]
-        assert model.requests[0][-1].content == "The plan cannot be read now: plans.db is locked"
 
     def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(
         self, stored: Session, path: Path

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import blocks, chat, items, plans_of, toolbox
+from driver_clients import blocks, chat, items
+from frameworks import plans_of, toolbox
 
 from planning import Toolbox, register_plan
 from planning.commands import SetupPlan

@@ -1,36 +1,52 @@
-"""What holds for a plan through every provider and framework."""
+"""What holds for a plan through every provider and framework: see the table of ``frameworks``."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any
 
 import pytest
 from frameworks import (
+    HALF,
+    OPEN,
+    OTHER,
+    PROMISES,
     READ,
     SHOP,
+    TABLE,
     Answer,
     Call,
-    Converse,
-    langchain,
+    EntryPoint,
+    aplay,
     mark,
     plans_of,
-    pydantic_ai,
-    through_each,
+    play,
+    promise,
+    setup,
+    text_of,
+    toolbox,
 )
 
 from planning import PlanningToolsSection, Toolbox, register_plan
 from planning.commands import MarkStep, NewPlanStep, SetupPlan
-from planning.integrations.mcp import build_server
 from planning.tools import Tool, ToolContext, tool
-from session import Session, ToolFailed, ToolInvoked
+from session import Session, StoreError, ToolFailed, ToolInvoked, VersionError
 from session.stores import SqliteStore
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
+DONE = "S001 done. Next: S002 Buy shelves"
+NO_STEP = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
+AWAY = "{} cannot reach its data now. Try again later, or go on without it."
+SPECS = Path(__file__).parents[3] / "specs"
+current: ContextVar[Session | None] = ContextVar("current", default=None)
 
 
 @pytest.fixture
@@ -38,65 +54,177 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "plans.db"
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[Session]:
+    """The session of a file, as a process opens it that starts."""
+    with closing(SqliteStore(path, timeout=0.05)) as store:
+        yield Session(session_id="shop", store=store)
+
+
 @pytest.fixture
 def stored(path: Path) -> Iterator[Session]:
     """A session in a file, with a plan, as another process opens it."""
-    with closing(SqliteStore(path)) as store:
-        session = Session(session_id="run-7", store=store)
+    with opened(path) as session:
         register_plan(session)
-        session.dispatch(SetupPlan("Fix the login", (NewPlanStep("Reproduce it"), NewPlanStep("Fix it"))))
-    with closing(SqliteStore(path, timeout=0.05)) as store:
-        yield Session(session_id="run-7", store=store)
+        session.dispatch(SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves"))))
+    with opened(path) as session:
+        yield session
 
 
-@through_each
-def test_calls_of_one_turn_are_all_kept_in_order_with_their_ids_and_the_agents_name(
-    converse: Converse,
-) -> None:
+# Requests
+
+
+@promise("tools")
+def test_the_tools_reach_the_model_with_their_descriptions_and_schemas(entry: EntryPoint) -> None:
+    def read(tools: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+        """What a model reads of tools; the form of a type is the framework's."""
+        fields = {name: schema["properties"] for name, (_, schema) in tools.items()}
+        return {
+            name: (text, {field: about["description"] for field, about in fields[name].items()})
+            for name, (text, _) in tools.items()
+        }
+
     session = Session()
-    steps = [{"title": f"Step {number}"} for number in range(1, 13)]
-    setup: Call = ("planning_setup_plan", {"objective": "Many", "initial_steps": steps})
-    answers = converse(session, [[setup, *(mark(f"S{number:03}") for number in range(1, 12))]])
-    assert [(each.call_id, each.success) for each in answers] == [
-        (f"call_{number}", True) for number in range(1, 13)
-    ]
-    assert [(each.call_id, each.actor) for each in session.select_all(ToolInvoked)] == [
-        (each.call_id, "clerk") for each in answers
-    ]
-    assert plans_of(session) == [(11, 12)]
+    requests = entry.play(session, [[SHOP]]).requests
+    own = PlanningToolsSection(session=session).tools()
+    expected = read({each.name: (each.description, each.parameters_schema()) for each in own})
+    assert [read(request.tools) for request in requests] == [expected, expected]
 
 
-@through_each
-def test_a_refusal_is_our_text_and_the_model_repairs_it(converse: Converse) -> None:
+@promise("section")
+def test_the_section_reaches_the_model_the_same_in_each_request(entry: EntryPoint) -> None:
+    session = Session()
+    first, *others = entry.play(session, [[SHOP], [mark("S07")], [mark("S001")]]).requests
+    assert PlanningToolsSection(session=session).body() in first.system
+    assert [(each.system, each.tools) for each in others] == [(first.system, first.tools)] * 3
+
+
+@promise("reminder")
+def test_the_live_plan_is_the_last_message_behind_what_stays(entry: EntryPoint) -> None:
+    agent = entry.agent(Session())
+    talk = play(agent, [[SHOP], [mark("S001")]])
+    requests = [*talk.requests[1:], *play(agent, [], talk.after).requests]
+    assert [each.last for each in requests] == [OPEN, HALF, HALF]
+    for before, after in pairwise(requests):
+        assert after.messages[: len(before.messages)] == before.messages
+        assert [each for each in after.messages if " of 2 done" in each] == []  # it is not kept
+
+
+# Calls
+
+
+@promise("refusal")
+def test_a_refusal_is_our_text_and_the_model_repairs_it(entry: EntryPoint) -> None:
     session = Session()
     wrong: Call = ("planning_setup_plan", {"goal": 1})
-    answers = converse(session, [[("planning_setup", {}), wrong, SHOP], [mark("S07")], [mark("S001")]])
-    unknown = answers.pop(0)
-    assert (unknown.call_id, unknown.success) == ("call_1", False)
-    assert answers == [
-        Answer(
-            "call_2", False, Toolbox(PlanningToolsSection(session=Session()).tools()).call(*wrong).message
-        ),
-        Answer("call_3", True, SET),
-        Answer(
-            "call_4",
-            False,
-            "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002",
-        ),
-        Answer("call_5", True, "S001 done. Next: S002 Buy shelves"),
+    told = toolbox(Session(), ()).call(*wrong).message
+    refused = [[mark("S07")]] * 5
+    answers = entry.play(session, [[wrong, SHOP], *refused, [mark("S001")]]).answers
+    assert [(each.success, each.text) for each in answers] == [
+        (False, told),
+        (True, SET),
+        *[(False, NO_STEP)] * 5,
+        (True, DONE),
     ]
-    assert [each.call_id for each in session.select_all(ToolFailed)][-1] == "call_4"
+    assert [each.call_id for each in session.select_all(ToolFailed)] == [
+        each.call_id for each in answers if not each.success
+    ]
 
 
-@through_each
-def test_without_a_session_for_the_call_the_model_reads_so(converse: Converse) -> None:
-    (answer,) = converse(lambda: None, [[SHOP]])
-    assert not answer.success
-    assert answer.text.removeprefix("planning_setup_plan was not called: ") == "no session for this call"
+@promise("unknown tool")
+def test_a_call_of_an_unknown_tool_is_answered_with_the_names_of_the_tools(entry: EntryPoint) -> None:
+    talk = entry.play(Session(), [[("finish", {}), SHOP], [mark("S001")]])
+    unknown, *others = talk.answers
+    assert (unknown.call_id, unknown.success) == ("call_1", False)
+    assert [name for name in talk.requests[0].tools if name not in unknown.text] == []
+    assert [each.text for each in others] == [SET, DONE]
 
 
-@through_each
-def test_custom_tools_know_the_session_and_the_id_of_their_call(converse: Converse) -> None:
+@promise("not JSON")
+def test_arguments_that_are_not_json_are_repaired_or_refused(entry: EntryPoint) -> None:
+    repaired = ("planning_mark_step", '{"step_id": "S001", "status": "done",}')
+    broken = [("planning_mark_step", each) for each in ('{"step_id": "S001", "sta', "[1]")]
+    talk = entry.play(Session(), [[SHOP], broken, [repaired]])
+    assert [(each.success, each.text) for each in talk.answers] == [
+        (True, SET),
+        (
+            False,
+            "Refused, nothing changed. arguments are not JSON at line 1, column 21: "
+            "Unterminated string starting at; send one JSON object",
+        ),
+        (False, "Refused, nothing changed. arguments must be a JSON object, got an array"),
+        (True, DONE),
+    ]
+
+
+@promise("order")
+def test_calls_of_one_turn_are_all_kept_in_order(entry: EntryPoint) -> None:
+    session = Session()
+    titles = [f"Step {number}" for number in range(1, 13)]
+    added: list[Call] = [("planning_add_step", {"steps": [{"title": each}]}) for each in titles]
+    marks = [mark(f"S{number:03}") for number in range(1, 12)]
+    answers = entry.play(session, [[setup("Many"), *added], marks]).answers
+    assert [(each.call_id, each.success) for each in answers] == [
+        (f"call_{number}", True) for number in range(1, 25)
+    ]
+    assert text_of(session).splitlines()[1:] == [
+        f"S{number:03} {'done' if number < 12 else 'pending'}: Step {number}" for number in range(1, 13)
+    ]
+
+
+@promise("identity")
+def test_the_id_of_the_call_and_the_agents_name_are_in_the_events(entry: EntryPoint) -> None:
+    session = Session()
+    entry.play(session, [[SHOP, mark("S07")], [mark("S001")]])
+    assert [(each.call_id, each.actor) for each in session.select_all(ToolInvoked)] == [
+        ("call_1", "clerk"),
+        ("call_3", "clerk"),
+    ]
+    assert [(each.call_id, each.actor) for each in session.select_all(ToolFailed)] == [("call_2", "clerk")]
+    assert [change.call_id for change in session.history() if change.changed] == ["call_1", "call_3"]
+
+
+@promise("repeated ids")
+def test_a_provider_that_gives_all_calls_the_same_id_loses_none(entry: EntryPoint) -> None:
+    session = Session()
+    turns = [[SHOP], [mark("S001", "in_progress")], [mark("S001")], [mark("S002")]]
+    answers = play(entry.agent(session), turns, ids=repeat("call_0")).answers
+    assert [each.success for each in answers] == [True] * 4
+    assert plans_of(session) == [(2, 2)]
+
+
+@promise("same id in a turn")
+def test_calls_of_one_turn_with_the_same_id_are_all_made(entry: EntryPoint) -> None:
+    session = Session()
+    play(entry.agent(session), [[SHOP], [mark("S001"), mark("S002")]], ids=repeat("call_0"))
+    assert plans_of(session) == [(2, 2)]
+
+
+@promise("repeated ids")
+def test_a_second_conversation_whose_server_numbers_its_calls_alike_gets_its_own_answers(
+    entry: EntryPoint, stored: Session
+) -> None:
+    runs: list[int] = []
+
+    def run(_arguments: object) -> str:
+        runs.append(0)
+        return f"Run {len(runs)}"
+
+    tools = [Tool("run_tests", "Run the tests.", run, parameters={"type": "object"})]
+    turns: list[list[Call]] = [[READ], [("run_tests", {})], [mark("S001")]]
+    first = entry.play(stored, turns, tools).texts
+    stored.dispatch(MarkStep("S001", "in_progress"))
+    second = entry.play(stored, turns, tools).texts
+    assert first == [OPEN, "Run 1", DONE]
+    assert second == [OPEN.replace("S001 pending", "S001 in_progress"), "Run 2", DONE]
+    assert plans_of(stored) == [(1, 2)]
+
+
+# Sessions
+
+
+@promise("own tools")
+def test_custom_tools_know_the_session_and_the_id_of_their_call(entry: EntryPoint) -> None:
     seen: list[Any] = []
 
     @tool
@@ -106,103 +234,193 @@ def test_custom_tools_know_the_session_and_the_id_of_their_call(converse: Conver
         return len(word)
 
     session = Session()
-    assert converse(session, [[("count", {"word": "shop"}), SHOP]], [count]) == [
-        Answer("call_1", True, "4"),
-        Answer("call_2", True, SET),
-    ]
+    answers = entry.play(session, [[("count", {"word": "shop"}), SHOP]], [count]).answers
+    assert answers == [Answer("call_1", True, "4"), Answer("call_2", True, SET)]
     assert seen == [(session, "call_1")]
 
 
-@pytest.mark.parametrize("converse", [langchain, pydantic_ai])
-def test_a_toolbox_of_the_host_keeps_its_own_tools(converse: Converse) -> None:
+@pytest.mark.parametrize(
+    "entry", [each for each in TABLE if each.keeps_position], ids=lambda each: str(each.name)
+)
+def test_a_toolbox_of_the_host_keeps_its_own_tools(entry: EntryPoint) -> None:
     @tool
     def count(word: str) -> int:
         """Count the letters of a word."""
         return len(word)
 
     session = Session()
-    answers = converse(session, [[("count", {"word": "shop"}), SHOP]], Toolbox([count], session=session))
-    assert answers == [Answer("call_1", True, "4"), Answer("call_2", True, SET)]
+    talk = entry.play(session, [[("count", {"word": "shop"}), SHOP]], Toolbox([count], session=session))
+    assert talk.texts == ["4", SET]
     assert {each.name for each in session.select_all(ToolInvoked)} == {"count", "planning_setup_plan"}
 
 
-current: ContextVar[Session | None] = ContextVar("current", default=None)
-
-
-@through_each
+@promise("users")
 @pytest.mark.parametrize("find", [current.get, lambda default=None: default or current.get()])
-def test_each_call_is_made_in_the_session_that_the_host_returns_for_it(
-    converse: Converse, find: Callable[[], Session | None]
+def test_one_agent_serves_users_at_once_and_keeps_their_plans(
+    entry: EntryPoint, find: Callable[[], Session | None]
 ) -> None:
-    one, other = Session(), Session()
-    for session, calls in ((one, [SHOP, mark("S001")]), (other, [SHOP]), (one, [mark("S002")])):
-        token = current.set(session)
-        converse(find, [calls])
-        current.reset(token)
-    assert plans_of(one, other) == [(2, 2), (0, 2)]
+    agent, sessions = entry.agent(find), {user: Session() for user in "ABCDEF"}
 
+    async def serve(user: str) -> None:
+        current.set(sessions[user])
+        await aplay(agent, [[setup(f"Plan of {user}", "One", "Two")], [mark("S001")]])
 
-@through_each
-def test_a_second_conversation_whose_server_numbers_its_calls_alike_gets_its_own_answers(
-    converse: Converse, stored: Session
-) -> None:
-    runs: list[int] = []
+    async def main() -> None:
+        await asyncio.gather(*map(serve, sessions))
 
-    def run(_arguments: object) -> str:
-        runs.append(0)
-        return f"Run {len(runs)}"
-
-    tools = [Tool("run_tests", "Run the tests.", run, parameters={"type": "object"})]
-    turns = [[READ], [("run_tests", {})], [mark("S001")]]
-    first = [each.text for each in converse(stored, turns, tools)]
-    stored.dispatch(MarkStep("S001", "in_progress"))
-    second = [each.text for each in converse(stored, turns, tools)]
-    plan = "Fix the login (active, 0 of 2 done)\nS001 {}: Reproduce it\nS002 pending: Fix it"
-    done = "S001 done. Next: S002 Fix it"
-    assert [first, second] == [
-        [plan.format("pending"), "Run 1", done],
-        [plan.format("in_progress"), "Run 2", done],
+    asyncio.run(main())
+    assert [text_of(each) for each in sessions.values()] == [
+        f"Plan of {user} (active, 1 of 2 done)\nS001 done: One\nS002 pending: Two" for user in sessions
     ]
-    assert plans_of(stored) == [(1, 2)]
 
 
-@through_each
-def test_a_store_that_is_busy_or_gone_is_a_failed_call(
-    converse: Converse, stored: Session, path: Path
+@promise("no session")
+def test_without_a_session_for_the_call_the_model_reads_so(entry: EntryPoint) -> None:
+    (answer,) = entry.play(lambda: None, [[SHOP]]).answers
+    assert not answer.success
+    assert answer.text.removeprefix("planning_setup_plan was not called: ") == "no session for this call"
+
+
+# Stores
+
+
+@promise("restart")
+def test_another_process_resumes_the_conversation_with_the_plan_of_the_store(
+    entry: EntryPoint, path: Path
 ) -> None:
-    register_plan(stored)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        (busy,) = converse(stored, [[mark("S001")]])
-    assert busy == Answer(
-        "call_1",
-        False,
-        "planning_mark_step could not write: another program is writing to the store. Call it again.",
-    )
-    assert [each.success for each in converse(stored, [[mark("S001")]])] == [True]
-    assert plans_of(stored) == [(1, 2)]
+    with opened(path) as session:
+        agent = entry.agent(session)
+        assert plans_of(session) == [None]  # it can be read at once
+        after = play(agent, [[SHOP, mark("S001", "in_progress")]]).after
+    with opened(path) as session:
+        agent = entry.agent(session)
+        assert plans_of(session) == [(0, 2)]
+        talk = play(agent, [[mark("S001")], [READ]], after)
+        assert talk.texts == [DONE, HALF]
+        assert plans_of(session) == [(1, 2)]
+
+
+def busy(stored: Session, path: Path, stack: ExitStack) -> str:
+    del stored
+    other = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
+    other.execute("BEGIN IMMEDIATE")
+    return "planning_add_step could not write: another program is writing to the store. Call it again."
+
+
+def full(stored: Session, path: Path, stack: ExitStack) -> str:
+    del path, stack
+    assert isinstance(stored.store, SqliteStore)
+    connection = stored.store._writer.connected()  # the limit of a connection stands in for a full disk
+    connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
+    return AWAY.format("planning_add_step")
+
+
+def gone(stored: Session, path: Path, stack: ExitStack) -> str:
+    del stack
     assert stored.store is not None
     stored.store.close()
     path.unlink()
-    (gone,) = converse(stored, [[mark("S002")]])
-    assert gone.text.startswith("planning_mark_step cannot reach its data now. ")
+    return AWAY.format("planning_add_step")
+
+
+@promise("store")
+@pytest.mark.parametrize("fails", [busy, full, gone])
+def test_a_store_that_is_out_of_reach_is_a_failed_call(
+    entry: EntryPoint, fails: Callable[[Session, Path, ExitStack], str], stored: Session, path: Path
+) -> None:
+    agent = entry.agent(stored)
+    after = play(agent, [[mark("S001")]]).after
+    large: Call = ("planning_add_step", {"steps": [{"title": "Paint it", "details": "x" * 512}] * 50})
+    with ExitStack() as stack:
+        told = fails(stored, path, stack)
+        assert play(agent, [[large]], after).answers == [Answer("call_1", False, told)]
+    assert text_of(stored) == HALF
+
+
+@promise("store")
+def test_a_session_that_cannot_be_opened_is_a_failed_call(entry: EntryPoint) -> None:
+    def find() -> Session:
+        raise StoreError("plans.db is locked")
+
+    talk = entry.play(find, [[SHOP]])
+    assert talk.answers == [Answer("call_1", False, AWAY.format("planning_setup_plan"))]
+    is_by_hand = entry.needs == "planning"  # there the host is told, by an exception of reminder()
+    is_shown = not is_by_hand and "reminder" not in entry.cannot
+    assert talk.requests[0].last == ("The plan cannot be read now: plans.db is locked" if is_shown else "")
+
+
+# Conversations that are not what they were
+
+
+@promise("rewind")
+def test_a_conversation_that_goes_back_takes_the_plan_with_it(entry: EntryPoint, stored: Session) -> None:
+    agent = entry.agent(stored)
+    start = play(agent, [[READ]]).after
+    first = play(agent, [[mark("S001")]], start).after
+    second = play(agent, [[mark("S002")]], start).after
+    assert text_of(stored) == OTHER
+    for after, plan in ((first, HALF), (second, OTHER), (first, HALF)):
+        assert play(agent, [[READ]], after).texts == [plan]
+        assert text_of(stored) == plan
+
+
+@promise("truncated")
+def test_a_conversation_that_lost_its_beginning_keeps_the_plan(entry: EntryPoint, stored: Session) -> None:
+    agent = entry.agent(stored)
+    play(agent, [[mark("S001")]])
+    talk = play(agent, [[READ]])  # a new conversation is one that lost everything
+    assert talk.texts == [HALF]
     assert plans_of(stored) == [(1, 2)]
 
 
-def by_middleware(session: Session) -> object:
-    langchain = pytest.importorskip("planning.integrations.langchain", exc_type=ImportError)
-    return langchain.PlanningMiddleware(session)
+@promise("foreign")
+def test_a_conversation_of_another_session_changes_nothing(entry: EntryPoint, stored: Session) -> None:
+    other = Session(session_id="other")
+    after = play(entry.agent(other), [[setup("Another")]]).after
+    agent = entry.agent(stored)
+    if not entry.keeps_position:
+        assert play(agent, [[READ]], after).texts == [OPEN]
+    else:
+        with pytest.raises(VersionError) as caught:
+            play(agent, [[READ]], after)
+        assert str(caught.value).splitlines()[0] == (
+            "the agent's state is of session other, and the session of this call is shop: "
+            "let each thread keep its session"
+        )
+    assert (text_of(stored), text_of(other)) == (OPEN, "Another (active, 0 of 0 done)")
 
 
-def by_capability(session: Session) -> object:
-    return pytest.importorskip("planning.integrations.pydantic_ai", exc_type=ImportError).Planning(session)
+# The table
 
 
-@pytest.mark.parametrize(
-    "give",
-    [by_middleware, by_capability, lambda session: build_server(session=session)],
-    ids=["langchain", "pydantic_ai", "mcp"],
-)
-def test_a_stored_session_that_is_given_is_readable_at_once(give: Any, stored: Session) -> None:
-    give(stored)
-    assert plans_of(stored) == [(0, 2)]
+@pytest.mark.parametrize("entry", TABLE, ids=[each.name for each in TABLE])
+def test_what_an_entry_point_cannot_do_is_on_its_page(entry: EntryPoint) -> None:
+    page = " ".join((SPECS / entry.page).read_text().split())
+    assert {*entry.cannot} <= {*PROMISES}
+    assert [reason for reason in entry.cannot.values() if reason not in page] == []
+
+
+@pytest.mark.parametrize("entry", TABLE, ids=[each.name for each in TABLE])
+def test_the_page_of_frameworks_has_the_row_of_an_entry_point(entry: EntryPoint) -> None:
+    page = (SPECS / "FRAMEWORKS.md").read_text()
+    (request,) = entry.play(Session(), []).requests
+    about = [
+        {"name": name, "description": text, "parameters": schema}
+        for name, (text, schema) in request.tools.items()
+    ]
+    added = json.dumps({"system": request.system, "tools": about}, separators=(",", ":"))
+    example = page.partition(f"]({entry.page})\n\n")[2].partition("```python\n")[2].partition("```\n")[0]
+    lines = len([line for line in example.splitlines() if line])
+    cannot = f"{', '.join(entry.cannot)} |".lstrip()
+    link = f"[{entry.page.removesuffix('.md')}]({entry.page})"
+    assert f"| `{entry.name}` | {link} | {lines} | {len(added):,} | {cannot}" in page.splitlines()
+
+
+def test_the_page_of_frameworks_has_the_promises() -> None:
+    rows = "".join(f"| {name} | {sentence} |\n" for name, sentence in PROMISES.items())
+    assert rows in (SPECS / "FRAMEWORKS.md").read_text()
+
+
+def test_each_promise_has_a_test() -> None:
+    tests = vars(sys.modules[__name__]).values()
+    assert {each.promise for each in tests if hasattr(each, "promise")} == {*PROMISES}

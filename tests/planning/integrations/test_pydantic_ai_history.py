@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -32,7 +31,7 @@ from test_pydantic_ai import Turn, Way, agent_of, answers, run_async, run_iter, 
 
 from planning import MarkStep
 from planning.integrations.pydantic_ai import Planning
-from session import Session, SnapshotError, StoreError, VersionError
+from session import Session, SnapshotError, VersionError
 from session.stores import SqliteStore
 
 LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
@@ -240,31 +239,6 @@ class TestStore:
             "the agent's state is of session shop, and the session of this call is other: "
             "let each thread keep its session"
         )
-
-    @pytest.mark.parametrize("follows", [False, True])
-    def test_a_busy_store_is_a_failed_call(self, run: Way, tmp_path: Path, follows: bool) -> None:
-        path = tmp_path / "plans.db"
-        with closing(SqliteStore(path, timeout=0.05)) as store:
-            session = Session(session_id="shop", store=store)
-            planning = Planning(session, follow_history=follows)
-            agent, script = agent_of(planning, [SHOP], [mark("S001")], "Done.")
-            messages = run(agent)
-            with closing(sqlite3.connect(path, isolation_level=None)) as other:
-                other.execute("BEGIN IMMEDIATE")
-                script.turns = [[mark("S002")], "Done."]
-                result = run(agent, "Go on", message_history=messages[:3])
-                other.execute("ROLLBACK")
-            assert answers(result)[-1][1] == "failed"
-            assert text_of(session) == HALF
-
-    def test_a_session_that_cannot_be_opened_is_a_failed_call(self, run: Way) -> None:
-        def opened() -> Session:
-            raise StoreError("plans.db is locked")
-
-        agent, script = agent_of(Planning(opened), [SHOP], "Done.")
-        away = "planning_setup_plan cannot reach its data now. Try again later, or go on without it."
-        assert answers(run(agent)) == [("c1.1", "failed", away)]
-        assert reminder_of(script.requests[0]) == "The plan cannot be read now: plans.db is locked"
 
 
 class TestSpec:

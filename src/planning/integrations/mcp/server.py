@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from planning.definitions import ToolSource, tools_of
 from planning.errors import cut, printable, show
-from planning.integrations._common import call_context, toolbox_of
+from planning.integrations._common import call_context, out_of_reach, toolbox_of
 from planning.integrations.mcp.approval import after_call, before_call
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
 from planning.integrations.mcp.results import called, definition, refused
@@ -32,8 +32,7 @@ from planning.render import plan_to_dict
 from planning.suite import planning_tools, register_plan
 from planning.tools.errors import ContextInvalid
 from planning.tools.toolbox import Toolbox
-from session import Session
-from session.errors import StoreError
+from session import Session, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -258,15 +257,15 @@ class _Service:
         """Call a tool; a failure is a result, so that the model reads it."""
         try:
             session = self.session_of(ctx)
-        except StoreError as error:  # its text is meant for whoever asks
-            return refused(str(error))
+        except StoreError as error:
+            return refused(out_of_reach(params.name, error).message)
         if session is None and self._is_own:
             return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
         tool = self._toolbox.tools.get(params.name)
         try:
             asked = None if session is None else await before_call(ctx, params, session, tool)
         except StoreError as error:
-            return refused(str(error))
+            return refused(out_of_reach(params.name, error).message)
         if asked is not None:
             return asked if isinstance(asked, types.InputRequiredResult) else called(tool, asked, session)
         token = self._current.set(session)

@@ -18,7 +18,7 @@ from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.suite import planning_tools
 from planning.tools import Tool, ToolContext
-from session import Session, StoreError
+from session import Session
 
 READ = "planning_read_plan"
 
@@ -274,13 +274,3 @@ async def test_a_defect_is_answered_without_its_text(mode: str) -> None:
             await client.call_tool(READ)
         result = failed.value.error.message
     assert result == "tools/call failed"
-
-
-@in_both_eras
-async def test_a_session_that_cannot_be_opened_is_a_failed_call(mode: str) -> None:
-    def opened() -> Session:
-        raise StoreError("plans.db is locked")
-
-    async with Client(build_server(session=opened), mode=mode) as client:
-        result = await client.call_tool(READ)
-    assert said(result) == "error: plans.db is locked"

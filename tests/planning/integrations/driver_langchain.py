@@ -1,0 +1,84 @@
+"""An agent of LangChain's ``create_agent``: invoked, awaited and streamed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+from uuid import uuid4
+
+from frameworks import Answer, Request, playing
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_models import ScriptedModel
+from langgraph.checkpoint.memory import InMemorySaver
+
+from planning.integrations.langchain import PlanningMiddleware
+from planning.tools import Tool
+
+__all__ = ["Awaited", "Invoked", "Streamed"]
+
+ASKED = {"messages": ["Go"]}
+SAVER = InMemorySaver()  # the database of the checkpoints: what runs in another process has the same
+
+
+class Awaited:
+    """Runs by ``ainvoke``."""
+
+    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
+        self.model = ScriptedModel(script=self.play)
+        self.agent: Any = create_agent(
+            self.model,
+            middleware=[PlanningMiddleware(session, tools=tools)],
+            checkpointer=SAVER,
+            name="clerk",
+        )
+
+    def play(self, messages: list[BaseMessage]) -> AIMessage:
+        system, *others = messages
+        offered = [each["function"] for each in self.model.tools]
+        turn = playing.get().next(
+            Request(
+                str(system.content),
+                [f"{each.type}: {each.content} {getattr(each, 'tool_calls', '')}" for each in others[:-1]],
+                str(others[-1].content),
+                {each["name"]: (each["description"], each["parameters"]) for each in offered},
+            )
+        )
+        calls, broken = [], []
+        for call_id, (name, args) in turn:
+            if isinstance(args, str):
+                kind = "invalid_tool_call"
+                broken.append({"name": name, "args": args, "id": call_id, "error": None, "type": kind})
+            else:
+                calls.append({"name": name, "args": args, "id": call_id, "type": "tool_call"})
+        named = f"run-{len(messages)}"  # as a server counts that names the messages of a stream
+        return AIMessage("" if turn else "Done.", id=named, tool_calls=calls, invalid_tool_calls=broken)
+
+    async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
+        config = before or {"configurable": {"thread_id": str(uuid4())}}
+        seen = len(self.agent.get_state(config).values.get("messages", ()))
+        await self.go(config)
+        thread = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+        state = self.agent.get_state(thread)
+        said = [each for each in state.values["messages"][seen:] if isinstance(each, ToolMessage)]
+        answers = [Answer(each.tool_call_id, each.status == "success", each.text) for each in said]
+        return answers, state.config
+
+    async def go(self, config: Any) -> None:
+        await self.agent.ainvoke(ASKED, config)
+
+
+class Invoked(Awaited):
+    """Runs by ``invoke``."""
+
+    async def go(self, config: Any) -> None:
+        await asyncio.to_thread(self.agent.invoke, ASKED, config)
+
+
+class Streamed(Awaited):
+    """Runs by ``astream``."""
+
+    async def go(self, config: Any) -> None:
+        async for _ in self.agent.astream(ASKED, config, stream_mode="updates"):
+            pass

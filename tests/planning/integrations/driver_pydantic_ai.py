@@ -1,0 +1,79 @@
+"""An agent of Pydantic AI: run, and iterated over as its plan follows the message history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from frameworks import Answer, Request, playing
+from pydantic_ai import Agent
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    RetryPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from planning.integrations.pydantic_ai import Planning
+from planning.tools import Tool
+
+__all__ = ["Followed", "Run"]
+
+
+class Run:
+    """Runs by ``run``."""
+
+    follows = False
+
+    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
+        planning = Planning(session, tools=tools, follow_history=self.follows)
+        self.agent = Agent(FunctionModel(self.play), capabilities=[planning], name="clerk")
+
+    def play(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        parts = [
+            f"{part.part_kind}: {content if isinstance(content, str) else content[-1]}"
+            for message in messages
+            for part in message.parts
+            for content in (getattr(part, "content", None) or [getattr(part, "args", None)],)
+        ]
+        kind, _, last = parts.pop().partition(": ")
+        calls = playing.get().next(
+            Request(
+                info.instructions or "",
+                parts,
+                last if kind == "user-prompt" else "",
+                {
+                    each.name: (each.description or "", each.parameters_json_schema)
+                    for each in info.function_tools
+                },
+            )
+        )
+        return ModelResponse([ToolCallPart(*call, call_id) for call_id, call in calls] or [TextPart("Done.")])
+
+    async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
+        result = await self.go(before)
+        parts = [part for each in result.new_messages() for part in each.parts]
+        answers = [
+            Answer(str(part.tool_call_id), getattr(part, "outcome", "") == "success", str(part.content))
+            for part in parts
+            if isinstance(part, (ToolReturnPart, RetryPromptPart))
+        ]
+        return answers, result.all_messages()
+
+    async def go(self, before: Any) -> Any:
+        return await self.agent.run("Go", message_history=before)
+
+
+class Followed(Run):
+    """Runs by ``iter``, and the session follows the history."""
+
+    follows = True
+
+    async def go(self, before: Any) -> Any:
+        async with self.agent.iter("Go", message_history=before) as nodes:
+            async for _ in nodes:
+                pass
+        return nodes.result

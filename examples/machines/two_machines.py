@@ -1,7 +1,7 @@
 """A workflow that one machine begins and another finishes.
 
-Its state is in a PostgreSQL database, its steps run on a Dask cluster. The first machine, here a process with a home
-of its own, is killed while a step runs; the second resumes the run: no finished step runs again.
+Its state is in a PostgreSQL database, its steps run on a Dask cluster. The first machine, here a process with
+a home of its own, is killed while a step runs; the second resumes the run: no finished step runs again.
 
     planning store create postgresql://me@localhost/plans
     python two_machines.py postgresql://me@localhost/plans
@@ -27,7 +27,8 @@ HERE = Path(__file__).parent
 def main(url: str, folder: Path) -> None:
     """Run the report on two machines, one after the other."""
     os.environ |= {"CALLS": str(folder / "calls"), "PYTHONPATH": str(HERE)}  # the workers have them, too
-    with LocalCluster(n_workers=2, dashboard_address=":0") as cluster:
+    options = {"n_workers": 2, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster:  # type: ignore[no-untyped-call]  # of distributed
         first = machine(folder / "first", url, cluster.scheduler_address)
         done = wait_until_adding(url)
         first.kill()
@@ -39,11 +40,12 @@ def main(url: str, folder: Path) -> None:
 
 
 def machine(home: Path, url: str, scheduler: str, *options: str) -> subprocess.Popen[bytes]:
-    """Start ``planning run`` as on a machine with nothing but the program, the tools and the two addresses."""
+    """Start ``planning run`` on a machine that has the workflow, the tools and two addresses."""
     home.mkdir()
     where = ["--executor", scheduler.replace("tcp:", "dask:"), "--store", url, "--session", "report"]
     words = ["planning", "run", str(HERE / "report.json"), "--tools", "tools:TOOLS", *where, *options]
-    return subprocess.Popen([sys.executable, "-m", *words], cwd=home, env={**os.environ, "HOME": str(home)})
+    command = [sys.executable, "-m", *words]
+    return subprocess.Popen(command, cwd=home, env={**os.environ, "HOME": str(home)})  # noqa: S603 - this interpreter, our words
 
 
 def wait_until_adding(url: str) -> int:

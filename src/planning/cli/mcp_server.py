@@ -36,7 +36,7 @@ Examples:
 \b
 Sessions:
   Each client has a plan of its own. With --session ID, all have the
-  same one. With --store FILE, plans are kept in a SQLite database: a
+  same one. With --store STORE, plans are kept in a store: a
   server that is started again with the same --store and --session
   resumes the plan. Without --session, a client that connects again
   sends the id of its plan as the header Planning-Session.

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from cli_runs import run, written_in_terminal
-from store_files import a_store
+from store_files import a_store, all_of
 from syrupy.assertion import SnapshotAssertion
 
 from planning.cli.source import without_password
-from session.stores import SqliteStore, Store
+from session.stores import SqliteStore
 
 NAMES = ["nightly", "other", "run", "what-if"]
 
@@ -24,17 +24,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     a_store(tmp_path / "plans.db")
     return tmp_path
-
-
-def all_of(store: Store) -> dict[str, object]:
-    """What a store has of each session."""
-    found = dict[str, object]()
-    for head in store.sessions():
-        name = head.session_id
-        rest = (list(store.changes(name, 1, 99)), list(store.checkpoints(name, 99, 99)), store.claims(name))
-        found[str(name)] = (head, *rest, store.verify(name))
-    store.close()
-    return found
 
 
 def names_in(path: str) -> list[str]:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from agents import Agent as SdkAgent
+from agents import FunctionTool, RunConfig, Runner
+from agents.testing import ScriptedModel, assistant_message, function_call
 from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
@@ -20,6 +23,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from benchmarks.harness import Cost, Section, at_most, fastest, microseconds, table
 from benchmarks.times.clients import NAMES, anthropic_calls, mcp_calls, openai_calls
 from planning.integrations.langchain import PlanningMiddleware
+from planning.integrations.openai_agents import planning_tools
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
 from session import Session
@@ -48,7 +52,7 @@ def measure(rounds: int) -> Section:
         "In a framework's agent",
         (
             *("session-planning", "langchain", "langchain-core", "langgraph", "pydantic-ai-slim"),
-            *("openai", "anthropic", "mcp"),
+            *("openai-agents", "openai", "anthropic", "mcp"),
         ),
         [
             METHOD,
@@ -124,9 +128,33 @@ def _pydantic_ai_calls(calls: int, *, is_ours: bool) -> float:
     return microseconds(lambda: asyncio.run(agent.run("Go"))) / calls  # type: ignore[arg-type] - a coroutine
 
 
+def _openai_agents_calls(calls: int, *, is_ours: bool) -> float:
+    turns = [[function_call("noop", "{}", call_id=f"c{number}")] for number in range(calls)]
+    model, config = ScriptedModel([*turns, [assistant_message("Done.")]]), RunConfig(tracing_disabled=True)
+
+    async def noop(_context: object, _arguments: str) -> str:
+        return ""
+
+    tools: list[Any] = [
+        FunctionTool(name, "Do nothing.", {}, noop, strict_json_schema=False) for name in NAMES
+    ]
+    if is_ours:
+        tools = planning = planning_tools(
+            Session(), tools=[Tool("noop", "Do nothing.", _noop, blocking=False)]
+        )
+        config = planning.run_config(config)
+    agent = SdkAgent("bench", tools=tools, model=model)
+
+    async def run() -> None:
+        await Runner.run(agent, "Go", run_config=config, max_turns=None)
+
+    return microseconds(lambda: asyncio.run(run())) / calls
+
+
 CALLED: dict[str, Callable[..., float]] = {
     "langchain": partial(_langchain_calls, CALLS),
     "pydantic-ai": partial(_pydantic_ai_calls, CALLS),
+    "openai-agents": partial(_openai_agents_calls, CALLS),
     "openai": partial(openai_calls, CALLS),
     "anthropic": partial(anthropic_calls, CALLS),
     "mcp": partial(mcp_calls, CALLS),

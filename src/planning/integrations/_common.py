@@ -90,14 +90,17 @@ def call_context(call_id: object, actor: str | None = None, **values: Any) -> di
 
     Args:
         call_id: The provider's id of the call. One that is too long for an event, as some gateways make them,
-            is replaced by its SHA-256, which is the same for the same id; one that is blank is omitted.
-        actor: The agent's name.
+            or has characters that cannot be printed is replaced by its SHA-256, which is the same for the
+            same id; one that is blank is omitted.
+        actor: The agent's name; an event has at most its first characters that can be printed.
         values: What tools may know besides, such as ``trace_id``.
     """
     if not isinstance(call_id, str) or not call_id:
         call_id = None
-    elif len(call_id) > LONGEST_ID:
+    elif len(call_id) > LONGEST_ID or not call_id.isprintable():
         call_id = f"sha256:{sha256(call_id.encode(errors='backslashreplace')).hexdigest()}"
+    if isinstance(actor, str):
+        actor = "".join(filter(str.isprintable, actor))[:LONGEST_ID] or None
     return {**values, "call_id": call_id, "actor": actor}
 
 

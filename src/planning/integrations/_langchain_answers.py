@@ -12,7 +12,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from planning.errors import ToolValidationError
-from planning.integrations._common import Call, out_of_reach
+from planning.integrations._common import Call, dicts, out_of_reach
 from planning.integrations._rewind import Position, checked, position_of
 from planning.tools import ToolResult
 from planning.tools.decode import read_arguments
@@ -128,4 +128,8 @@ def _with_calls(message: AIMessage, names: Container[str]) -> AIMessage:
             calls.append({"name": name, "args": arguments, "id": call["id"], "type": "tool_call"})
         else:
             others.append(call)
+    # LangChain sorts the calls by whether it can read them; what the provider sent has the model's order.
+    sent = getattr(message, "tool_call_chunks", None) or message.additional_kwargs.get("tool_calls")
+    places = {each.get("id"): place for place, each in enumerate(dicts(sent))}
+    calls.sort(key=lambda call: places.get(call["id"], len(places)))
     return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": others})

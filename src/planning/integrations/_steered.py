@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from planning.facts import PLANNING_TOOLS
 from planning.integrations._common import Call
@@ -64,6 +65,10 @@ class Steered:
         refusal = session.companion(Gate).refusal
         return None if refusal is None else refusal(session, tool)
 
+    async def arefusal(self, session: Session | None, tool: str) -> str | None:
+        """The same from async code."""
+        return None if session is None else await session.off_loop(partial(self.refusal, session, tool))
+
     def record(
         self, session: Session | None, call: Call, actor: str | None, answer: object, *, failed: bool
     ) -> None:
@@ -87,6 +92,13 @@ class Steered:
             event = ToolInvoked(call.name, call.arguments, result, **of_events)
         with suppress(*AWAY):
             session.publish(event)
+
+    async def arecord(
+        self, session: Session | None, call: Call, actor: str | None, answer: object, *, failed: bool
+    ) -> None:
+        """The same from async code."""
+        if session is not None and self.records:
+            await session.off_loop(partial(self.record, session, call, actor, answer, failed=failed))
 
     def notice(self, session: Session | None) -> None:
         """The model has read the reminder; a store that is away does not end the run."""

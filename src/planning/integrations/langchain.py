@@ -306,10 +306,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         async with self._order.aturn_of(here.step, *self._ordered(request)):
             try:
                 session = await self._asession(here, position)
-                reason = None
-                if not is_own and session is not None:
-                    asked = partial(self._steered.refusal, session, request.tool_call["name"])
-                    reason = await session.off_loop(asked)
+                name = request.tool_call["name"]
+                reason = None if is_own else await self._steered.arefusal(session, name)
             except AWAY as error:
                 return away(request, error)
             if is_own:

@@ -300,10 +300,7 @@ class Planning(AbstractCapability[Any]):
         if (tool_def.metadata or {}).get("read_only") is True:
             steered.reading.add(name)
         try:
-            session = self._session(ctx)
-            reason = None
-            if session is not None:
-                reason = await session.off_loop(partial(steered.refusal, session, name))
+            reason = await steered.arefusal(self._session(ctx), name)
         except AWAY as error:
             reason = out_of_reach(name, error).message
         made = Call(call.tool_call_id, name, call.args)

@@ -227,7 +227,8 @@ PROMISES = {
     "store": "A store that is busy, full or gone is a failed call; the run goes on.",
     "truncated": "A conversation that lost its beginning keeps the plan.",
     "foreign": "A conversation of another session changes nothing.",
-    "repeated ids": "A provider that numbers its calls anew, or gives all the same id, loses none of them.",
+    "numbered ids": "A second conversation whose server numbers its calls alike gets its own answers.",
+    "repeated ids": "A provider that gives the calls of a run the same id loses none of them.",
     "same id in a turn": "Two calls of one turn that have the same id are both made.",
 }
 """What holds through each entry point; ``test_promises`` has the tests by these names."""
@@ -242,6 +243,12 @@ AS_WITH_OPENAI = (
 )
 BY_PYDANTIC_AI = {
     "same id in a turn": "Pydantic AI ends a run when a model gives two calls of one turn the same id."
+}
+BY_OPENAI_AGENTS = {
+    "unknown tool": "and the SDK answers `Tool 'finish' not found.`",
+    "rewind": "Nothing is rewound with the conversation",
+    "repeated ids": "In one run the SDK wants another id for each call",
+    "same id in a turn": "In one run the SDK wants another id for each call",
 }
 NO_CONVERSATION = "A server does not see the conversation: the plan does not go back with it"
 BY_MCP = {
@@ -278,6 +285,20 @@ TABLE = [
         "pydantic_ai",
         True,
         BY_PYDANTIC_AI,
+    ),
+    EntryPoint(
+        "openai_agents",
+        "driver_openai_agents:Run",
+        "OPENAI_AGENTS.md",
+        "agents",
+        cannot=BY_OPENAI_AGENTS,
+    ),
+    EntryPoint(
+        "openai_agents_stream",
+        "driver_openai_agents:Streamed",
+        "OPENAI_AGENTS.md",
+        "agents",
+        cannot=BY_OPENAI_AGENTS,
     ),
     EntryPoint("mcp", "driver_mcp:Auto", "MCP.md", "mcp", cannot=BY_MCP),
     EntryPoint("mcp_legacy", "driver_mcp:Legacy", "MCP.md", "mcp", cannot=BY_MCP),

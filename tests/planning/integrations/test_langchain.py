@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,8 @@ pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'se
 from frameworks import HALF, OPEN, SHOP, mark, setup, text_of
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, InterruptOnConfig
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import tool_call_chunk as create_tool_call_chunk
 from langchain_models import ScriptedModel, said, turn
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -89,6 +91,33 @@ def test_a_call_that_was_cut_off_is_asked_for_again_and_those_of_other_tools_are
     message = f"{SHOP[0]} was not called: your reply was cut off before the call was complete. Send it again."
     assert ("c1", "error", message) in answers(result["messages"])
     assert [each["id"] for each in result["messages"][1].invalid_tool_calls] == ["c2"]
+
+
+@pytest.mark.parametrize("kind", ["whole", "streamed"])
+def test_calls_that_langchain_cannot_read_keep_their_place_in_the_turn(kind: str) -> None:
+    session, (name, arguments) = Session(), mark("S001")
+    made = [(SHOP[0], json.dumps(SHOP[1])[:-1] + ",}"), (name, json.dumps(arguments))]
+    if kind == "streamed":
+        message: AIMessage = AIMessageChunk(
+            content="",
+            tool_call_chunks=[
+                create_tool_call_chunk(name=name, args=args, id=f"c{number}", index=number)
+                for number, (name, args) in enumerate(made)
+            ],
+        )
+    else:
+        sent = [
+            {"id": f"c{number}", "function": {"name": name, "arguments": args}}
+            for number, (name, args) in enumerate(made)
+        ]
+        message = AIMessage("", additional_kwargs={"tool_calls": sent})
+    assert [each["id"] for each in message.invalid_tool_calls] == ["c0"]
+    agent, _ = agent_of([message, said()], session)
+    result = agent.invoke(ASKED, thread("A"))
+    assert answers(result["messages"]) == [
+        ("c0", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
+        ("c1", "success", "S001 done. Next: S002 Buy shelves"),
+    ]
 
 
 def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:

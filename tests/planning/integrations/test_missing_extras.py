@@ -30,6 +30,12 @@ except ImportError as error:
             "pydantic_ai",
             "planning in Pydantic AI's agents needs pydantic-ai: pip install 'session-planning[pydantic-ai]'",
         ),
+        (
+            "openai_agents",
+            "agents",
+            "planning in the OpenAI Agents SDK needs openai-agents: "
+            "pip install 'session-planning[openai-agents]'",
+        ),
     ],
 )
 def test_a_missing_framework_is_named_with_what_installs_it(module: str, blocked: str, message: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
+from hashlib import sha256
 from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,6 @@ SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 DONE = "S001 done. Next: S002 Buy shelves"
 NO_STEP = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
 AWAY = "{} cannot reach its data now. Try again later, or go on without it."
-SPECS = Path(__file__).parents[3] / "specs"
 current: ContextVar[Session | None] = ContextVar("current", default=None)
 
 
@@ -144,8 +143,8 @@ def test_a_call_of_an_unknown_tool_is_answered_with_the_names_of_the_tools(entry
 def test_arguments_that_are_not_json_are_repaired_or_refused(entry: EntryPoint) -> None:
     repaired = ("planning_mark_step", '{"step_id": "S001", "status": "done",}')
     broken = [("planning_mark_step", each) for each in ('{"step_id": "S001", "sta', "[1]")]
-    talk = entry.play(Session(), [[SHOP], broken, [repaired]])
-    assert [(each.success, each.text) for each in talk.answers] == [
+    answers = entry.play(Session(), [[SHOP], broken, [repaired]]).answers
+    assert [(each.success, each.text) for each in answers] == [
         (True, SET),
         (
             False,
@@ -184,6 +183,18 @@ def test_the_id_of_the_call_and_the_agents_name_are_in_the_events(entry: EntryPo
     assert [change.call_id for change in session.history() if change.changed] == ["call_1", "call_3"]
 
 
+@promise("identity")
+@pytest.mark.parametrize("call_id", ["x" * 500, "\xe4\n1"], ids=["long", "not printable"])
+def test_an_id_that_no_event_can_hold_is_replaced_there_and_answered_as_it_is(
+    entry: EntryPoint, call_id: str
+) -> None:
+    session = Session()
+    talk = play(entry.agent(session), [[SHOP]], ids=repeat(call_id))
+    assert talk.answers == [Answer(call_id, True, SET)]
+    digest = f"sha256:{sha256(call_id.encode()).hexdigest()}"
+    assert [each.call_id for each in session.select_all(ToolInvoked)] == [digest]
+
+
 @promise("repeated ids")
 def test_a_provider_that_gives_all_calls_the_same_id_loses_none(entry: EntryPoint) -> None:
     session = Session()
@@ -200,7 +211,7 @@ def test_calls_of_one_turn_with_the_same_id_are_all_made(entry: EntryPoint) -> N
     assert plans_of(session) == [(2, 2)]
 
 
-@promise("repeated ids")
+@promise("numbered ids")
 def test_a_second_conversation_whose_server_numbers_its_calls_alike_gets_its_own_answers(
     entry: EntryPoint, stored: Session
 ) -> None:
@@ -243,14 +254,9 @@ def test_custom_tools_know_the_session_and_the_id_of_their_call(entry: EntryPoin
     "entry", [each for each in TABLE if each.keeps_position], ids=lambda each: str(each.name)
 )
 def test_a_toolbox_of_the_host_keeps_its_own_tools(entry: EntryPoint) -> None:
-    @tool
-    def count(word: str) -> int:
-        """Count the letters of a word."""
-        return len(word)
-
     session = Session()
-    talk = entry.play(session, [[("count", {"word": "shop"}), SHOP]], Toolbox([count], session=session))
-    assert talk.texts == ["4", SET]
+    count = Tool("count", "Count.", lambda _: "4", parameters={"type": "object"})
+    assert entry.play(session, [[("count", {}), SHOP]], Toolbox([count], session=session)).texts == ["4", SET]
     assert {each.name for each in session.select_all(ToolInvoked)} == {"count", "planning_setup_plan"}
 
 
@@ -300,23 +306,20 @@ def test_another_process_resumes_the_conversation_with_the_plan_of_the_store(
         assert plans_of(session) == [(1, 2)]
 
 
-def busy(stored: Session, path: Path, stack: ExitStack) -> str:
-    del stored
+def busy(_stored: Session, path: Path, stack: ExitStack) -> str:
     other = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
     other.execute("BEGIN IMMEDIATE")
     return "planning_add_step could not write: another program is writing to the store. Call it again."
 
 
-def full(stored: Session, path: Path, stack: ExitStack) -> str:
-    del path, stack
+def full(stored: Session, _path: Path, _stack: ExitStack) -> str:
     assert isinstance(stored.store, SqliteStore)
     connection = stored.store._writer.connected()  # the limit of a connection stands in for a full disk
     connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
     return AWAY.format("planning_add_step")
 
 
-def gone(stored: Session, path: Path, stack: ExitStack) -> str:
-    del stack
+def gone(stored: Session, path: Path, _stack: ExitStack) -> str:
     assert stored.store is not None
     stored.store.close()
     path.unlink()
@@ -388,37 +391,6 @@ def test_a_conversation_of_another_session_changes_nothing(entry: EntryPoint, st
             "let each thread keep its session"
         )
     assert (text_of(stored), text_of(other)) == (OPEN, "Another (active, 0 of 0 done)")
-
-
-# The table
-
-
-@pytest.mark.parametrize("entry", TABLE, ids=[each.name for each in TABLE])
-def test_what_an_entry_point_cannot_do_is_on_its_page(entry: EntryPoint) -> None:
-    page = " ".join((SPECS / entry.page).read_text().split())
-    assert {*entry.cannot} <= {*PROMISES}
-    assert [reason for reason in entry.cannot.values() if reason not in page] == []
-
-
-@pytest.mark.parametrize("entry", TABLE, ids=[each.name for each in TABLE])
-def test_the_page_of_frameworks_has_the_row_of_an_entry_point(entry: EntryPoint) -> None:
-    page = (SPECS / "FRAMEWORKS.md").read_text()
-    (request,) = entry.play(Session(), []).requests
-    about = [
-        {"name": name, "description": text, "parameters": schema}
-        for name, (text, schema) in request.tools.items()
-    ]
-    added = json.dumps({"system": request.system, "tools": about}, separators=(",", ":"))
-    example = page.partition(f"]({entry.page})\n\n")[2].partition("```python\n")[2].partition("```\n")[0]
-    lines = len([line for line in example.splitlines() if line])
-    cannot = f"{', '.join(entry.cannot)} |".lstrip()
-    link = f"[{entry.page.removesuffix('.md')}]({entry.page})"
-    assert f"| `{entry.name}` | {link} | {lines} | {len(added):,} | {cannot}" in page.splitlines()
-
-
-def test_the_page_of_frameworks_has_the_promises() -> None:
-    rows = "".join(f"| {name} | {sentence} |\n" for name, sentence in PROMISES.items())
-    assert rows in (SPECS / "FRAMEWORKS.md").read_text()
 
 
 def test_each_promise_has_a_test() -> None:

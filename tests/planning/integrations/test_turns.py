@@ -324,6 +324,11 @@ def test_ids_that_are_too_long_for_an_event_are_replaced_and_blank_ones_omitted(
         "actor": "triage",
     }
     assert call_context(long[:200]) == {"call_id": long[:200], "actor": None}
+    assert call_context("c\n1")["call_id"] == (
+        "sha256:afda6975e7040ae131d911628cdce115beae43eb251350a7534651c45599c605"
+    )
+    assert call_context("c1", f"tri\nage{long}")["actor"] == f"triage{long}"[:200]
+    assert call_context("c1", "\n") == call_context("c1")
     assert call_context("") == call_context(None) == call_context(7) == {"call_id": None, "actor": None}
     session = Session()
     call = {"name": "planning_setup_plan", "arguments": '{"objective": "Test"}'}

@@ -1,0 +1,241 @@
+"""The OpenAI Agents SDK: a plan for its agents, as tools and what a run of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from inspect import isawaitable
+from typing import Any
+
+from planning.approval import answer_approval, pending_approval
+from planning.commands import ApprovePlan
+from planning.definitions import tool_definitions
+from planning.integrations._common import Call, acarry_out, in_turn, out_of_reach
+from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
+from planning.integrations._steered import Steered
+from planning.policy import PlanPolicy
+from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.tools import Toolbox
+from planning.tools.declare import Declaration
+from session import Session, ToolFailed, VersionError
+
+try:
+    from agents import FunctionTool, RunConfig, RunContextWrapper, Tool, default_tool_error_function
+    from agents.run_config import CallModelData, CallModelInputFilter, ModelInputData, ToolExecutionConfig
+    from agents.tool_context import ToolContext
+except ImportError as error:
+    raise ImportError(
+        "planning in the OpenAI Agents SDK needs openai-agents: pip install 'session-planning[openai-agents]'"
+    ) from error
+
+__all__ = ["PlanningTools", "planning_tools"]
+
+_MOST_SINCE = 1_000
+"""The most changes of a session while the user is asked about a plan."""
+_Invoked = Callable[[ToolContext[Any], str], Awaitable[Any]]
+
+
+class PlanningTools(list[Tool]):
+    """The tools of an agent that plans, for ``Agent(tools=[*planning, ...])``, and what its runs need.
+
+    One of these serves any number of agents, runs and sessions. Make one with ``planning_tools``.
+
+    Attributes:
+        section: The section; its ``may_finish()`` says whether work is left.
+        instructions: The section's text, which never changes. A run with ``run_config()`` adds it by itself.
+    """
+
+    def __init__(
+        self, given: AgentTools, others: Iterable[FunctionTool], read_only: Iterable[str], actor: str | None
+    ) -> None:
+        self.section, self.instructions = given.section, given.copy or ""
+        self._sessions, self._boxes, self._actor = given.sessions, given.boxes, actor
+        self._steered = Steered(given.section, given.boxes, read_only)
+        super().__init__(self._of_box(name) for name in given.boxes)
+        self._own = {id(each.on_invoke_tool) for each in self if isinstance(each, FunctionTool)}
+        self.extend(map(self._held, others))
+
+    def run_config(self, config: RunConfig | None = None) -> RunConfig:
+        """The configuration of a run: each request has the section and ends with the reminder.
+
+        An unknown tool is answered, and does not end the run. Where a policy looks at other tools, the calls
+        of a turn are made one after the other, so that each sees what those before it did.
+
+        Args:
+            config: Your own, of which everything else is kept; your ``call_model_input_filter`` comes first.
+
+        Raises:
+            TypeError: It is something else.
+        """
+        config = RunConfig() if config is None else config
+        if not isinstance(config, RunConfig):
+            raise TypeError(f"config must be a RunConfig, got {type(config).__name__}")
+        in_order = ToolExecutionConfig(max_function_tool_concurrency=1) if self._steered.records else None
+        is_private = any(box.tools[name].returns_private_data for name, box in self._boxes.items())
+        return replace(
+            config,
+            call_model_input_filter=partial(self._filtered, config.call_model_input_filter),
+            tool_not_found_behavior="return_error_to_model",
+            tool_execution=config.tool_execution or in_order,
+            trace_include_sensitive_data=config.trace_include_sensitive_data and not is_private,
+        )
+
+    # Requests to the model
+
+    async def _filtered(
+        self, before: CallModelInputFilter | None, data: CallModelData[Any]
+    ) -> ModelInputData:
+        """Add the section and the reminder to a request of an agent that has the planning tools."""
+        if before is not None:
+            changed = before(data)
+            data = replace(data, model_data=await changed if isawaitable(changed) else changed)
+        sent, named = data.model_data, (getattr(each, "on_invoke_tool", None) for each in data.agent.tools)
+        if not self.section.is_enabled() or self._own.isdisjoint(map(id, named)):
+            return sent
+        if self.instructions not in (sent.instructions or ""):
+            text = "\n\n".join(filter(None, [sent.instructions, self.instructions]))
+            sent = replace(sent, instructions=text)
+        try:
+            session = self._sessions.given(data.context)
+            reminder = "" if session is None else await session.off_loop(partial(self._shown, session))
+        except AWAY as error:
+            reminder = unread(error)
+        return replace(sent, input=[*sent.input, {"role": "user", "content": reminder}]) if reminder else sent
+
+    def _shown(self, session: Session) -> str:
+        if session.store is not None:
+            session.refresh()  # other processes may have changed it
+        reminder = self.section.reminder(session=session)
+        self._steered.notice(session)
+        return reminder
+
+    # Calls
+
+    def _of_box(self, name: str) -> FunctionTool:
+        """A tool of a toolbox, which checks the arguments itself."""
+        (definition,) = tool_definitions("openai-responses", tools=[self._boxes[name].tools[name]])
+        return FunctionTool(
+            name,
+            definition["description"],
+            definition["parameters"],
+            partial(self._call, None, name),
+            strict_json_schema=False,
+            needs_approval=self._asking(name),
+        )
+
+    def _held(self, tool: FunctionTool) -> FunctionTool:
+        """A tool of the SDK, whose calls the policy sees.
+
+        Raises:
+            ValueError: It has the name of another, or its own function says which calls need approval.
+        """
+        if tool.name in self._boxes:
+            raise ValueError(f"there are two tools named {tool.name}: rename one")
+        if not self._steered.records:
+            return tool
+        held, asking = copy(tool), self._asking(tool.name)
+        if asking and callable(tool.needs_approval):
+            raise ValueError(
+                f"{tool.name} has a needs_approval function, and would wait for the plan's approval as well: "
+                "remove the function, or name the tool in read_only"
+            )
+        held.on_invoke_tool = partial(self._call, tool.on_invoke_tool, tool.name)
+        held.needs_approval = tool.needs_approval or asking
+        return held
+
+    def _asking(self, name: str) -> Any:
+        """The ``needs_approval`` of a tool: a function where a plan that waits holds the tool back."""
+        policy = self.section.policy
+        is_held = policy is not None and policy.approval and self._steered.holds(name)
+        return partial(self._needs_approval, name) if is_held else False
+
+    async def _needs_approval(
+        self, name: str, ctx: RunContextWrapper[Any], _arguments: dict[str, Any], call_id: str
+    ) -> bool:
+        """Whether the user is asked about a call, because the plan waits; noted in the history."""
+        with suppress(*AWAY):  # the call itself says so
+            session = self._sessions.given(ctx.context)
+            reason = await self._steered.arefusal(session, name)
+            if session is not None and reason is not None and pending_approval(session) is not None:
+                call = Call(call_id, name, None)
+                await self._steered.arecord(session, call, self._actor, reason, failed=True)
+                return True
+        return False
+
+    async def _call(self, tool: _Invoked | None, name: str, ctx: ToolContext[Any], arguments: str) -> Any:
+        """Carry out a call: of a tool of the SDK, or else of one in a toolbox."""
+        actor = self._actor or (None if ctx.agent is None else ctx.agent.name)
+        item = getattr(ctx.tool_call, "id", None)  # the server's id of this call in this response
+        (call,) = in_turn(item, [Call(ctx.tool_call_id, name, arguments)])
+        try:
+            session = self._sessions.given(ctx.context)
+            if session is not None and ctx.is_tool_approved(name, ctx.tool_call_id):
+                await session.off_loop(partial(self._approve, session, call))
+            reason = None if tool is None else await self._steered.arefusal(session, name)
+        except AWAY as error:
+            return out_of_reach(name, error).message
+        with self._sessions.within(session):
+            if tool is None:
+                return (await acarry_out(self._boxes[name], call, actor)).message
+            answer = await tool(ctx, arguments) if reason is None else reason
+            is_failed = reason is not None or answer == default_tool_error_function(ctx, Exception())
+            await self._steered.arecord(session, call, actor, answer, failed=is_failed)
+            return answer
+
+    def _approve(self, session: Session, call: Call) -> None:
+        """The user has approved a call that was held back: approve the plan that waited at that time."""
+        if self._steered.refusal(session, call.name) is None:
+            return
+        call_id = call.context(None)["call_id"]
+        with suppress(VersionError):  # a session in memory may keep a part of its history
+            for change in reversed(session.history(max(0, session.version - _MOST_SINCE))):
+                if change.call_id == call_id and any(isinstance(each, ToolFailed) for each in change.events):
+                    shown = pending_approval(session.at(change.version))
+                    if shown is not None:
+                        answer_approval(session, shown, ApprovePlan())
+                    return
+
+
+def planning_tools(
+    session: SessionSource | None = None,
+    *,
+    tools: Iterable[Declaration | FunctionTool] | Toolbox = (),
+    section: PlanningToolsSection | None = None,
+    strategy: PlanningStrategy = PlanningStrategy.REACT,
+    policy: PlanPolicy | None = None,
+    read_only: Iterable[str] = (),
+    actor: str | None = None,
+) -> PlanningTools:
+    """The planning tools for agents of the OpenAI Agents SDK, and what their runs need.
+
+    Args:
+        session: The session, or a function that returns the session of a call. It takes the run's context,
+            which is what ``Runner.run(context=...)`` was given, or nothing.
+        tools: Further tools, or a toolbox that has them. Function tools of the SDK may be among them: a
+            policy holds them back, and counts their calls as evidence.
+        section: The section, instead of ``session``, ``strategy`` and ``policy``.
+        strategy: The mindset of the section's copy.
+        policy: What the host demands of the plan.
+        read_only: Names of function tools of the SDK that change nothing, which a plan that waits for
+            approval does not hold back.
+        actor: Who makes the calls, for the history; the name of the agent if omitted.
+
+    Raises:
+        TypeError: There is no session, or an argument is of another type.
+        ValueError: Two tools have the same name, or one has a name that OpenAI does not take.
+    """
+    others: list[FunctionTool] = []
+    if not isinstance(tools, Toolbox):
+        declared: list[Declaration] = []
+        for each in tools:
+            others.append(each) if isinstance(each, FunctionTool) else declared.append(each)
+        tools = declared
+    given = AgentTools(session, tools, section, strategy, policy)
+    if not given.sessions.are_given:
+        raise TypeError(
+            "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan"
+        )
+    return PlanningTools(given, others, read_only, actor)

@@ -1,0 +1,69 @@
+"""An agent of the OpenAI Agents SDK: run, and streamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from agents import Agent, RunConfig, Runner
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from agents.testing.model import ModelCall
+from frameworks import Answer, Request, playing
+
+from planning.integrations.openai_agents import planning_tools
+from planning.tools import Tool
+
+__all__ = ["Run", "Streamed"]
+
+_FAILURES = ("Refused, ", " was not called: ", " could not write: ", " cannot reach ")
+
+
+class Run:
+    """Runs by ``run``; a conversation is the list of its items."""
+
+    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
+        planning = planning_tools(session, tools=tools)
+        model = ScriptedModel([ModelStep.respond(self.play)] * 100)
+        self.config = planning.run_config(RunConfig(tracing_disabled=True))
+        self.agent = Agent("clerk", model=model, tools=planning)
+
+    def play(self, call: ModelCall) -> list[Any]:
+        offered: list[Any] = call.tools
+        *items, last = call.input
+        calls = playing.get().next(
+            Request(
+                call.system_instructions or "",
+                [json.dumps(each) for each in items],
+                last["content"] if last.get("role") == "user" and items else "",
+                {each.name: (each.description, each.params_json_schema) for each in offered},
+            )
+        )
+        made = [function_call(*made, call_id=call_id) for call_id, made in calls]
+        return made or [assistant_message("Done.")]
+
+    async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
+        result = await self.go([*(before or ()), {"role": "user", "content": "Go"}])
+        answers = [
+            Answer(
+                each.raw_item["call_id"],
+                not any(failure in each.output for failure in _FAILURES),
+                each.output,
+            )
+            for each in result.new_items
+            if each.type == "tool_call_output_item"
+        ]
+        return answers, result.to_input_list()
+
+    async def go(self, items: list[Any]) -> Any:
+        return await Runner.run(self.agent, items, run_config=self.config)
+
+
+class Streamed(Run):
+    """Runs by ``run_streamed``."""
+
+    async def go(self, items: list[Any]) -> Any:
+        result = Runner.run_streamed(self.agent, items, run_config=self.config)
+        async for _ in result.stream_events():
+            pass
+        return result

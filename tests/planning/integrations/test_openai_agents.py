@@ -1,0 +1,346 @@
+"""A plan for agents of the OpenAI Agents SDK, in its own loop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '.[openai-agents]'")
+
+from agents import Agent, ModelBehaviorError, RunConfig, Runner, SQLiteSession, function_tool
+from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
+from agents.models.openai_responses import OpenAIResponsesModel
+from agents.run_config import CallModelData, ModelInputData
+from agents_runs import QUIET, Way, agent_of, each_way, outputs, run_async, script, tails
+from frameworks import HALF, OPEN, READ, SHOP, mark, setup, text_of
+from openai import AsyncOpenAI
+from syrupy.assertion import SnapshotAssertion
+
+from planning import PlanningToolsSection, Toolbox, tool
+from planning.integrations.openai_agents import planning_tools
+from planning.testing import ScriptedModel
+from planning.tools import ToolContext
+from planning.tools.ledger import ToolCall
+from session import Session, ToolFailed, ToolInvoked
+from session.stores import SqliteStore
+
+SET = "Plan set: S001 to S002. Next: S001 Rent a room"
+
+
+@tool
+def count(word: str, context: ToolContext) -> str:
+    """Count the letters of a word."""
+    return f"{len(word)} for {context.actor}"
+
+
+class TestRequests:
+    @each_way
+    def test_the_section_is_in_the_instructions_and_the_reminder_comes_last(self, run: Way) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        agent, model = agent_of(planning, [SHOP], "Done.", instructions="You run a shop.")
+        result = run(planning, agent)
+        section = PlanningToolsSection(session=session)
+        static = f"You run a shop.\n\n## Planning\n\n{section.body()}"
+        assert [each.system_instructions for each in model.calls] == [static, static]
+        assert tails(model) == ["Go", OPEN]
+        assert [each.get("role") for each in result.to_input_list()] == ["user", None, None, "assistant"]
+        offered: list[Any] = model.calls[0].tools
+        assert [(each.name, each.description, each.params_json_schema) for each in offered] == [
+            (each.name, each.description, each.parameters_schema()) for each in section.tools()
+        ]
+
+    def test_instructions_that_have_the_section_do_not_get_it_twice(self) -> None:
+        planning = planning_tools(Session())
+        agent, model = agent_of(planning, "Done.", instructions=planning.instructions)
+        run_async(planning, agent)
+        assert model.calls[0].system_instructions == planning.instructions
+
+    def test_your_own_configuration_is_kept_and_your_filter_comes_first(self) -> None:
+        session = Session()
+        planning = planning_tools(session)
+
+        async def shorten(data: CallModelData[Any]) -> ModelInputData:
+            return ModelInputData(data.model_data.input[-1:], "Be brief.")
+
+        model = script([SHOP], "Done.")
+        config = planning.run_config(
+            RunConfig(model=model, tracing_disabled=True, call_model_input_filter=shorten)
+        )
+        asyncio.run(Runner.run(Agent("clerk", tools=planning), "Go", run_config=config))
+        assert [len(each.input) for each in model.calls] == [1, 2]
+        assert str(model.calls[1].system_instructions).startswith("Be brief.\n\n## Planning\n\n")
+        assert tails(model)[1] == OPEN
+
+    def test_an_agent_without_the_tools_is_left_alone(self) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        Toolbox(PlanningToolsSection(session=session).tools()).call(*SHOP)
+        model = script("Done.")
+        run_async(planning, Agent("plain", instructions="You answer.", model=model))
+        assert (model.calls[0].system_instructions, tails(model)) == ("You answer.", ["Go"])
+
+    def test_a_disabled_section_has_no_tools_and_no_text(self) -> None:
+        section = PlanningToolsSection(session=Session(), enabled=lambda _: False)
+        planning = planning_tools(section=section, tools=[count])
+        agent, model = agent_of(planning, "Done.", instructions="You answer.")
+        run_async(planning, agent)
+        assert [each.name for each in planning] == ["count"]
+        assert (planning.instructions, model.calls[0].system_instructions) == ("", "You answer.")
+
+    def test_private_arguments_are_not_in_the_traces_of_a_run(self) -> None:
+        @tool(returns_private_data=True)
+        def patient(name: str) -> str:
+            """Look a patient up."""
+            return name
+
+        said = RunConfig(trace_include_sensitive_data=True)
+        assert planning_tools(Session()).run_config(said).trace_include_sensitive_data
+        assert not planning_tools(Session(), tools=[patient]).run_config(said).trace_include_sensitive_data
+
+
+class TestCalls:
+    @each_way
+    def test_calls_are_carried_out_in_order_with_their_ids_and_the_agents_name(self, run: Way) -> None:
+        session = Session()
+        planning = planning_tools(session, tools=[count])
+        marks = [mark(f"S{number:03}") for number in range(1, 9)]
+        steps = setup("Many", *(f"Step {number}" for number in range(1, 10)))
+        agent, _ = agent_of(planning, [steps, *marks, ("count", {"word": "shop"})], "Done.")
+        assert outputs(run(planning, agent))[-2:] == ["S008 done. Next: S009 Step 9", "4 for clerk"]
+        assert [(each.call_id, each.actor) for each in session.select_all(ToolInvoked)] == [
+            (f"call_{number}", "clerk") for number in range(1, 11)
+        ]
+
+    def test_a_refusal_is_our_text_and_does_not_end_the_run(self, snapshot: SnapshotAssertion) -> None:
+        session = Session()
+        planning = planning_tools(session, tools=[count])
+        wrong = [
+            ("planning_mark_step", "{no json"),
+            ("planning_mark_step", "[1]"),
+            ("planning_mark_step", ""),
+            ("planning_setup_plan", {"goal": 1}),
+            ("count", {"wrod": "shop"}),
+            ("planning_finish", {}),
+        ]
+        agent, _ = agent_of(planning, wrong, [mark("S001")], [SHOP], [mark("S07")], "Done.")
+        result = run_async(planning, agent)
+        assert result.final_output == "Done."
+        answered = [
+            f"{each.raw_item['call_id']}: {each.output}"
+            for each in result.new_items
+            if each.type == "tool_call_output_item"
+        ]
+        assert "\n".join(sorted(answered)) + "\n" == snapshot
+        failed = {each.call_id: each.result.message for each in session.select_all(ToolFailed)}
+        assert failed.items() <= {tuple(each.split(": ", 1)) for each in answered}
+
+    def test_without_the_configuration_an_unknown_tool_ends_the_run_and_a_refusal_does_not(self) -> None:
+        planning = planning_tools(Session())
+        agent, _ = agent_of(planning, [mark("S001")], [("planning_finish", {})])
+        with pytest.raises(ModelBehaviorError, match="Tool planning_finish not found in agent clerk"):
+            asyncio.run(Runner.run(agent, "Go", run_config=QUIET))
+
+    def test_a_handoff_keeps_the_plan_and_names_the_agent_that_acts(self) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        model = script(
+            [SHOP], [("transfer_to_worker", {})], [mark("S001")], [("transfer_to_writer", {})], "Done."
+        )
+        writer = Agent("writer", model=model, instructions="You write.")
+        worker = Agent("worker", model=model, tools=planning, handoffs=[writer])
+        run_async(planning, Agent("clerk", model=model, tools=planning, handoffs=[worker]))
+        assert [each.actor for each in session.select_all(ToolInvoked)] == ["clerk", "worker"]
+        assert tails(model) == ["Go", OPEN, OPEN, HALF, ""]
+        assert model.calls[-1].system_instructions == "You write."
+
+    def test_an_agent_that_is_a_tool_works_on_the_same_plan(self) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        model = script([SHOP], [("help", {"input": "Rent it"})], [mark("S001")], "Rented.", "Done.")
+        helper = Agent("helper", model=model, tools=planning).as_tool("help", "Help.")
+        run_async(planning, Agent("clerk", model=model, tools=[*planning, helper]))
+        assert tails(model) == ["Go", OPEN, OPEN, HALF, HALF]
+
+    def test_a_custom_actor_is_in_the_history(self) -> None:
+        session = Session()
+        planning = planning_tools(session, actor="ann")
+        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
+        assert [each.actor for each in session.history()] == ["ann"]
+
+
+class TestSessions:
+    def test_one_agent_serves_many_users_at_once(self) -> None:
+        def of_context(user: dict[str, Session]) -> Session:
+            return user["session"]
+
+        planning = planning_tools(of_context)
+        users = [{"session": Session()} for _ in range(4)]
+
+        async def serve(number: int, user: dict[str, Session]) -> None:
+            agent, _ = agent_of(planning, [setup(f"Plan {number}", "One")], [mark("S001")], [READ], "Done.")
+            await Runner.run(agent, "Go", context=user, run_config=planning.run_config(QUIET))
+
+        async def main() -> None:
+            await asyncio.gather(*(serve(number, user) for number, user in enumerate(users)))
+
+        asyncio.run(main())
+        assert [text_of(user["session"]) for user in users] == [
+            f"Plan {number} (completed, 1 of 1 done)\nS001 done: One" for number in range(4)
+        ]
+
+    def test_without_any_session_it_says_what_to_give(self) -> None:
+        with pytest.raises(TypeError) as raised:
+            planning_tools()
+        assert str(raised.value) == (
+            "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan"
+        )
+
+    @each_way
+    def test_a_restart_goes_on_with_the_plan_and_the_conversation(self, run: Way, tmp_path: Path) -> None:
+        def begin(*turns: Any) -> Any:
+            with (
+                closing(SqliteStore(tmp_path / "plans.db")) as store,
+                closing(SQLiteSession("u", tmp_path / "chat.db")) as memory,
+            ):
+                planning = planning_tools(Session(session_id="run-7", store=store))
+                agent, model = agent_of(planning, *turns)
+                return run(planning, agent, session=memory), model
+
+        begin([SHOP], [mark("S001")], "Half of it.")
+        _, model = begin([READ], "Done.")
+        assert [each.get("role") for each in model.calls[0].input] == [
+            *("user", None, None, None, None, "assistant", "user", "user")
+        ]
+        assert tails(model) == [HALF, HALF]
+
+    def test_messages_that_are_dropped_leave_the_plan_and_a_rewind_takes_it_back(self) -> None:
+        session, memory = Session(), SQLiteSession("u")
+        planning = planning_tools(session)
+        agent, model = agent_of(planning, [SHOP], "Planned.", [mark("S001")], "Half of it.", "Again.")
+
+        async def main() -> None:
+            with closing(memory):
+                config = planning.run_config(QUIET)
+                await Runner.run(agent, "Go", session=memory, run_config=config)
+                version = session.version
+                await Runner.run(agent, "Go on", session=memory, run_config=config)
+                for _ in range(4):
+                    await memory.pop_item()
+                assert text_of(session) == HALF
+                session.rewind(version)
+                await Runner.run(agent, "Go on", session=memory, run_config=config)
+
+        asyncio.run(main())
+        assert tails(model)[-1] == OPEN
+        assert [each.get("content") for each in model.calls[-1].input if each.get("role") == "user"] == [
+            *("Go", "Go on", OPEN)
+        ]
+
+
+class TestRepeats:
+    def test_a_call_of_the_same_response_is_made_once(self) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        add = ("planning_add_step", {"steps": ["Paint it"]})
+        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
+        for _ in range(2):
+            model = script([add], "Done.", item_id="fc_6790a1b2c3d4e5f60718293a4b5c6d{}")
+            agent = Agent("clerk", model=model, tools=planning)
+            assert outputs(run_async(planning, agent)) == ["Added S003."]
+        assert len(session.select_all(ToolInvoked)) == 2
+
+    @pytest.mark.parametrize("item_id", ["fc_{}", "__fake_id__"])
+    def test_ids_that_servers_count_or_make_up_do_not_make_a_repeat(self, item_id: str) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        add = ("planning_add_step", {"steps": ["Paint it"]})
+        run_async(planning, agent_of(planning, [SHOP], "Done.")[0])
+        said = [
+            outputs(run_async(planning, Agent("clerk", model=model, tools=planning)))
+            for model in (script([add], "Done.", item_id=item_id), script([add], "Done.", item_id=item_id))
+        ]
+        assert said == [["Added S003."], ["Added S004."]]
+
+    def test_the_sdk_ends_a_run_whose_model_gives_an_id_to_another_call(self) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        model = script([SHOP], [mark("S001")], "Done.", numbers=[1, 1])
+        with pytest.raises(ModelBehaviorError, match="Model reused a completed tool call ID"):
+            run_async(planning, Agent("clerk", model=model, tools=planning))
+        assert text_of(session) == OPEN
+
+    def test_the_sdk_carries_out_one_of_two_equal_calls_with_one_id(self) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        add = ("planning_add_step", {"steps": ["Paint it"]})
+        model = script([SHOP], [add, add], [add], "Done.", numbers=[1, 2, 2, 2])
+        assert outputs(run_async(planning, Agent("clerk", model=model, tools=planning))) == [
+            *(SET, "Added S003.")
+        ]
+
+
+@pytest.mark.parametrize("model_of", [OpenAIResponsesModel, OpenAIChatCompletionsModel])
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_through_the_openai_client_requests_and_answers_are_the_same(
+    model_of: Any, is_streamed: bool
+) -> None:
+    session = Session()
+    planning = planning_tools(session)
+
+    @function_tool
+    def sweep(room: str) -> str:
+        """Sweep a room."""
+        return f"{room} is clean"
+
+    async def main(url: str) -> Any:
+        async with AsyncOpenAI(base_url=url, api_key="test") as client:
+            agent = Agent("clerk", model=model_of("gpt-5", client), tools=[*planning, sweep])
+            config = planning.run_config(QUIET)
+            if not is_streamed:
+                return await Runner.run(agent, "Go", run_config=config)
+            result = Runner.run_streamed(agent, "Go", run_config=config)
+            async for _ in result.stream_events():
+                pass
+            return result
+
+    lines: list[Any] = [[SHOP, ("sweep", {"room": "hall"})], [mark("S07"), mark("S001")], "Half of it."]
+    with ScriptedModel(*lines) as server:
+        result = asyncio.run(main(server.openai_url))
+    assert outputs(result) == [
+        SET,
+        "hall is clean",
+        "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002",
+        "S001 done. Next: S002 Buy shelves",
+    ]
+    bodies = [each.body for each in server.requests]
+    ends = [(body.get("input") or body["messages"])[-1] for body in bodies]
+    assert ends == [{"role": "user", "content": each} for each in ("Go", OPEN, HALF)]
+    assert len(bodies[0]["tools"]) == 7
+    sent = [each.call_id for each in session.select_all(ToolCall)]
+    assert len(set(sent)) == 3
+    assert all(str(each).startswith("call_") for each in sent)
+
+
+def test_a_name_that_openai_does_not_take_is_refused_at_once() -> None:
+    @tool(name="files/read")
+    def read(path: str) -> str:
+        """Read a file."""
+        return path
+
+    with pytest.raises(ValueError, match="takes no tool named 'files/read': a name has 1 to 64 letters"):
+        planning_tools(Session(), tools=[read])
+
+
+def test_a_tool_of_the_sdk_with_the_name_of_a_planning_tool_is_refused() -> None:
+    @function_tool
+    def planning_read_plan() -> str:
+        """Read."""
+        return ""
+
+    with pytest.raises(ValueError, match="there are two tools named planning_read_plan: rename one"):
+        planning_tools(Session(), tools=[planning_read_plan])

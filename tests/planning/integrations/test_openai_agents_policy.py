@@ -1,0 +1,295 @@
+"""A policy in runs of the OpenAI Agents SDK: approval by its users, and evidence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '.[openai-agents]'")
+
+from agents import RunContextWrapper, RunHooks, Runner, RunState, function_tool
+from agents.testing import assistant_message
+from agents_runs import QUIET, Turn, Way, agent_of, each_way, outputs, run_async, tails
+from frameworks import OPEN, READ, SHOP, Call, setup
+
+from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
+from planning.facts import EvidenceCall
+from planning.integrations.openai_agents import PlanningTools, planning_tools
+from session import Session, StoreError, ToolFailed, ToolInvoked
+from session.stores import SqliteStore
+
+ASK = "Plan set: S001 to S002. Ask the user to approve it before you go on."
+WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
+WORK: Call = ("work", {"on": "shelves"})
+APPROVAL = PlanPolicy(approval=True)
+worked: list[str] = []
+
+
+@function_tool
+async def work(on: str, hard: bool = False) -> str:
+    """Work on something."""
+    await asyncio.sleep(0.001)
+    if on == "fire":
+        raise ValueError("a password")
+    worked.append(on)
+    return f"Worked on {on}"
+
+
+@function_tool
+def look() -> str:
+    """Look at the shop."""
+    return "It is empty"
+
+
+@tool
+def paint(wall: str) -> str:
+    """Paint a wall."""
+    worked.append(wall)
+    return f"{wall} is red"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_worked() -> Iterator[None]:
+    worked.clear()
+    yield
+    worked.clear()
+
+
+def planned(session: Session, policy: PlanPolicy = APPROVAL) -> PlanningTools:
+    return planning_tools(session, tools=[work, look, paint], policy=policy, read_only=["look"])
+
+
+def proved(step_id: str, *evidence: str) -> Call:
+    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
+
+
+def asked_about(result: Any) -> list[tuple[str | None, str | None]]:
+    """The calls that the user is asked about."""
+    return [(each.name, each.arguments) for each in result.interruptions]
+
+
+class TestApproval:
+    @each_way
+    def test_work_waits_for_the_user_and_with_the_calls_approval_the_plan_is_approved(self, run: Way) -> None:
+        session = Session()
+        planning = planned(session)
+        agent, model = agent_of(
+            planning, [SHOP, ("look", {}), READ, WORK], [("paint", {"wall": "A"})], "Done."
+        )
+        result = run(planning, agent)
+        assert asked_about(result) == [("work", '{"on":"shelves"}')]
+        assert outputs(result) == [ASK, "It is empty", OPEN]
+        shown = pending_approval(session)
+        assert shown is not None
+        assert shown.text == OPEN
+
+        state = result.to_state()
+        state.approve(result.interruptions[0])
+        result = run(planning, agent, state)
+        assert outputs(result)[3:] == ["Worked on shelves", "A is red"]
+        assert worked == ["shelves", "A"]
+        assert [each.actor for each in session.history() if "ApprovePlan" in str(each.events)] == ["host"]
+        assert tails(model)[-1] == OPEN
+
+    @each_way
+    def test_a_tool_of_ours_asks_the_user_as_one_of_the_sdk(self, run: Way) -> None:
+        planning = planned(Session())
+        agent, _ = agent_of(planning, [SHOP], [("paint", {"wall": "A"})], "Done.")
+        result = run(planning, agent)
+        assert asked_about(result) == [("paint", '{"wall":"A"}')]
+        state = result.to_state()
+        state.approve(result.interruptions[0])
+        assert outputs(run(planning, agent, state)) == [ASK, "A is red"]
+
+    def restarted(self, path: Path, between: Callable[[Session], object]) -> tuple[Session, Any, str]:
+        """A run that is interrupted, its state as text, and the run resumed by another process."""
+        with closing(SqliteStore(path)) as store:
+            planning = planned(Session(session_id="run-7", store=store))
+            agent, _ = agent_of(planning, [SHOP], [WORK], "Done.")
+            result = run_async(planning, agent)
+            written = result.to_state().to_string()
+        store = SqliteStore(path)
+        session = Session(session_id="run-7", store=store)
+        planning = planned(session)
+        between(session)
+        agent, model = agent_of(planning, "Done.")
+
+        async def main() -> Any:
+            state = await RunState.from_string(agent, written)
+            state.approve(state.get_interruptions()[0])
+            return await Runner.run(agent, state, run_config=planning.run_config(QUIET))
+
+        result = asyncio.run(main())
+        store.close()
+        return session, result, tails(model)[0]
+
+    def test_a_state_that_was_written_is_approved_after_a_restart(self, tmp_path: Path) -> None:
+        session, result, tail = self.restarted(tmp_path / "plans.db", lambda _: None)
+        assert outputs(result) == [ASK, "Worked on shelves"]
+        assert tail == OPEN
+        assert [each.call_id for each in session.select_all(ToolInvoked)] == ["call_1", "call_2"]
+
+    def test_another_plan_than_the_user_was_asked_about_is_not_approved(self, tmp_path: Path) -> None:
+        def replace(session: Session) -> None:
+            planning = planned(session)
+            run_async(planning, agent_of(planning, [setup("Burn it", "Buy matches")], "Done.")[0])
+
+        session, result, _ = self.restarted(tmp_path / "plans.db", replace)
+        assert outputs(result) == [ASK, WAITS]
+        assert pending_approval(session) is not None
+        assert worked == []
+
+    def test_a_plan_that_the_host_approved_meanwhile_stays_approved(self, tmp_path: Path) -> None:
+        session, result, _ = self.restarted(tmp_path / "plans.db", lambda each: each.dispatch(ApprovePlan()))
+        assert outputs(result) == [ASK, "Worked on shelves"]
+        assert pending_approval(session) is None
+
+    def test_a_call_that_is_rejected_leaves_the_plan_waiting(self) -> None:
+        session = Session()
+        planning = planned(session)
+        agent, model = agent_of(planning, [SHOP], [WORK], [WORK], "Done.")
+        result = run_async(planning, agent)
+        state = result.to_state()
+        state.reject(result.interruptions[0], rejection_message="Not before noon.")
+        result = run_async(planning, agent, state)
+        assert outputs(result) == [ASK, "Not before noon."]
+        assert asked_about(result) == [("work", '{"on":"shelves"}')]
+        assert tails(model)[-1] == f"{OPEN}\nThe plan waits for the user's approval."
+        assert pending_approval(session) is not None
+
+    def test_a_plan_that_the_host_rejected_is_a_refusal_without_a_question(self) -> None:
+        session = Session()
+        planning = planned(session)
+
+        class Reject(RunHooks[Any]):
+            async def on_llm_start(self, *_: Any) -> None:
+                if pending_approval(session) is not None:
+                    session.dispatch(RejectPlan("too short"))
+
+        agent, _ = agent_of(planning, [SHOP], [WORK], "Done.")
+        result = run_async(planning, agent, hooks=Reject())
+        assert outputs(result) == [
+            ASK,
+            "work was not called: the plan was rejected (too short); change the plan first",
+        ]
+        assert (result.final_output, result.interruptions) == ("Done.", [])
+
+    def test_a_tool_that_is_always_approved_does_not_approve_later_plans(self) -> None:
+        session = Session()
+        planning = planned(session)
+        agent, model = agent_of(planning, [SHOP], [WORK], [setup("Burn it", "Buy matches")], [WORK], "Done.")
+        result = run_async(planning, agent)
+        state = result.to_state()
+        state.approve(result.interruptions[0], always_approve=True)
+        result = run_async(planning, agent, state)
+        assert outputs(result)[1] == "Worked on shelves"
+        assert outputs(result)[3] == WAITS
+        assert pending_approval(session) is not None
+        assert (worked, len(model.calls)) == (["shelves"], 5)
+
+    def test_after_the_approval_no_call_asks_again(self) -> None:
+        session = Session()
+        planning = planned(session)
+        agent, _ = agent_of(planning, [SHOP], "Please approve it.")
+        run_async(planning, agent)
+        session.dispatch(ApprovePlan())
+        agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
+        assert outputs(run_async(planning, agent)) == ["Worked on shelves", "A is red"]
+
+    def test_the_sdk_asks_the_user_about_arguments_that_it_cannot_read(self) -> None:
+        planning = planned(Session())
+        agent, _ = agent_of(planning, [("paint", "{no json")], "Done.")
+        result = run_async(planning, agent)
+        assert asked_about(result) == [("paint", "{no json")]
+        state = result.to_state()
+        state.approve(result.interruptions[0])
+        (said,) = outputs(run_async(planning, agent, state))
+        assert said.startswith("Refused, nothing changed. arguments are not JSON at line 1, column 2: ")
+
+    def test_a_tool_with_a_function_of_its_own_for_approval_is_refused(self) -> None:
+        async def is_large(_: RunContextWrapper[Any], arguments: dict[str, Any], _call_id: str) -> bool:
+            return bool(arguments)
+
+        @function_tool(needs_approval=is_large)
+        def pay(amount: int) -> str:
+            """Pay."""
+            return str(amount)
+
+        with pytest.raises(ValueError, match="pay has a needs_approval function, and would wait for the"):
+            planning_tools(Session(), tools=[pay], policy=APPROVAL)
+        planning_tools(Session(), tools=[pay], policy=APPROVAL, read_only=["pay"])
+        assert planning_tools(Session(), tools=[pay])[-1] is pay
+
+    def test_a_store_that_is_gone_is_a_failed_call_and_no_question(self) -> None:
+        def away() -> Session:
+            raise StoreError("the file is gone")
+
+        planning = planning_tools(away, tools=[work, paint], policy=APPROVAL)
+        agent, model = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
+        result = run_async(planning, agent)
+        assert outputs(result) == [
+            f"{name} cannot reach its data now. Try again later, or go on without it."
+            for name in ("work", "paint")
+        ]
+        assert tails(model) == ["The plan cannot be read now: the file is gone"] * 2
+        assert worked == []
+
+
+class TestEvidence:
+    POLICY = PlanPolicy(evidence="required", stale_after=2)
+
+    def said(self, session: Session, *turns: Turn) -> tuple[list[Any], list[str]]:
+        planning = planned(session, self.POLICY)
+        agent, model = agent_of(planning, *turns)
+        return outputs(run_async(planning, agent)), tails(model)
+
+    def test_calls_of_one_turn_are_evidence_for_the_marks_behind_them(self) -> None:
+        session = Session()
+        turn = [SHOP, WORK, proved("S001", "C1"), ("paint", {"wall": "A"}), proved("S002", "call_4")]
+        answers, _ = self.said(session, turn, "Done.")
+        assert answers == [
+            "Plan set: S001 to S002. Next: S001 Rent a room",
+            "Worked on shelves",
+            "S001 done. Next: S002 Buy shelves",
+            "A is red",
+            "S002 done. Plan completed.",
+        ]
+        assert [(each.tool, each.call_id) for each in session.select_all(EvidenceCall)] == [
+            ("work", "call_2"),
+            ("paint", "call_4"),
+        ]
+
+    def test_a_call_that_failed_is_no_evidence(self) -> None:
+        session = Session()
+        burn: Call = ("work", {"on": "fire"})
+        answers, _ = self.said(session, [SHOP, burn], [("work", {"off": 1})], [proved("S001", "C1")], "Done.")
+        assert answers[1:] == [
+            *["An error occurred while running the tool. Please try again."] * 2,
+            "Refused, nothing changed. C1 (work) failed; call a tool that does the work of S001 first",
+        ]
+        assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
+        assert "a password" not in str([each.events for each in session.history()])
+
+    def test_a_plan_that_did_not_change_is_mentioned_once(self) -> None:
+        _, ends = self.said(Session(), [SHOP], [WORK], [("look", {})], [READ], "Done.")
+        one, two = "Evidence for S001: C1 (work)", "Evidence for S001: C1 (work), C2 (look)"
+        stale = "The plan has not changed for 2 tool calls. Mark what is done, or change it."
+        assert ends[1:] == [OPEN, f"{OPEN}\n{one}", f"{OPEN}\n{two}\n{stale}", f"{OPEN}\n{two}"]
+
+
+def test_an_agent_with_open_steps_is_sent_back_by_the_host() -> None:
+    session = Session()
+    planning = planning_tools(session, policy=PlanPolicy(finish_gate=1))
+    agent, model = agent_of(planning, [SHOP], "Done.")
+    result = run_async(planning, agent)
+    finish = planning.section.may_finish()
+    model.extend([[assistant_message("Really done.")]])
+    asked = [*result.to_input_list(), {"role": "user", "content": finish.message}]
+    assert run_async(planning, agent, asked).final_output == "Really done."
+    assert finish.message.startswith("S001 to S002 are open. Do the work and mark what is done; ")
+    assert planning.section.may_finish().ok

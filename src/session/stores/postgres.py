@@ -167,7 +167,7 @@ class PostgresStore(SqlStore):
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
-        if self._held() is not None:
+        if self._place in _transactions():
             yield  # the lock is held, or the moment is there already
             return
         with self._begun(None, self._timeout):

@@ -28,7 +28,13 @@ _Names = Annotated[list[str], typer.Argument(metavar="SESSION", help="The ids of
 
 
 def create(
-    database: Annotated[str, typer.Argument(metavar="URL", help="postgresql://HOST/DATABASE.")],
+    database: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL",
+            help="postgresql://HOST/DATABASE, with ?schema=NAME for another schema than sessions.",
+        ),
+    ],
     *,
     print_: Annotated[
         bool, typer.Option("--print", help="Print the statement for an administrator, and run nothing.")
@@ -40,10 +46,11 @@ def create(
     if "://" not in database:
         raise bad_option("URL", "give postgresql://HOST/DATABASE; a SQLite file is created on first use")
     with opened_store(database) as store:
+        from planning.view.stores import database_of
         from session.stores import PostgresStore
 
         if print_:
-            typer.echo(f"{PostgresStore.schema_sql()};")
+            typer.echo(f"{PostgresStore.schema_sql(database_of(database)[1])};")
         elif isinstance(store, PostgresStore):
             store.create()
             typer.echo(f"The tables are in {without_password(database)}.")

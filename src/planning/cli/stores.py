@@ -49,7 +49,7 @@ def found_store(place: str) -> ShownStore:
     """Open a store, or begin a file.
 
     Raises:
-        Refused: There are no such stores, or psycopg is missing.
+        Refused: There are no such stores or schemas, or psycopg is missing.
         StoreError: It cannot be opened.
     """
     scheme, separator, _ = place.partition("://")
@@ -59,8 +59,8 @@ def found_store(place: str) -> ShownStore:
         )
     try:
         return open_store(place)
-    except ImportError as error:
-        raise Refused(str(error)) from None
+    except (ImportError, ValueError) as error:
+        raise Refused(printable(str(error))) from None
 
 
 def _require_store(place: str) -> None:

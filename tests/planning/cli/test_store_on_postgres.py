@@ -139,6 +139,22 @@ def test_the_statement_is_printed_for_an_administrator(bare: str) -> None:
     assert run("store", "create", bare) == run("store", "create", bare)
 
 
+def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
+    own = f"{url}?connect_timeout=9&schema=my%20agents"
+    assert "tables are not there" in shown(url, "sessions", own)
+    assert 'CREATE SCHEMA "my agents";' in run("store", "create", own, "--print")
+    assert shown(url, "store", "create", own).startswith("exit code 0\n")
+    assert (
+        run("store", "copy", url, own, "nightly") == "exit code 0\n--- stdout\nCopied nightly: 6 versions.\n"
+    )
+    assert run("show", own, "nightly") == run("show", url, "nightly")
+    assert run("sessions", "delete", own, "nightly", "--yes") == "exit code 0\n--- stdout\nDeleted nightly.\n"
+    assert run("sessions", own) == "exit code 0\n--- stdout\nNo sessions.\n"
+    assert shown(url, "sessions", f"{url}?schema=a$b") == (
+        "exit code 2\n--- stderr\nplanning: schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'\n"
+    )
+
+
 def test_wrong_urls_are_refused_in_one_line_without_the_password(
     bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:

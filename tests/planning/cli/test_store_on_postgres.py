@@ -150,9 +150,8 @@ def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
     assert run("show", own, "nightly") == run("show", url, "nightly")
     assert run("sessions", "delete", own, "nightly", "--yes") == "exit code 0\n--- stdout\nDeleted nightly.\n"
     assert run("sessions", own) == "exit code 0\n--- stdout\nNo sessions.\n"
-    assert shown(url, "sessions", f"{url}?schema=a$b") == (
-        "exit code 2\n--- stderr\nplanning: schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'\n"
-    )
+    reason = "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"
+    assert shown(url, "sessions", f"{url}?schema=a$b") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
 
 
 def test_wrong_urls_are_refused_in_one_line_without_the_password(

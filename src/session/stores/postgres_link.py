@@ -46,8 +46,8 @@ _REASONS = {
     "08": _LOST,
     "28": _DENIED,
     "3D000": "there is no such database: create it, or name another in the address",
-    "42P01": "its tables are not there: call store.create(), or run `planning store create` once",
-    "3F000": "its tables are not there: call store.create(), or run `planning store create` once",
+    "42P01": "its tables are not there: run `planning store create URL` once, or call store.create()",
+    "3F000": "its tables are not there: run `planning store create URL` once, or call store.create()",
     "42501": "the user may not do this: ask the administrator for the rights, or to run store.schema_sql()",
     "25006": "the server is read-only, as a replica is: connect to the primary "
     "(target_session_attrs=read-write finds it)",

@@ -38,6 +38,7 @@ class PlanMirror:
         """
         register_plan(session)
         self.plan: Plan | None = None
+        self._ids: list[str] = []
         self._name = name
         self._setup = setup
 
@@ -59,9 +60,9 @@ class PlanMirror:
         is_shown = plan is not None and shows(plan, self._setup)
         if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
             return False
-        if is_new or not is_shown:
+        if plan is None or is_new or not is_shown:
             plan = carry_out(transaction, self._name, self._setup, plan)
-        self.plan = plan
+        self._take(plan)
         return True
 
     def mark(self, transaction: Transaction, marks: Iterable[Mark]) -> bool:
@@ -73,7 +74,7 @@ class PlanMirror:
         plan = self._latest(transaction)
         if plan is None:
             return False
-        commands = [MarkStep(plan.steps[index].step_id, status, note) for index, status, note in marks]
+        commands = [MarkStep(self._ids[index], status, note) for index, status, note in marks]
         return not commands or self._carry_out(transaction, MarkSteps(tuple(commands)))
 
     def finish(self, transaction: Transaction) -> bool:
@@ -93,10 +94,15 @@ class PlanMirror:
     def _latest(self, transaction: Transaction) -> Plan | None:
         """The plan, with what others added or marked; None if it shows other work."""
         plan = transaction.latest(Plan)
-        if plan is not self.plan and (plan is None or not shows(plan, self._setup)):
-            return None
-        self.plan = plan
+        if plan is not self.plan:
+            if plan is None or not shows(plan, self._setup):
+                return None
+            self._take(plan)
         return plan
+
+    def _take(self, plan: Plan) -> None:
+        self.plan = plan
+        self._ids = [step.step_id for step in plan.steps]
 
     def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
         try:

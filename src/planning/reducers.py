@@ -6,7 +6,7 @@ that the plan cannot take leaves the slice as it was: handlers have refused it b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from types import MappingProxyType
@@ -26,7 +26,7 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.lifecycle import allows
-from planning.model import STEP_STATUSES, Plan, PlanStep, index_of, require_text
+from planning.model import STEP_STATUSES, Plan, PlanStep, index_of, require_text, with_steps
 from planning.step_ids import format_id, highest_number
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
@@ -92,21 +92,24 @@ def mark_step(plans: Plans, command: MarkStep) -> Plans:
 
 
 def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
-    """Make several marks, all or none: what the marks would make one after the other, but copied once."""
+    """Make several marks, all or none: what they would make one after the other, but nothing is copied."""
     plan = _latest(plans, MarkStep)
     if plan is None or not (command.marks or command.is_last):
         return plans
-    steps = list(plan.steps)
-    for mark in command.marks:
-        index = index_of(steps, mark.step_id)
-        if index is None or mark.status not in STEP_STATUSES:
-            return plans
-        old = steps[index]
-        notes = old.notes if mark.note is None else (*old.notes, mark.note)
-        steps[index] = PlanStep(old.step_id, old.title, old.details, mark.status, notes)
-    marked = tuple(steps)
-    completed = command.is_last or _all_done(marked)
-    return (Plan(plan.objective, "completed" if completed else "active", marked),)
+
+    def marked(steps: Sequence[PlanStep]) -> dict[int, PlanStep] | None:
+        made = dict[int, PlanStep]()
+        for mark in command.marks:
+            index = index_of(steps, mark.step_id)
+            if index is None or mark.status not in STEP_STATUSES:
+                return None
+            old = made.get(index) or steps[index]
+            notes = old.notes if mark.note is None else (*old.notes, mark.note)
+            made[index] = PlanStep(old.step_id, old.title, old.details, mark.status, notes)
+        return made
+
+    made = with_steps(plan, marked, is_last=command.is_last)
+    return plans if made is None else (made,)
 
 
 def clear_plan(plans: Plans, _command: ClearPlan) -> Plans:

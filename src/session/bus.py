@@ -71,7 +71,7 @@ class EventBus(Protocol):
 
     A bus may do more, and a session uses it when it is there: ``subscribe`` with a ``session_id`` (see
     ``InProcessEventBus``), so that an event reaches its own session alone, and ``hears``, so that nothing is
-    made that has no subscriber.
+    made or published that has no subscriber.
     """
 
     def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None:
@@ -143,7 +143,7 @@ class InProcessEventBus:
         wanted = None if session_id is None else session_id_of(session_id)
         with self._lock.lock:
             self._known = {}  # first: a child that is forked in between must not find what is outdated
-            self._count(event_type, 1)
+            self._count(event_type, handler, 1)
             added = _Subscription(next(self._numbers), event_type, handler)
             self._subscriptions[wanted] = (*self._subscriptions.get(wanted, ()), added)
 
@@ -166,13 +166,15 @@ class InProcessEventBus:
             if not found:
                 return False
             self._known = {}
-            self._count(event_type, -1)
+            self._count(event_type, handler, -1)
             self._subscriptions[wanted] = tuple(each for each in subscriptions if each is not found[0])
             if not self._subscriptions[wanted]:
                 del self._subscriptions[wanted]
             return True
 
-    def _count(self, event_type: type, more: int) -> None:
+    def _count(self, event_type: type, handler: Handler, more: int) -> None:
+        if isinstance(handler, _Ear):
+            return  # a session has reduced what it publishes, and ignores what others do
         subscribed = self._types.get(event_type, 0) + more
         if subscribed == more or not subscribed:  # the first, or none any more
             self._wanted = {}
@@ -181,14 +183,19 @@ class InProcessEventBus:
             del self._types[event_type]
 
     def hears(self, event_type: type) -> bool:
-        """Whether an event of a type may have a subscriber: one for some session, or for all."""
+        """Whether an event of a type may have a subscriber other than the session that publishes it.
+
+        It may where a subclass has a ``publish`` of its own, which may do anything with an event.
+        """
         wanted = self._wanted.get(event_type)
         return self._is_wanted(event_type) if wanted is None else wanted
 
     def _is_wanted(self, event_type: type) -> bool:
         with self._lock.lock:
-            wanted = self._wanted[event_type] = any(issubclass(event_type, each) for each in self._types)
-            return wanted
+            wanted = any(issubclass(event_type, each) for each in self._types)
+            is_heard = wanted or type(self).publish is not InProcessEventBus.publish
+            self._wanted[event_type] = is_heard
+            return is_heard
 
     def publish(self, event: object) -> PublishResult:
         """Call the subscribers, in order; one that fails does not stop the others.
@@ -229,50 +236,55 @@ class InProcessEventBus:
             return found
 
 
+class _Ear:
+    """The subscription of a session to the events that other code publishes for it."""
+
+    __slots__ = ("_bus", "_delivery", "_options", "_session_id")
+
+    def __init__(self, delivery: Delivery, session_id: SessionId) -> None:
+        self._bus = delivery.bus
+        self._session_id = session_id
+        both = (self._bus.subscribe, self._bus.unsubscribe)
+        has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+        self._options = {"session_id": session_id} if has_routes else {}
+        self._delivery = weakref.ref(delivery, self.stop if has_routes else None)
+        self._bus.subscribe(SessionEvent, self, **self._options)
+
+    def stop(self, _gone: object = None) -> None:
+        """Stop listening."""
+        self._bus.unsubscribe(SessionEvent, self, **self._options)
+
+    def __call__(self, event: SessionEvent) -> None:
+        delivery = self._delivery()
+        if delivery is None:
+            self.stop()
+        elif event is not delivery.delivering:
+            require_receiver(event)
+            if event.session_id == self._session_id:
+                delivery.receive(delivery, event)  # not a cell of this: it would keep the session
+
+
 class Delivery:
     """Publishes what a session has reduced, and hands it what other code published for it.
 
     Sessions that share a state and a bus share this: what comes in is reduced once. The bus holds it weakly.
 
     Attributes:
-        bus: The bus.
+        bus: The bus. One without routes by session hands over the events of every session.
         hears: Says whether the bus has a subscriber for a type; one that cannot say may have one.
+        receive: Reduces an event of the session; it is given this, too.
+        delivering: The event that is being published.
     """
 
     def __init__(
         self, bus: EventBus, session_id: SessionId, receive: Callable[[Delivery, SessionEvent], None]
     ) -> None:
-        """Begin to listen.
-
-        Args:
-            bus: The bus. One without routes by session hands over the events of every session.
-            session_id: The session.
-            receive: Reduces an event of the session; it is given this, too.
-        """
         self.bus = bus
         self.hears: Callable[[type], bool] = getattr(bus, "hears", lambda _type: True)
-        self._receive = receive
-        self._delivering: object = None
+        self.receive = receive
+        self.delivering: object = None
         self._users: weakref.WeakSet[object] = weakref.WeakSet()
-        both = (bus.subscribe, bus.unsubscribe)
-        has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
-        options = {"session_id": session_id} if has_routes else {}
-
-        def hear(event: SessionEvent) -> None:
-            delivery = itself()
-            if delivery is None:
-                stop()
-            elif event is not delivery._delivering:
-                require_receiver(event)
-                if event.session_id == session_id:
-                    delivery._receive(delivery, event)  # not a cell of this: it would keep the session
-
-        def stop(_itself: object = None) -> None:
-            bus.unsubscribe(SessionEvent, hear, **options)
-
-        itself = weakref.ref(self, stop if has_routes else None)
-        bus.subscribe(SessionEvent, hear, **options)
-        self._stop = stop
+        self._ear = _Ear(self, session_id)
 
     def join(self, session: object) -> None:
         """Deliver for a session too."""
@@ -283,19 +295,19 @@ class Delivery:
         self._users.discard(session)
         if self._users:
             return False
-        self._stop()
+        self._ear.stop()
         return True
 
     def deliver(self, event: Any) -> PublishResult:
         """Publish what is reduced already."""
-        self._delivering = event
+        self.delivering = event
         try:
             return self.bus.publish(event)
         except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
             log_failure("session.session", "bus_failed", event, error, self.bus.publish)
             return PublishResult(event, (self.bus.publish,), (HandlerFailure(self.bus.publish, error),))
         finally:
-            self._delivering = None
+            self.delivering = None
 
 
 def require_function(role: str, function: object, reason: str) -> None:

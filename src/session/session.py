@@ -458,7 +458,7 @@ class Session:
         return Transaction(self._state, self._delivery, actor, call_id, timeout)
 
     def dispatch(self, value: object) -> None:
-        """Reduce a value without an event.
+        """Reduce a value, or an event with the value that it carries, and publish nothing.
 
         Raises:
             ReducerError: A reducer returned something other than a tuple, or what it returned could not be
@@ -616,7 +616,7 @@ class Session:
 def _reduce(state: State, delivery: Delivery, event: SessionEvent) -> None:
     """Reduce an event that other code published on the bus."""
     with Transaction(state, delivery) as transaction:
-        transaction.reduce(event)
+        transaction.dispatch(event)
 
 
 def _opened(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import CARRIERS, SessionEvent, SessionId, ToolInvoked, addressed
+from session.events import SessionEvent, SessionId, ToolInvoked, addressed, value_of
 from session.history import Entry, Restored, Slices, called, last_version
 from session.slices import Routing, added, latest_of
 from session.state import BUSY, State
@@ -102,7 +102,7 @@ class Transaction:
         self._lock = lock
         self._entered = True
         self._outer = outer
-        self._events: list[SessionEvent] = []
+        self._events: list[Any] = []
         self._parts: list[Any] = []  # all that was dispatched and published
         self._place: int | None = None  # in them, of what carries the last value; at their end if None
         self._changed = self._has_event = self._has_key = self._restores = False
@@ -236,7 +236,10 @@ class Transaction:
         return items
 
     def dispatch(self, event: object) -> None:
-        """Run the reducers of an event or value now.
+        """Run the reducers of a value or an event now; of an event, those of the value that it carries first.
+
+        The value of a ``ToolInvoked`` or ``PromptExecuted`` is not reduced again where it was the last thing
+        dispatched here: a tool that needed the result of its command has done it already.
 
         Raises:
             ReducerError: A reducer returned something other than a tuple, or its type refuses it.
@@ -252,77 +255,79 @@ class Transaction:
         if self._task is not None and self._task is not _running_task():
             raise TransactionError(_NOT_HERE)
         routing = state.routing.get(type(event)) or state.find_routing(type(event))
-        if routing.is_event:
-            event = self._taken_in(event)
-        if routing.guards:
-            self._dispatch_guarded(routing, event)
+        value = event.value if routing.is_carrier else None  # type: ignore[attr-defined]  # a carrier has one
+        if value is self._dispatched:
+            value = None
+        if value is None and not routing.guards:
+            self._reduce(routing, event)
         else:
-            self._reduce_by(routing, event)
-        self._dispatched = event
+            self._reduce_all(routing, event, value)
 
-    def _dispatch_guarded(self, routing: Routing, event: object) -> None:
-        """Reduce an event and what its guards say that it entails: all of it, or nothing."""
-        entailed = [each for guard in routing.guards for each in guard(event, self)]
-        before, parts, changed = self.slices, len(self._parts), self._changed
+    def _reduce_all(self, routing: Routing, event: object, value: object) -> None:
+        """Reduce an event with its value and what its guards say that it entails: all of it, or nothing."""
+        before, parts = self.slices, len(self._parts)
+        said = self._changed, self._has_event, self._call_id, self._actor
         self._is_own = False
-        self._reduce_by(routing, event)
-        place = len(self._parts)
         try:
+            if value is not None:
+                self.dispatch(value)
+            entailed = [each for guard in routing.guards for each in guard(event, self)]
+            self._reduce(routing, event)
+            place, dispatched = len(self._parts), self._dispatched
             for each in entailed:
                 self.dispatch(each)
         except BaseException:
-            self._take_back(before, parts, changed=changed)
+            self.slices, self._is_own = before, False
+            self._changed, self._has_event, self._call_id, self._actor = said
+            del self._parts[parts:]
             raise
-        self._place = place
+        self._place, self._dispatched = place, dispatched
 
-    def _reduce_by(self, routing: Routing, event: object) -> None:
+    def _reduce(self, routing: Routing, event: Any) -> None:
         """Make the next slices: all of them, or none where a reducer raises."""
-        state = self._state
-        made: Slices = {}
-        slices, changed = self.slices, self._changed
+        state, routes = self._state, routing.routes
+        if routing.is_event:
+            event = self._admitted(event)
+        # One reducer makes one slice, or raises before: only several need a copy to be all or none.
+        slices = self.slices if self._is_own and len(routes) == 1 else self.slices.copy()
+        changed = self._changed
         self._reducing = True
         try:
-            for route in routing.routes:
+            for route in routes:
                 kind = route.slice_type
-                old = made[kind] if kind in made else slices.get(kind)
+                old = slices.get(kind)
                 if old is None:
                     old = state.first(kind)
                 new = route.apply(old, event)
-                if new is old and (state.stored is None or kind in slices):
-                    continue  # a slice that nothing has made is not there; of a stored one, that is known now
-                made[kind] = new
                 if new is not old and not route.stays:
                     changed = True
                     if route.check is None and state.stored is not None:
                         state.stored.require_readable(kind, added(old, new))
+                if new is not old or state.stored is not None:  # of a stored slice, it is known now
+                    slices[kind] = new
         finally:
             self._reducing = False
-        if self._is_own:
-            slices.update(made)
-        else:
-            self.slices, self._is_own = {**slices, **made}, True
-        self._changed = changed
+        self.slices, self._is_own, self._changed = slices, True, changed
+        if routing.is_event:
+            self._has_event = True
+            if self._call_id is None:
+                self._call_id = event.call_id
+            if self._actor is None:
+                self._actor = event.actor
         if not routing.is_private:
-            self._parts.append(event)
-        self._place = None
+            place, parts = self._place, self._parts
+            if place is None or value_of(event) is not self._dispatched:
+                place = len(parts)
+            parts.insert(place, event)
+        self._place, self._dispatched = None, event
 
-    def _take_back(self, before: Slices, parts: int, *, changed: bool) -> None:
-        self.slices, self._changed = before, changed
-        self._is_own = False
-        del self._parts[parts:]
-
-    def _taken_in(self, event: SessionEvent) -> SessionEvent:
-        """The event, addressed to this session, and what it says of who made the change."""
+    def _admitted(self, event: SessionEvent) -> SessionEvent:
+        """The event, addressed to this session."""
         session_id = self._state.session_id
         if event.session_id is not session_id:
             event = addressed(event, session_id)
             if event.session_id != session_id:
                 raise TransactionError(f"the event belongs to another session, {event.session_id}")
-        self._has_event = True
-        if event.call_id is not None and self._call_id is None:
-            self._call_id = event.call_id
-        if event.actor is not None and self._actor is None:
-            self._actor = event.actor
         if isinstance(event, ToolInvoked) and event.idempotency_key is not None:
             call = called(self.all_parts())
             if call is not None and call.idempotency_key != event.idempotency_key:
@@ -331,48 +336,15 @@ class Transaction:
         return event
 
     def publish(self, event: SessionEvent) -> None:
-        """Reduce the event now, and publish it on the bus once the transaction is committed.
+        """Dispatch the event now, and publish it on the bus once the transaction is committed.
 
-        The value of a ``ToolInvoked`` or ``PromptExecuted`` is reduced too, unless it was the last thing
-        dispatched here: a tool that needed the result of its command has done it already. An event
-        without a ``session_id`` is addressed to this session.
+        An event without a ``session_id`` is addressed to this session.
 
         Raises:
             The same as ``dispatch``.
         """
-        if event.session_id is None:
-            event = addressed(event, self._state.session_id)
-        self.reduce(event)
-        self._events.append(event)
-
-    def reduce(self, event: SessionEvent) -> None:
-        """Reduce an event and its value together, without publishing it.
-
-        Raises:
-            The same as ``dispatch``.
-        """
-        value = event.value if isinstance(event, CARRIERS) else None
-        if value is None:
-            self.dispatch(event)
-            return
-        if value is self._dispatched:
-            self._carry(event)
-            return
-        before, parts, changed = self.slices, len(self._parts), self._changed
-        self._is_own = False
-        try:
-            self.dispatch(value)
-            self._carry(event)
-        except BaseException:
-            self._take_back(before, parts, changed=changed)
-            raise
-
-    def _carry(self, event: SessionEvent) -> None:
-        """Reduce an event whose value was dispatched; it is next to its value, before what that entailed."""
-        place, end = self._place, len(self._parts)
         self.dispatch(event)
-        if place is not None and place < end < len(self._parts):
-            self._parts.insert(place, self._parts.pop(end))
+        self._events.append(self._dispatched)  # the event, as it is addressed
 
     def restore(self, restored: Restored) -> None:
         """Replace all slices but the event logs.
@@ -403,9 +375,10 @@ class Transaction:
         try:
             while undelivered:
                 event = undelivered.popleft()
-                published = self._bus.deliver(event)
-                if event is last:
-                    self.published = published
+                if self._bus.hears(type(event)):
+                    published = self._bus.deliver(event)
+                    if event is last:
+                        self.published = published
                 if not isinstance(event, SessionEvent) and len(state.deliveries) > 1:
                     for other in tuple(state.deliveries):
                         if other is not self._bus:

@@ -6,6 +6,7 @@ import logging
 
 import pytest
 from session_records import (
+    LoudPing,
     Note,
     OnPurposeError,
     Ping,
@@ -15,7 +16,7 @@ from session_records import (
     texts,
 )
 
-from session import HandlerFailure, InProcessEventBus, PublishResult, Session
+from session import HandlerFailure, InProcessEventBus, PublishResult, Session, SessionEvent
 
 
 def test_a_subscriber_may_write_back_into_the_session() -> None:
@@ -111,3 +112,41 @@ def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_s
     assert told == [(name, number) for number in range(1, 6) for name in ("first", "second")]
     if not inside:
         assert [(result.ok, len(result.handlers)) for result in results] == [(True, 0)] * 4 + [(True, 3)]
+
+
+class CountingBus(InProcessEventBus):
+    """A bus that sees all that is published."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[object] = []
+
+    def publish(self, event: object) -> PublishResult:
+        self.seen.append(event)
+        return super().publish(event)
+
+
+def test_a_bus_with_a_publish_of_its_own_gets_every_event() -> None:
+    bus = CountingBus()
+    session = note_session(bus=bus)
+    event = ping(session, 1)
+    assert (session.publish(event).ok, bus.seen) == (True, [event])
+
+
+def test_an_event_is_delivered_to_who_subscribes_before_its_turn_and_to_no_one_who_has_left() -> None:
+    session = note_session()
+    heard: list[SessionEvent] = []
+
+    def follow(event: Ping) -> None:
+        session.bus.subscribe(LoudPing, heard.append)
+        session.publish(LoudPing(event.number))
+        session.bus.unsubscribe(Ping, follow)
+
+    assert session.publish(ping(session)) == PublishResult(session.select_all(Ping)[0])
+    session.bus.subscribe(Ping, follow)
+    for number in (1, 2):
+        session.publish(ping(session, number))
+    session.bus.unsubscribe(LoudPing, heard.append)
+    session.publish(LoudPing(3))
+    assert heard == list(session.select_all(LoudPing))[:1]
+    assert numbers(session.select_all(Ping)) == [0, 1, 2]

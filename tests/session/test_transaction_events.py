@@ -6,7 +6,7 @@ from contextlib import suppress
 from uuid import uuid4
 
 import pytest
-from session_records import Note, called, note_session, texts
+from session_records import Count, Note, OnPurposeError, Ping, called, note_session, texts
 
 from session import ToolInvoked, TransactionError
 
@@ -48,3 +48,32 @@ def test_an_event_whose_own_reducer_fails_takes_its_value_back(*, is_given_up: b
         if is_given_up:
             raise KeyError
     assert texts(session) == (["before"] if is_given_up else ["before", "first", "last"])
+
+
+@pytest.mark.parametrize("kind", [Note, ToolInvoked])
+def test_what_was_taken_back_makes_no_version_and_says_nothing_of_who_made_the_next(kind: type) -> None:
+    session = note_session()
+
+    def fail(_slice: tuple[object, ...], _event: object) -> tuple[object, ...]:
+        raise OnPurposeError
+
+    session.register_reducer(kind, fail, Count)
+    call = ToolInvoked("tool", None, None, Note("value"), call_id="c1", actor="ada", idempotency_key="k")
+    for after in ((), (Ping(1),)):
+        with session.transaction() as transaction:
+            with pytest.raises(OnPurposeError):
+                transaction.publish(call)
+            for each in after:
+                transaction.publish(each)
+    (change,) = session.history()
+    assert [type(event) for event in change.events] == [Ping]
+    assert (change.actor, change.call_id, change.idempotency_key) == (None, None, None)
+    assert session.find_call("k") is None
+
+
+def test_a_call_that_is_dispatched_is_reduced_as_it_is_when_it_is_published_and_as_the_past_has_it() -> None:
+    session = note_session()
+    session.dispatch(ToolInvoked("tool", None, None, Note("value")))
+    session.dispatch(Note("later"))
+    assert [texts(session.at(version)) for version in (1, 2)] == [["value"], ["value", "later"]]
+    assert texts(session) == ["value", "later"]

@@ -60,6 +60,13 @@ What the plan must have:
   works in the same session; with unique, one call proves one step.
 
 \b
+Claude Code:
+  claude mcp add planning -- planning mcp --always-load
+    --no-structured --store plans.db --session project
+  Without --always-load, Claude Code keeps the tools behind a search.
+  With data in the results, its model reads that and not the text.
+
+\b
 Running workflows:
   --run module:object adds a tool that runs workflow documents, whose
   steps call the tools of the object. The module is imported, which
@@ -90,6 +97,17 @@ def mcp(
         typer.Option(help="A step is done only with a call that shows it; see below."),
     ] = None,
     dependencies: Annotated[bool, typer.Option("--dependencies", help="Steps may depend on others.")] = False,
+    always_load: Annotated[
+        bool, typer.Option("--always-load", help="Claude Code has the tools in every request; see below.")
+    ] = False,
+    structured: Annotated[
+        bool,
+        typer.Option(
+            "--structured/--no-structured",
+            show_default=False,
+            help="Whether results have data beside their text, as they do by default; see below.",
+        ),
+    ] = True,
     http: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve over HTTP instead of standard input and output."),
@@ -141,6 +159,8 @@ def mcp(
         plan_tools=names,
         policy=None if policy == PlanPolicy() else policy,
         workflows=_workflows(run),
+        always_load=always_load,
+        structured=structured,
     )
     _log_plainly()
     if address is None:

@@ -213,8 +213,7 @@ class CallPipeline(Attempts):
         return find_repeat(session, tool.name, key, self._fingerprint, is_private=is_private)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown = self._begin(tool, params)
-        gate = self._gate(tool)
+        shown, gate = self._begin(tool, params)
         if gate is not None:
             _refuse(gate())
         if tool.is_direct and (self._timeout is None or not tool.blocking):
@@ -230,8 +229,8 @@ class CallPipeline(Attempts):
         return result if tool.publishes == "own" else self._publish(tool, shown, result)
 
     async def _awalk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown = self._begin(tool, params)
-        gate, session = self._gate(tool), self.context.session
+        shown, gate = self._begin(tool, params)
+        session = self.context.session
         if gate is not None and session is not None:
             _refuse(await session.off_loop(gate))
         if tool.is_async and not tool.is_guarded and self._runner is None:
@@ -274,21 +273,23 @@ class CallPipeline(Attempts):
             return None
         return partial(claim, session, tool.name, key)
 
-    def _begin(self, tool: ToolContract, params: Any) -> Any:
-        """Refuse a call that could not be recorded; returns the arguments for its event, copied now."""
-        session = self.context.session
-        if session is None or tool.publishes == "own":
-            return None
-        session.require_free()
-        return None if tool.returns_private_data else copied(params)
+    def _begin(self, tool: ToolContract, params: Any) -> tuple[Any, Callable[[], str | None] | None]:
+        """Refuse a call that could not be recorded.
 
-    def _gate(self, tool: ToolContract) -> Callable[[], str | None] | None:
-        """What says why a tool is held back; it may read the store."""
-        session = self.context.session
-        if session is None or tool.read_only or not self._gated or tool.session is not None:
-            return None  # a tool that is bound to its session is the plan's own
+        Returns:
+            The arguments for its event, copied now; and what says why the tool is held back, which may read
+            the store. Both are None where they are not needed.
+        """
+        session, shown = self.context.session, None
+        if session is None:
+            return None, None
+        if tool.publishes != "own":
+            session.require_free()
+            shown = None if tool.returns_private_data else copied(params)
+        if tool.session is not None or tool.read_only or not self._gated:
+            return shown, None  # a tool that is bound to its session is the plan's own
         refusal = session.companion(Gate).refusal
-        return None if refusal is None else partial(refusal, session, tool.name)
+        return shown, None if refusal is None else partial(refusal, session, tool.name)
 
     def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
         session = self.context.session

@@ -48,6 +48,7 @@ _ABOUT: Final = frozenset({"title", "description", "default", "examples", "depre
 _VALUES: Final = frozenset({"default", "examples", "enum", "const", "required"})
 _READ: Final = "planning_read_plan"
 _OWN: Final = "own"
+_ALWAYS_LOAD: Final = "anthropic/alwaysLoad"
 
 
 def _outputs(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,14 +61,15 @@ _OF_READ: Final = _outputs("plan", _WHOLE_PLAN)
 _OF_ANY: Final = _outputs("value", {"description": "What the tool returned; absent when it is too long."})
 
 
-def definition(tool: Tool) -> types.Tool:
+def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool:
     """What a client reads of a tool: its schemas, where each ``type`` is one word, as clients expect."""
     return types.Tool(
         name=tool.name,
         description=tool.description,
         input_schema=_single_types(tool.parameters_schema()),
-        output_schema=_single_types(_output_schema(tool)),
+        output_schema=_single_types(_output_schema(tool)) if structured else None,
         annotations=_hints(tool),
+        _meta={_ALWAYS_LOAD: True} if always_load else None,
     )
 
 
@@ -93,16 +95,20 @@ def _of_kind(kind: str, rules: dict[str, Any]) -> dict[str, Any]:
     return {"type": kind, **rules, **({"enum": enum} if enum else {})}
 
 
-def called(tool: Tool | None, result: ToolResult, session: Session | None) -> types.CallToolResult:
+def called(
+    tool: Tool | None, result: ToolResult, session: Session | None, *, structured: bool
+) -> types.CallToolResult:
     """The result of a call; one that failed is an error with the message that the model can act on."""
     if tool is None or not result.success:
         return refused(result.message)
-    structured: dict[str, Any] = {"message": result.message}
+    if not structured:
+        return types.CallToolResult(content=_text(result.message))
+    data: dict[str, Any] = {"message": result.message}
     if not _is_of_plan(tool):
-        structured |= _if_short("value", plain(result.value))
+        data |= _if_short("value", plain(result.value))
     elif session is not None:
-        structured["plan"] = _plan_now(session.select_latest(Plan), with_steps=tool.name == _READ)
-    return types.CallToolResult(content=_text(result.message), structured_content=structured)
+        data["plan"] = _plan_now(session.select_latest(Plan), with_steps=tool.name == _READ)
+    return types.CallToolResult(content=_text(result.message), structured_content=data)
 
 
 def refused(message: str) -> types.CallToolResult:

@@ -24,10 +24,11 @@ from planning.errors import cut, printable, show
 from planning.integrations._common import call_context, out_of_reach, toolbox_of
 from planning.integrations.mcp.approval import after_call, before_call
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
+from planning.integrations.mcp.prompts import Strategies
 from planning.integrations.mcp.results import called, definition, refused
 from planning.policy import PlanPolicy
 from planning.prompt.section import Section
-from planning.prompt.strategies import PlanningStrategy, section_body
+from planning.prompt.strategies import PlanningStrategy
 from planning.render import plan_to_dict
 from planning.suite import planning_tools, register_plan
 from planning.tools.errors import ContextInvalid
@@ -40,22 +41,17 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.session import ServerSession
 
+    from planning.tools.result import ToolResult
+    from planning.tools.tool import Tool
     from planning.workflow.capabilities import Capabilities
 
 __all__ = ["PLAN_TOOLS", "SessionOf", "build_server"]
 
 SessionOf = Callable[[], Session | None]
 PLAN_TOOLS: Final = tuple(tool.name for tool in planning_tools(lambda: None))
-_PROMPTS: Final = {
-    "react": (PlanningStrategy.REACT, "Keep a plan: reason, act, observe, repeat."),
-    "plan-act-reflect": (PlanningStrategy.PLAN_ACT_REFLECT, "Keep a plan: outline, act, reflect."),
-    "goal-decompose-route-synthesise": (
-        PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE,
-        "Keep a plan: restate the goal, split it, choose tools, combine the results.",
-    ),
-}
 _RESUMED: Final = "Planning-Session"
 _CALL_ID: Final = "planning/call_id"
+_CALL_ID_OF_CLAUDE_CODE: Final = "claudecode/toolUseId"
 _KEY: Final = "planning/idempotency_key"
 _MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
 _NO_SESSION: Final = "no session for this call"
@@ -76,6 +72,8 @@ def build_server(
     strategy: PlanningStrategy = PlanningStrategy.REACT,
     policy: PlanPolicy | None = None,
     workflows: Capabilities | None = None,
+    always_load: bool = False,
+    structured: bool = True,
     name: str = "planning",
 ) -> Server[Any]:
     """Make a server of the planning tools, and of other tools.
@@ -99,6 +97,10 @@ def build_server(
             so when a plan was set up or changed, and when a tool is held back; without that, the call is
             refused. A toolbox or a section brings its own.
         workflows: What workflow documents may call. With it, the tool ``planning_run_workflow`` runs them.
+        always_load: Whether Claude Code has the tools in every request. By default it keeps the tools of all
+            MCP servers behind a search, and a model that does not search never reads them.
+        structured: Whether results have the plan, or a tool's value, as data beside their text. Claude Code
+            gives its model the data in place of the text: pass False for it.
         name: The server's name.
 
     Raises:
@@ -106,11 +108,21 @@ def build_server(
             given beside a toolbox.
         TypeError: ``tools`` is not a toolbox, a section or a collection of tools.
     """
-    service = _Service(tools, session, new_session, resume, plan_tools, strategy, policy, workflows)
+    service = _Service(
+        tools,
+        session,
+        new_session,
+        resume,
+        plan_tools,
+        policy,
+        workflows,
+        always_load=always_load,
+        structured=structured,
+    )
     server: Server[Any] = Server(
         name,
         version=version("session-planning"),
-        instructions=service.instructions,
+        instructions=service.strategies.text(strategy),
         lifespan=service.lifespan,
         get_tool_input_schema=service.input_schema,
         on_list_tools=service.list_tools,
@@ -120,8 +132,8 @@ def build_server(
         on_subscribe_resource=service.subscribe,
         on_unsubscribe_resource=service.unsubscribe,
         on_subscriptions_listen=service.listen,
-        on_list_prompts=service.list_prompts,
-        on_get_prompt=service.get_prompt,
+        on_list_prompts=service.strategies.list_prompts,
+        on_get_prompt=service.strategies.get_prompt,
     )
     discover = server.get_request_handler("server/discover")
 
@@ -156,9 +168,11 @@ class _Service:
         new_session: Callable[[], Session] | None,
         resume: Callable[[str], Session | None] | None,
         plan_tools: Iterable[str] | None,
-        strategy: PlanningStrategy,
         policy: PlanPolicy | None,
         workflows: Capabilities | None,
+        *,
+        always_load: bool,
+        structured: bool,
     ) -> None:
         known = tuple(tool.name for tool in planning_tools(lambda: None, policy))
         self._names = known if plan_tools is None else tuple(plan_tools)
@@ -179,15 +193,14 @@ class _Service:
         self._current: ContextVar[Session | None] = ContextVar("planning_mcp_session", default=None)
         self._progress_of: Callable[[ServerSession], AbstractContextManager[object]] = nullcontext
         self._toolbox = tools if isinstance(tools, Toolbox) else self._made(tools, workflows)
-        self._definitions = [definition(tool) for tool in self._toolbox.tools.values()]
+        self._structured = structured
+        self._definitions = [
+            definition(tool, always_load=always_load, structured=structured)
+            for tool in self._toolbox.tools.values()
+        ]
         self._schemas = {each.name: each.input_schema for each in self._definitions}
-        self._strategy = strategy
+        self.strategies = Strategies(self._names if self._is_own else (), policy)
         self._prepared: WeakSet[Session] = WeakSet()
-
-    @property
-    def instructions(self) -> str | None:
-        """What a client puts into its system prompt."""
-        return self._copy(self._strategy) if self._copies() else None
 
     @asynccontextmanager
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[_Stream]:
@@ -266,7 +279,7 @@ class _Service:
         except StoreError as error:
             return refused(out_of_reach(params.name, error).message)
         if asked is not None:
-            return asked if isinstance(asked, types.InputRequiredResult) else called(tool, asked, session)
+            return self._answer(tool, asked, session)
         token = self._current.set(session)
         try:
             with self._progress_of(ctx.session):
@@ -275,7 +288,14 @@ class _Service:
         finally:
             self._current.reset(token)
         answer = result if session is None else await after_call(ctx, session, tool, result)
-        return answer if isinstance(answer, types.InputRequiredResult) else called(tool, answer, session)
+        return self._answer(tool, answer, session)
+
+    def _answer(
+        self, tool: Tool | None, answer: ToolResult | types.InputRequiredResult, session: Session | None
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        if isinstance(answer, types.InputRequiredResult):
+            return answer
+        return called(tool, answer, session, structured=self._structured)
 
     # The plan as a resource
 
@@ -335,32 +355,6 @@ class _Service:
             raise MCPError(types.INVALID_PARAMS, f"no resource is {cut(printable(uri), 200)}; list them")
         return session
 
-    # The strategies as prompts
-
-    def _copies(self) -> bool:
-        return self._is_own and bool(self._names)
-
-    def _copy(self, strategy: PlanningStrategy) -> str:
-        return section_body(strategy, attrs.evolve(self._policy or PlanPolicy(), tools=self._names))
-
-    async def list_prompts(self, _ctx: ServerRequestContext[Any], _params: object) -> types.ListPromptsResult:
-        """The strategies, when the planning tools are offered."""
-        offered = _PROMPTS if self._copies() else {}
-        prompts = [types.Prompt(name=name, description=each[1]) for name, each in offered.items()]
-        return types.ListPromptsResult(prompts=prompts)
-
-    async def get_prompt(
-        self, _ctx: ServerRequestContext[Any], params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
-        """A strategy's text."""
-        if params.name not in _PROMPTS or not self._copies():
-            raise MCPError(types.INVALID_PARAMS, f"no prompt is named {show(params.name)}; list them")
-        strategy, description = _PROMPTS[params.name]
-        message = types.PromptMessage(
-            role="user", content=types.TextContent(type="text", text=self._copy(strategy))
-        )
-        return types.GetPromptResult(description=description, messages=[message])
-
 
 async def _contain(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
     """Answer what no handler expects without its text, which may hold anything."""
@@ -385,7 +379,8 @@ def _context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
     client = ctx.session.client_params
     meta: Any = ctx.meta or {}
     actor = None if client is None else client.client_info.name
-    return call_context(meta.get(_CALL_ID), actor, idempotency_key=meta.get(_KEY))
+    call_id = meta.get(_CALL_ID, meta.get(_CALL_ID_OF_CLAUDE_CODE))
+    return call_context(call_id, actor, idempotency_key=meta.get(_KEY))
 
 
 def _session_of(toolbox: Toolbox) -> Session | None:

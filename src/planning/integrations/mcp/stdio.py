@@ -57,5 +57,5 @@ async def serve_stdio(server: Server[Any]) -> None:
             tasks.start_soon(read)
             tasks.start_soon(write)
             await server.run(requests, answers, server.create_initialization_options())
-    except* OSError:  # the client does not read any more
+    except* (OSError, anyio.BrokenResourceError):  # the client does not read any more
         pass

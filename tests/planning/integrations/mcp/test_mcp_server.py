@@ -64,6 +64,40 @@ async def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode
     assert read.structured_content == {"message": plan, "plan": now | {"steps": steps}}
 
 
+def shout(word: str) -> dict[str, str]:
+    """Shouts."""
+    return {"shouted": word.upper()}
+
+
+@in_both_eras
+async def test_tools_that_are_always_loaded_say_so_and_otherwise_nothing_is_said(mode: str) -> None:
+    said_of_tools = []
+    for always_load in (True, False):
+        server = build_server([Tool("shout", "Shouts.", shout)], always_load=always_load)
+        async with Client(server, mode=mode) as client:
+            said_of_tools.append([each.meta for each in (await client.list_tools()).tools])
+    assert said_of_tools == [[{"anthropic/alwaysLoad": True}] * 7, [None] * 7]
+
+
+@in_both_eras
+async def test_without_structured_results_the_model_has_the_text_alone(mode: str) -> None:
+    server = build_server([Tool("shout", "Shouts.", shout)], structured=False)
+    async with Client(server, mode=mode) as client:
+        listed = (await client.list_tools()).tools
+        results = [
+            await client.call_tool("planning_setup_plan", setup("Fix the login", "Reproduce it")),
+            await client.call_tool("planning_mark_step", {"step_id": "S002", "status": "done"}),
+            await client.call_tool("shout", {"word": "help"}),
+        ]
+    assert [each.output_schema for each in listed] == [None] * 7
+    assert [each.structured_content for each in results] == [None] * 3
+    assert [said(each) for each in results] == [
+        "Plan set: S001. Next: S001 Reproduce it",
+        "error: Refused, nothing changed. step_id: the plan has no step S002; its only step is S001",
+        '{"shouted":"HELP"}',
+    ]
+
+
 @over_everything
 @in_both_eras
 async def test_several_calls_of_one_turn_are_all_kept_in_their_order(way: str, mode: str) -> None:
@@ -112,6 +146,18 @@ async def test_a_long_id_of_a_call_is_replaced_and_makes_no_repeat(mode: str) ->
             await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)
     digest = f"sha256:{sha256(long.encode()).hexdigest()}"
     assert [change.call_id for change in session.history()] == [digest, digest, None, None, None]
+
+
+@in_both_eras
+async def test_the_id_of_a_call_is_the_one_that_claude_code_sends_if_there_is_no_other(mode: str) -> None:
+    session = Session()
+    async with Client(build_server(session=session), mode=mode) as client:
+        theirs: Any = {"claudecode/toolUseId": "toolu_1"}
+        for meta in (theirs, theirs, None):
+            await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)
+        both: Any = {"planning/call_id": "ours", "claudecode/toolUseId": "toolu_2"}
+        await client.call_tool("planning_setup_plan", setup("Named"), meta=both)
+    assert [change.call_id for change in session.history()] == ["toolu_1", "toolu_1", None, "ours"]
 
 
 @in_both_eras

@@ -158,12 +158,17 @@ def test_a_signal_ends_it_without_a_word(number: signal.Signals, code: int) -> N
         assert process.stderr.read() == b""
 
 
-def test_a_client_that_goes_away_ends_it() -> None:
+@pytest.mark.parametrize("requests", [0, 20], ids=["idle", "answers due"])
+def test_a_client_that_goes_away_ends_it(requests: int) -> None:
     with serving() as (process, _):
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
-            pipe.close()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(lines(*[{"method": "ping"}] * requests))
+        process.stdin.close()
         assert process.wait(30) == 0
+        assert b"Traceback" not in process.stderr.read()
 
 
 def test_a_plan_in_a_store_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
@@ -190,3 +195,14 @@ def test_in_a_store_each_client_has_its_plan_unless_a_session_is_named(tmp_path:
             register_plan(session)
         plans = [session.select_latest(Plan) for session in sessions]
     assert sorted(plan.objective for plan in plans if plan is not None) == ["A", "B"]
+
+
+def test_for_claude_code_its_tools_are_always_loaded_and_its_results_are_text() -> None:
+    sent = lines({"method": "tools/list"}, call("planning_setup_plan", objective="Read as text"))
+    _, messages = answered(sent, "--always-load", "--no-structured")
+    _, listed, planned = sorted(messages, key=lambda message: message["id"])
+    tools = listed["result"]["tools"]
+    assert [(each["_meta"], "outputSchema" in each) for each in tools] == [
+        ({"anthropic/alwaysLoad": True}, False)
+    ] * 6
+    assert "structuredContent" not in planned["result"]

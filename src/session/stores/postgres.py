@@ -96,6 +96,7 @@ class PostgresStore(SqlStore):
 
         Raises:
             StoreError: The address cannot be read.
+            TypeError: It is neither an address nor a pool.
             ValueError: ``schema``, ``size`` or ``timeout`` is not one.
         """
         super().__init__()

@@ -269,10 +269,45 @@ def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(
     server: PostgresServer, store: PostgresStore
 ) -> None:
     session = begun(store)
-    no_form = "a text has no form in the database ({}): use printable text"
-    assert refused(lambda: session.claim("a\0b")) == cannot(server, no_form.format("DataError"))
-    assert refused(lambda: session.claim("\ud800")) == cannot(server, no_form.format("UnicodeEncodeError"))
+    no_form = "a text has no form in the database, such as a NUL or half of a character: leave it out"
+    assert refused(lambda: session.claim("a\0b")) == cannot(server, no_form)
+    assert refused(lambda: session.claim("\ud800")) == cannot(server, no_form)
     too_long = "a key, or the name of a claim, is longer than 2,600 bytes: use a shorter one"
     unlike = "".join(map(chr, range(0x100, 0x2000)))
     assert refused(lambda: session.claim(unlike)) == cannot(server, too_long)
     assert (session.claim("a"), store.claims("run-7")) == (True, [("a", 1)])
+
+
+def test_what_is_no_address_no_pool_or_no_schema_is_refused(server: PostgresServer) -> None:
+    with pytest.raises(TypeError) as wrong:
+        PostgresStore(None)
+    assert str(wrong.value) == "a store needs an address or a psycopg_pool.ConnectionPool, got None"
+    for options, message in (
+        ({"schema": "a$b"}, "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"),
+        ({"schema": ""}, "schema must be 1 to 63 bytes of text without $ % ? { }, got ''"),
+        ({"size": 0}, "size must be 1 or more connections, got 0"),
+        ({"timeout": -1}, "timeout must be seconds of 0 or more, got -1"),
+    ):
+        with pytest.raises(ValueError, match="must be") as refusal:
+            PostgresStore(server.url, **options)
+        assert str(refusal.value) == message
+    odd = PostgresStore(server.url, schema='we"ird')
+    odd.create()
+    odd.create()
+    assert odd.sessions() == []
+
+
+def test_a_statement_that_fails_within_a_transaction_ends_it(
+    server: PostgresServer, store: PostgresStore
+) -> None:
+    session = begun(store)
+    with pytest.raises(StoreError) as caught, session.transaction() as transaction:
+        transaction.dispatch(Note("lost"))
+        assert "a text has no form" in refused(lambda: store.with_key("run-7", "\0"))
+        assert refused(lambda: store.checkpoints("run-7", 1, -1)) == cannot(
+            server, "the server says 'LIMIT must not be negative' (2201W)"
+        )
+    assert str(caught.value) == cannot(
+        server, "a statement of the transaction has failed: end it, and try again"
+    )
+    assert (caught.value.outcome, session.version) == ("refused", 1)

@@ -115,7 +115,7 @@ def test_a_server_that_is_restarted_under_load_loses_nothing() -> None:
     with running() as server:
         store = PostgresStore(server.conninfo, schema="load")
         store.create()
-        writers = [writer(server, "load", number * 10_000, 400, "run-7") for number in range(4)]
+        writers = [writer(server, "load", number * 10_000, 200, "run-7") for number in range(4)]
         for how in (signal.SIGINT, signal.SIGQUIT):
             time.sleep(1)
             server.restart(how=how)

@@ -209,7 +209,7 @@ def test_tables_that_are_absent_or_of_a_newer_format_are_refused(
     server: PostgresServer, store: PostgresStore
 ) -> None:
     absent = PostgresStore(server.url, schema="nothing here")
-    missing = "its tables are not there: call store.create(), or run `planning store create` once"
+    missing = "its tables are not there: run `planning store create URL` once, or call store.create()"
     assert refused(absent.sessions) == cannot(server, missing)
     assert refused(lambda: open_session(absent)) == cannot(server, missing)
     session = begun(store)

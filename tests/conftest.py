@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres_server import PostgresServer, programs, shared_server
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, Toolbox
@@ -101,6 +102,12 @@ def server_program() -> str:
     return SERVER
 
 
+@pytest.fixture(scope="session")
+def postgres() -> PostgresServer:
+    """The PostgreSQL server of this process, for tests marked ``postgres``; each asks it for a schema."""
+    return shared_server()
+
+
 def pytest_collection_finish() -> None:
     """Keep what was collected out of garbage collections: many tests ask for one, over all that there is."""
     gc.collect()
@@ -111,6 +118,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what is not to run here: in this place, so that the summary has one line for each reason."""
     if SERVER is None and item.get_closest_marker("server") is not None:
         pytest.skip("no Valkey or Redis server: apt-get install redis-server, then make test")
+    if item.get_closest_marker("postgres") is not None and programs() is None:
+        pytest.skip("no PostgreSQL: apt-get install postgresql, then make test")
     if "CI" not in os.environ and item.get_closest_marker("slow") is not None:
         pytest.skip("slow, starts and kills processes: CI=true make test runs these too")
 

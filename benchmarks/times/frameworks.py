@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from typing import Any
 
 from agents import Agent as SdkAgent
-from agents import FunctionTool, RunConfig, Runner
+from agents import FunctionTool as SdkTool
+from agents import RunConfig, Runner
 from agents.testing import ScriptedModel, assistant_message, function_call
+from google.adk.agents import LlmAgent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import InMemoryRunner
+from google.adk.tools.function_tool import FunctionTool
+from google.genai.types import Content, Part
 from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
@@ -22,6 +30,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from benchmarks.harness import Cost, Section, at_most, fastest, microseconds, table
 from benchmarks.times.clients import NAMES, anthropic_calls, mcp_calls, openai_calls
+from planning.integrations.google_adk import PlanningToolset
 from planning.integrations.langchain import PlanningMiddleware
 from planning.integrations.openai_agents import planning_tools
 from planning.integrations.pydantic_ai import Planning
@@ -52,7 +61,7 @@ def measure(rounds: int) -> Section:
         "In a framework's agent",
         (
             *("session-planning", "langchain", "langchain-core", "langgraph", "pydantic-ai-slim"),
-            *("openai-agents", "openai", "anthropic", "mcp"),
+            *("openai-agents", "google-adk", "openai", "anthropic", "mcp"),
         ),
         [
             METHOD,
@@ -135,9 +144,7 @@ def _openai_agents_calls(calls: int, *, is_ours: bool) -> float:
     async def noop(_context: object, _arguments: str) -> str:
         return ""
 
-    tools: list[Any] = [
-        FunctionTool(name, "Do nothing.", {}, noop, strict_json_schema=False) for name in NAMES
-    ]
+    tools: list[Any] = [SdkTool(name, "Do nothing.", {}, noop, strict_json_schema=False) for name in NAMES]
     if is_ours:
         tools = planning = planning_tools(
             Session(), tools=[Tool("noop", "Do nothing.", _noop, blocking=False)]
@@ -151,10 +158,42 @@ def _openai_agents_calls(calls: int, *, is_ours: bool) -> float:
     return microseconds(lambda: asyncio.run(run())) / calls
 
 
+class _Llm(BaseLlm):
+    """Makes a number of calls."""
+
+    left: int
+
+    async def generate_content_async(self, *_: Any, **__: Any) -> AsyncGenerator[LlmResponse, None]:
+        self.left -= 1
+        part = Part(text="Done.") if self.left < 0 else Part.from_function_call(name="noop", args={})
+        yield LlmResponse(content=Content(role="model", parts=[part]))
+
+
+def _google_adk_calls(calls: int, *, is_ours: bool) -> float:
+    tools: list[Any] = [
+        PlanningToolset(Session(), tools=[Tool("noop", "Do nothing.", _noop, blocking=False)])
+    ]
+    if not is_ours:
+        tools = [FunctionTool(_noop) for _ in NAMES]
+        for each, name in zip(tools, NAMES, strict=True):
+            each.name = name
+    logging.getLogger("google_adk").setLevel(logging.ERROR)  # it misses the counts of tokens
+    runner = InMemoryRunner(LlmAgent(name="bench", model=_Llm(model="script", left=calls), tools=tools))
+    runner.auto_create_session = True
+    asked = Content(role="user", parts=[Part(text="Go")])
+
+    async def run() -> None:
+        async for _ in runner.run_async(user_id="bench", session_id="bench", new_message=asked):
+            pass
+
+    return microseconds(lambda: asyncio.run(run())) / calls
+
+
 CALLED: dict[str, Callable[..., float]] = {
     "langchain": partial(_langchain_calls, CALLS),
     "pydantic-ai": partial(_pydantic_ai_calls, CALLS),
     "openai-agents": partial(_openai_agents_calls, CALLS),
+    "google-adk": partial(_google_adk_calls, CALLS),
     "openai": partial(openai_calls, CALLS),
     "anthropic": partial(anthropic_calls, CALLS),
     "mcp": partial(mcp_calls, CALLS),

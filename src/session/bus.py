@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from operator import attrgetter
+from types import FunctionType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import attrs
@@ -143,7 +144,7 @@ class InProcessEventBus:
         wanted = None if session_id is None else session_id_of(session_id)
         with self._lock.lock:
             self._known = {}  # first: a child that is forked in between must not find what is outdated
-            self._count(event_type, handler, 1)
+            self._count(event_type, handler, wanted, 1)
             added = _Subscription(next(self._numbers), event_type, handler)
             self._subscriptions[wanted] = (*self._subscriptions.get(wanted, ()), added)
 
@@ -166,15 +167,17 @@ class InProcessEventBus:
             if not found:
                 return False
             self._known = {}
-            self._count(event_type, handler, -1)
+            self._count(event_type, handler, wanted, -1)
             self._subscriptions[wanted] = tuple(each for each in subscriptions if each is not found[0])
             if not self._subscriptions[wanted]:
                 del self._subscriptions[wanted]
             return True
 
-    def _count(self, event_type: type, handler: Handler, more: int) -> None:
-        if isinstance(handler, _Ear):
-            return  # a session has reduced what it publishes, and ignores what others do
+    def _count(self, event_type: type, handler: Handler, session_id: SessionId | None, more: int) -> None:
+        if type(handler) is _Ear:
+            ears = sum(type(each.handler) is _Ear for each in self._subscriptions.get(session_id, ()))
+            if ears == (more < 0):  # the only one: a session has reduced what it publishes
+                return
         subscribed = self._types.get(event_type, 0) + more
         if subscribed == more or not subscribed:  # the first, or none any more
             self._wanted = {}
@@ -245,7 +248,9 @@ class _Ear:
         self._bus = delivery.bus
         self._session_id = session_id
         both = (self._bus.subscribe, self._bus.unsubscribe)
-        has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+        has_routes = type(self._bus) is InProcessEventBus or all(
+            "session_id" in inspect.signature(each).parameters for each in both
+        )
         self._options = {"session_id": session_id} if has_routes else {}
         self._delivery = weakref.ref(delivery, self.stop if has_routes else None)
         self._bus.subscribe(SessionEvent, self, **self._options)
@@ -310,7 +315,7 @@ class Delivery:
             self.delivering = None
 
 
-def require_function(role: str, function: object, reason: str) -> None:
+def require_function(role: str, function: Any, reason: str) -> None:
     """Refuse what a session cannot call.
 
     Raises:
@@ -318,7 +323,8 @@ def require_function(role: str, function: object, reason: str) -> None:
     """
     if not callable(function):
         raise TypeError(f"a {role} must be callable, got {shown(function)}")
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+    called = (function,) if isinstance(function, FunctionType) else (function, type(function).__call__)
+    if any(map(inspect.iscoroutinefunction, called)):
         raise TypeError(f"a {role} must be a plain function: {reason}")
 
 

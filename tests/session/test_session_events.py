@@ -46,6 +46,19 @@ class TestEvents:
         assert session.select_all(str) == ("value 1", "event 1", "value 2", "event 2", "value 3", "event 3")
         assert len(session.select_all(ToolInvoked)) == 3
 
+    def test_another_session_object_of_the_same_id_on_the_bus_reduces_what_one_publishes(self) -> None:
+        one = Session(session_id="run-7")
+        other = Session(session_id="run-7", bus=one.bus)
+        for session in (one, other):
+            session.register_reducer(Note, append)
+        one.publish(called(one, Note("a")))
+        other.publish(called(other, Note("b")))
+        assert one.select_all(Note) == other.select_all(Note) == (Note("a"), Note("b"))
+        assert one.version == other.version == 2
+        other.close()
+        one.publish(called(one, Note("c")))
+        assert (one.version, other.version) == (3, 2)
+
     def test_what_a_reducer_raises_on_publish_is_raised_and_nobody_is_told(self, session: Session) -> None:
         session.register_reducer(Note, lambda slice_, event: None)  # type: ignore[arg-type]
         heard: list[object] = []

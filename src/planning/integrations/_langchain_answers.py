@@ -22,12 +22,12 @@ __all__ = [
     "CUT",
     "TEXT",
     "answered",
-    "_arguments",
     "away",
     "extended",
     "last_turn",
     "message_of",
     "position_in",
+    "readable",
     "refused",
 ]
 

@@ -10,6 +10,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from planning.errors import ToolValidationError
+from planning.integrations._sessions import AgentTools
 from planning.tools import Tool
 from planning.tools.decode import read_arguments
 
@@ -18,12 +19,12 @@ __all__ = ["TEXT", "PlanningToolset", "definition"]
 TEXT = "__text__"  # the arguments of a call that are not a JSON object
 
 
-def definition(tool: Tool) -> ToolDefinition:
+def definition(tool: Tool, given: AgentTools) -> ToolDefinition:
     return ToolDefinition(
         name=tool.name,
         description=tool.description,
         parameters_json_schema=tool.parameters_schema(),
-        sequential=not (tool.blocking or tool.is_async),  # what changes the session at once, in order
+        sequential=tool.name in given.in_order,
     )
 
 

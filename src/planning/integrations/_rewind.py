@@ -7,7 +7,7 @@ others did is worse than not going back: a session is rewound only over changes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, get_args
 
@@ -31,6 +31,7 @@ __all__ = [
     "position_of",
     "restored",
     "settle",
+    "take_back",
 ]
 
 Position = Mapping[str, Any]
@@ -101,10 +102,54 @@ def go_back(session: Session, position: Position | None, last: FrameworkChange, 
     return False
 
 
+def take_back(session: Session, position: Position | None, place: str, undone: Collection[str]) -> bool:
+    """Restore what a session was before runs of a place that the place's framework has taken back.
+
+    The session stays as it is where anything else has changed it after them, or between them.
+
+    Args:
+        session: The session.
+        position: The position that the framework has gone back to; None for the time before the first.
+        place: See ``FrameworkChange``.
+        undone: Where these runs were: the ``at`` of their changes.
+
+    Returns:
+        Whether the session went back.
+
+    Raises:
+        StoreError: The session's store cannot be reached.
+    """
+    last = last_change(session, place)
+    if last is None or last.at not in undone:
+        return False
+    actor, is_own = place.partition(":")[0], position is None or is_of(position, session)
+    with suppress(VersionError), session.transaction(actor=actor) as transaction:
+        before = last.start if position is None else position["version"] if is_own else 0
+        changes = [each for each in session.history(after=before) if each.changed]
+        at = [_at(each, place) for each in changes]
+        kept = max((number for number, each in enumerate(at, 1) if each not in undone), default=0)
+        is_mixed = kept > 0 and at[kept - 1] is None and any(each in undone for each in at[:kept])
+        if kept == len(changes) or is_mixed:
+            return False
+        if is_own or kept or position is None:
+            session.rewind(changes[kept].version - 1)
+        else:
+            session.rollback(restored(position))
+        sign(transaction)
+        return True
+    return False
+
+
 def _is_by(change: Change, last: FrameworkChange, since: str) -> bool:
     """Whether a change was made by a place since it was somewhere, or left the slices as they were."""
+    at = _at(change, last.place)
+    return not change.changed or (at is not None and at >= since)
+
+
+def _at(change: Change, place: str) -> str | None:
+    """Where a place made a change; None where it did not."""
     signed = (each for each in change.events if isinstance(each, FrameworkChange))
-    return not change.changed or any(each.place == last.place and each.at >= since for each in signed)
+    return next((each.at for each in signed if each.place == place), None)
 
 
 def news(session: Session, position: Position | None) -> str:

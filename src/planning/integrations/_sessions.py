@@ -40,6 +40,8 @@ class AgentTools:
         sessions: Where the sessions come from.
         section: The section.
         boxes: The toolbox of each tool, by the tool's name.
+        tools: Each tool, by its name.
+        in_order: The names of those that change the session at once: the calls of a turn wait for them.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class AgentTools:
         own = [tool for tool in self.section.tools() if tool.name not in given.tools]
         self.boxes = {tool.name: Toolbox(own, session=current) for tool in own}
         self.boxes |= dict.fromkeys(given.tools, given)
+        self.tools = {name: box.tools[name] for name, box in self.boxes.items()}
+        self.in_order = {name for name, each in self.tools.items() if not (each.blocking or each.is_async)}
 
     @property
     def copy(self) -> str | None:

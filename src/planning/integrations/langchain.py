@@ -130,7 +130,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         self._steered = Steered(given.section, given.boxes, read_only)
         self._actor = actor
         self._order = TurnOrder()
-        self.tools = [BoundTool.of(self, box.tools[name]) for name, box in self._boxes.items()]
+        self.tools = [BoundTool.of(self, each) for each in given.tools.values()]
 
     def session_of(self, state: Mapping[str, Any]) -> Session | PastState | None:
         """The session as it was at an agent's state, to read the plan: ``select_latest(..., Plan)``.
@@ -368,18 +368,13 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
     def _ordered(self, request: ToolCallRequest) -> tuple[str, list[str]]:
         """The id of a call, and the calls of its turn that go before it and are not over."""
-        own = str(request.tool_call["id"])
+        own, in_order = str(request.tool_call["id"]), self._given.in_order
         calls, over = last_turn(request.state)
-        is_mark = self._steered.records and self._is_ordered(request.tool_call["name"])
+        is_mark = self._steered.records and request.tool_call["name"] in in_order
         also = {own} if self._steered.records else set()
-        ids = [str(c["id"]) for c in calls if is_mark or self._is_ordered(c["name"]) or c["id"] in also]
+        ids = [str(c["id"]) for c in calls if is_mark or c["name"] in in_order or c["id"] in also]
         earlier = ids[: ids.index(own)] if own in ids else []
         return own, [each for each in earlier if each not in over]
-
-    def _is_ordered(self, name: str) -> bool:
-        """Whether calls of a tool are made one after the other: those that change the session at once are."""
-        tool = self._boxes[name].tools[name] if name in self._boxes else None
-        return tool is not None and not (tool.blocking or tool.is_async)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
         """Carry out the running call of a tool, for the tool itself."""

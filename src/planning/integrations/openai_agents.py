@@ -10,8 +10,7 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
-from planning.approval import answer_approval, pending_approval
-from planning.commands import ApprovePlan
+from planning.approval import answer_approval, decision_of, pending_approval
 from planning.definitions import tool_definitions
 from planning.integrations._common import Call, acarry_out, in_turn, out_of_reach
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
@@ -33,7 +32,7 @@ except ImportError as error:
 
 __all__ = ["PlanningTools", "planning_tools"]
 
-_MOST_SINCE = 1_000
+_MOST_SINCE = 200
 """The most changes of a session while the user is asked about a plan."""
 _Invoked = Callable[[ToolContext[Any], str], Awaitable[Any]]
 
@@ -158,8 +157,11 @@ class PlanningTools(list[Tool]):
         """Whether the user is asked about a call, because the plan waits; noted in the history."""
         with suppress(*AWAY):  # the call itself says so
             session = self._sessions.given(ctx.context)
+            if session is None:
+                return False
+            await session.off_loop(partial(self._decide, session, ctx))
             reason = await self._steered.arefusal(session, name)
-            if session is not None and reason is not None and pending_approval(session) is not None:
+            if reason is not None and pending_approval(session) is not None:
                 call = Call(call_id, name, None)
                 await self._steered.arecord(session, call, self._actor, reason, failed=True)
                 return True
@@ -172,8 +174,8 @@ class PlanningTools(list[Tool]):
         (call,) = in_turn(item, [Call(ctx.tool_call_id, name, arguments)])
         try:
             session = self._sessions.given(ctx.context)
-            if session is not None and ctx.is_tool_approved(name, ctx.tool_call_id):
-                await session.off_loop(partial(self._approve, session, call))
+            if session is not None:
+                await session.off_loop(partial(self._decide, session, ctx, call))
             reason = None if tool is None else await self._steered.arefusal(session, name)
         except AWAY as error:
             return out_of_reach(name, error).message
@@ -185,18 +187,28 @@ class PlanningTools(list[Tool]):
             await self._steered.arecord(session, call, actor, answer, failed=is_failed)
             return answer
 
-    def _approve(self, session: Session, call: Call) -> None:
-        """The user has approved a call that was held back: approve the plan that waited at that time."""
-        if self._steered.refusal(session, call.name) is None:
+    def _decide(self, session: Session, ctx: RunContextWrapper[Any], call: Call | None = None) -> None:
+        """Approve the plan if the user approved this call; else reject it if the user rejected another.
+
+        The plan is the one that waited when the user was asked about that call.
+        """
+        if pending_approval(session) is None:
             return
-        call_id = call.context(None)["call_id"]
+        is_approved = call is not None and ctx.is_tool_approved(call.name, call.call_id) is True
+        own = None if call is None else call.context(None)["call_id"]
         with suppress(VersionError):  # a session in memory may keep a part of its history
             for change in reversed(session.history(max(0, session.version - _MOST_SINCE))):
-                if change.call_id == call_id and any(isinstance(each, ToolFailed) for each in change.events):
-                    shown = pending_approval(session.at(change.version))
-                    if shown is not None:
-                        answer_approval(session, shown, ApprovePlan())
-                    return
+                for held in change.events:
+                    if not isinstance(held, ToolFailed) or held.call_id is None:
+                        continue
+                    is_rejected = ctx.is_tool_approved(held.name, held.call_id) is False
+                    if held.call_id == own if is_approved else is_rejected:
+                        reason = ctx.get_rejection_message(held.name, held.call_id)
+                        said = {"decision": "approve" if is_approved else "reject", "reason": reason}
+                        shown, decision = pending_approval(session.at(change.version)), decision_of(said)
+                        if shown is not None and decision is not None:
+                            answer_approval(session, shown, decision)
+                        return
 
 
 def planning_tools(

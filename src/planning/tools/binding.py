@@ -21,13 +21,14 @@ from planning.tools.spec import QueryCall, QueryModel, QueryTypes
 __all__ = ["Run", "bind"]
 
 Run = Callable[[Any, ToolContext], Any]
+_Bound = tuple[ParameterModel, Run, bool]
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def bind(
     name: str, function: Callable[..., Any], parameters: Any, signature: Signature, *, rules: bool
-) -> tuple[ParameterModel, Run]:
-    """Decide what a tool's arguments are checked against, and how its function is called.
+) -> _Bound:
+    """Decide what a tool's arguments are checked against, how its function is called, if with a context.
 
     Raises:
         TypeError: The function cannot be called with its parameters, or they are of no known kind.
@@ -35,16 +36,14 @@ def bind(
     if parameters is None:
         return _function_run(name, function, signature)
     if isinstance(parameters, QueryTypes):
-        return QueryModel(parameters), _query_run(name, function, signature)
+        return QueryModel(parameters), *_query_run(name, function, signature)
     model = model_of(parameters, rules=rules)
     if _takes_context(name, function, signature, 1):
-        return model, function
-    return model, lambda params, _context: function(params)
+        return model, function, True
+    return model, lambda params, _context: function(params), False
 
 
-def _function_run(
-    name: str, function: Callable[..., Any], signature: Signature
-) -> tuple[ParameterModel, Run]:
+def _function_run(name: str, function: Callable[..., Any], signature: Signature) -> _Bound:
     """For a tool whose parameters are those of its function."""
     from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
 
@@ -52,18 +51,19 @@ def _function_run(
     fields, contexts = signature_fields(function, signature, ToolContext)
     model = TypedModel.of_fields(name, fields, descriptions, is_open=signature.is_open)
     if not contexts:
-        return model, lambda params, _context: function(**params)
-    return model, lambda params, context: function(**params, **dict.fromkeys(contexts, context))
+        return model, lambda params, _context: function(**params), False
+    return model, lambda params, context: function(**params, **dict.fromkeys(contexts, context)), True
 
 
-def _query_run(name: str, function: Callable[..., Any], signature: Signature) -> Run:
+def _query_run(name: str, function: Callable[..., Any], signature: Signature) -> tuple[Run, bool]:
     def run(call: QueryCall, _context: ToolContext) -> Any:
         return function(call.query_type, call.parameters)
 
     def run_with_context(call: QueryCall, context: ToolContext) -> Any:
         return function(call.query_type, call.parameters, context)
 
-    return run_with_context if _takes_context(name, function, signature, 2) else run
+    takes = _takes_context(name, function, signature, 2)
+    return (run_with_context if takes else run), takes
 
 
 def _takes_context(name: str, function: Callable[..., Any], signature: Signature, given: int) -> bool:

@@ -1,11 +1,15 @@
-"""Where sessions are kept: in memory, or in a file.
+"""Where sessions are kept: in memory, in a file, or in a database.
 
 A store deals in text alone: what the text means is the session's business.
 
 A store of your own is a subclass of ``Store``. It deals in ``StoredSession``, ``StoredChange`` and
 ``Checkpoint``, raises the errors that ``stale``, ``nested``, ``locked`` and ``no_session`` return, and calls
 ``refuse_copy``. ``planning.testing.StoreSuite`` has the tests that it must pass.
+
+``PostgresStore`` is loaded when it is first used: it needs psycopg.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from session.errors import StaleVersion, StoreBusy, StoreError, locked
 from session.stores.base import Store
@@ -24,9 +28,13 @@ from session.stores.memory import MemoryStore
 from session.stores.sqlite import SqliteStore
 from session.stores.watch import Watch
 
+if TYPE_CHECKING:
+    from session.stores.postgres import PostgresStore
+
 __all__ = [
     "Checkpoint",
     "MemoryStore",
+    "PostgresStore",
     "SqliteStore",
     "StaleVersion",
     "Store",
@@ -43,3 +51,16 @@ __all__ = [
     "refuse_copy",
     "stale",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "PostgresStore":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from session.stores.postgres import PostgresStore  # noqa: PLC0415 - psycopg is an extra
+    except ImportError as error:
+        raise ImportError(
+            "PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]' "
+            "'psycopg[binary]'"
+        ) from error
+    return PostgresStore

@@ -24,7 +24,7 @@ from session.stores.chain import (
     no_session,
     verified,
 )
-from session.stores.watch import Watch, awatched
+from session.stores.watch import POLLED, Watch, awatched
 
 __all__ = ["Store"]
 
@@ -79,6 +79,14 @@ class Store(ABC):
             StoreError: The store cannot be read.
         """
         return nullcontext()
+
+    def listen(self, _watch: Watch) -> float:
+        """Call ``wake`` of a watch at each change of its session from now on, where the store hears of them.
+
+        Returns:
+            After how many seconds the watch looks anyway.
+        """
+        return POLLED
 
     @abstractmethod
     def head(self, session_id: SessionId) -> StoredSession | None:

@@ -259,6 +259,8 @@ BY_MCP = {
     "foreign": NO_CONVERSATION,
 }
 
+BY_ADK = "ADK's class of a model reads the arguments"
+
 TABLE = [
     EntryPoint("openai", "driver_clients:Completions", "OPENAI.md", "planning", cannot={"rewind": BY_HAND}),
     EntryPoint(
@@ -299,6 +301,25 @@ TABLE = [
         "OPENAI_AGENTS.md",
         "agents",
         cannot=BY_OPENAI_AGENTS,
+    ),
+    EntryPoint(
+        "google_adk", "driver_google_adk:Run", "GOOGLE_ADK.md", "google.adk", True, {"not JSON": BY_ADK}
+    ),
+    EntryPoint(
+        "google_adk_stream",
+        "driver_google_adk:Streamed",
+        "GOOGLE_ADK.md",
+        "google.adk",
+        True,
+        {"not JSON": BY_ADK},
+    ),
+    EntryPoint(
+        "google_adk_sync",
+        "driver_google_adk:Sync",
+        "GOOGLE_ADK.md",
+        "google.adk",
+        True,
+        {"not JSON": BY_ADK},
     ),
     EntryPoint("mcp", "driver_mcp:Auto", "MCP.md", "mcp", cannot=BY_MCP),
     EntryPoint("mcp_legacy", "driver_mcp:Legacy", "MCP.md", "mcp", cannot=BY_MCP),

@@ -36,6 +36,11 @@ except ImportError as error:
             "planning in the OpenAI Agents SDK needs openai-agents: "
             "pip install 'session-planning[openai-agents]'",
         ),
+        (
+            "google_adk",
+            "google.adk",
+            "planning in Google ADK's agents needs google-adk: pip install 'session-planning[google-adk]'",
+        ),
     ],
 )
 def test_a_missing_framework_is_named_with_what_installs_it(module: str, blocked: str, message: str) -> None:

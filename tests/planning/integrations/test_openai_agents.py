@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,26 @@ from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
+
+
+CRASH = """
+import os
+from agents import SQLiteSession
+from agents_runs import agent_of, run_async
+from frameworks import SHOP, mark
+from planning import tool
+from planning.integrations.openai_agents import planning_tools
+from session import Session
+from session.stores import SqliteStore
+
+@tool
+def crash():
+    os._exit(9)
+
+planning = planning_tools(Session(session_id="run-7", store=SqliteStore("{folder}/plans.db")), tools=[crash])
+agent, _ = agent_of(planning, [SHOP], [mark("S001"), ("crash", {{}})])
+run_async(planning, agent, session=SQLiteSession("u", "{folder}/chat.db"))
+"""
 
 
 @tool
@@ -200,23 +223,22 @@ class TestSessions:
             "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan"
         )
 
-    @each_way
-    def test_a_restart_goes_on_with_the_plan_and_the_conversation(self, run: Way, tmp_path: Path) -> None:
-        def begin(*turns: Any) -> Any:
-            with (
-                closing(SqliteStore(tmp_path / "plans.db")) as store,
-                closing(SQLiteSession("u", tmp_path / "chat.db")) as memory,
-            ):
-                planning = planning_tools(Session(session_id="run-7", store=store))
-                agent, model = agent_of(planning, *turns)
-                return run(planning, agent, session=memory), model
-
-        begin([SHOP], [mark("S001")], "Half of it.")
-        _, model = begin([READ], "Done.")
-        assert [each.get("role") for each in model.calls[0].input] == [
-            *("user", None, None, None, None, "assistant", "user", "user")
-        ]
+    def test_a_process_that_is_killed_in_a_turn_is_resumed_with_its_plan(self, tmp_path: Path) -> None:
+        program = CRASH.format(folder=str(tmp_path))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, check=False, timeout=60)
+        assert done.returncode == 9
+        with (
+            closing(SqliteStore(tmp_path / "plans.db")) as store,
+            closing(SQLiteSession("u", tmp_path / "chat.db")) as memory,
+        ):
+            planning = planning_tools(Session(session_id="run-7", store=store))
+            agent, model = agent_of(planning, [READ], "Done.")
+            result = run_async(planning, agent, "Go on", session=memory)
+        assert outputs(result) == [HALF]
         assert tails(model) == [HALF, HALF]
+        kept = [str(each.get("role", each.get("type"))) for each in model.calls[0].input]
+        assert kept == ["user", "function_call", "function_call_output", "user", "user"]
 
     def test_messages_that_are_dropped_leave_the_plan_and_a_rewind_takes_it_back(self) -> None:
         session, memory = Session(), SQLiteSession("u")
@@ -272,6 +294,21 @@ class TestRepeats:
         model = script([SHOP], [mark("S001")], "Done.", numbers=[1, 1])
         with pytest.raises(ModelBehaviorError, match="Model reused a completed tool call ID"):
             run_async(planning, Agent("clerk", model=model, tools=planning))
+        assert text_of(session) == OPEN
+
+    @pytest.mark.parametrize(
+        ("arguments", "error"),
+        [('{"step_id": "\\ud800"}', UnicodeEncodeError), ("[" * 100_000, RecursionError)],
+        ids=["surrogate", "deep"],
+    )
+    def test_the_sdk_ends_a_run_with_arguments_that_it_cannot_read(
+        self, arguments: str, error: type[Exception]
+    ) -> None:
+        session = Session()
+        planning = planning_tools(session)
+        agent, _ = agent_of(planning, [SHOP], [("planning_mark_step", arguments)], "Done.")
+        with pytest.raises(error):
+            run_async(planning, agent)
         assert text_of(session) == OPEN
 
     def test_the_sdk_carries_out_one_of_two_equal_calls_with_one_id(self) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '.[openai-agents]'")
 
-from agents import RunContextWrapper, RunHooks, Runner, RunState, function_tool
+from agents import Agent, RunContextWrapper, RunHooks, Runner, RunState, function_tool
 from agents.testing import assistant_message
-from agents_runs import QUIET, Turn, Way, agent_of, each_way, outputs, run_async, tails
+from agents_runs import QUIET, Turn, Way, agent_of, each_way, outputs, run_async, script, tails
 from frameworks import OPEN, READ, SHOP, Call, setup
 
 from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
@@ -134,6 +134,22 @@ class TestApproval:
         assert tail == OPEN
         assert [each.call_id for each in session.select_all(ToolInvoked)] == ["call_1", "call_2"]
 
+    def test_a_state_that_is_resumed_twice_carries_a_tool_of_ours_out_once(self) -> None:
+        session = Session()
+        planning = planned(session)
+        model = script([SHOP], [("paint", {"wall": "A"})], item_id="fc_6790a1b2c3d4e5f60718293a4b5c6d{}")
+        agent = Agent("clerk", model=model, tools=planning)
+        written = run_async(planning, agent).to_state().to_string()
+
+        async def resume() -> Any:
+            model.extend([[assistant_message("Done.")]])
+            state = await RunState.from_string(agent, written)
+            state.approve(state.get_interruptions()[0])
+            return await Runner.run(agent, state, run_config=planning.run_config(QUIET))
+
+        assert [outputs(asyncio.run(resume()))[1] for _ in range(2)] == ["A is red"] * 2
+        assert worked == ["A"]
+
     def test_another_plan_than_the_user_was_asked_about_is_not_approved(self, tmp_path: Path) -> None:
         def replace(session: Session) -> None:
             planning = planned(session)
@@ -149,17 +165,63 @@ class TestApproval:
         assert outputs(result) == [ASK, "Worked on shelves"]
         assert pending_approval(session) is None
 
-    def test_a_call_that_is_rejected_leaves_the_plan_waiting(self) -> None:
+    def test_with_a_call_that_is_rejected_the_plan_is_rejected(self) -> None:
         session = Session()
         planning = planned(session)
-        agent, model = agent_of(planning, [SHOP], [WORK], [WORK], "Done.")
+        change: Call = ("planning_add_step", {"steps": ["Ask the owner"]})
+        agent, model = agent_of(planning, [SHOP], [WORK], [WORK], [change, WORK], "Done.")
         result = run_async(planning, agent)
         state = result.to_state()
         state.reject(result.interruptions[0], rejection_message="Not before noon.")
         result = run_async(planning, agent, state)
-        assert outputs(result) == [ASK, "Not before noon."]
+        assert outputs(result) == [
+            ASK,
+            "Not before noon.",
+            "work was not called: the plan was rejected (Not before noon.); change the plan first",
+            "Added S003. Ask the user to approve it before you go on.",
+        ]
         assert asked_about(result) == [("work", '{"on":"shelves"}')]
-        assert tails(model)[-1] == f"{OPEN}\nThe plan waits for the user's approval."
+        assert [end.splitlines()[-1] for end in tails(model)[2:]] == [
+            "The plan waits for the user's approval.",
+            "The user rejected the plan: Not before noon.",
+        ]
+        state = result.to_state()
+        state.approve(result.interruptions[0])
+        assert outputs(run_async(planning, agent, state))[4:] == ["Worked on shelves"]
+        assert pending_approval(session) is None
+
+    def test_of_two_calls_the_one_that_is_approved_is_made(self) -> None:
+        session = Session()
+        planning = planned(session)
+        agent, _ = agent_of(planning, [SHOP], [WORK, ("paint", {"wall": "A"})], [READ], "Done.")
+        result = run_async(planning, agent)
+        assert [name for name, _ in asked_about(result)] == ["work", "paint"]
+        state = result.to_state()
+        state.approve(result.interruptions[0])
+        state.reject(result.interruptions[1], rejection_message="Not red.")
+        assert outputs(run_async(planning, agent, state))[1:] == ["Worked on shelves", "Not red.", OPEN]
+        assert pending_approval(session) is None
+
+    def test_a_plan_that_is_changed_after_a_rejection_waits_without_it(self) -> None:
+        session = Session()
+        planning = planned(session)
+        change: Call = ("planning_add_step", {"steps": ["Ask the owner"]})
+        agent, _ = agent_of(planning, [SHOP], [WORK], [change], "Done.")
+        result = run_async(planning, agent)
+        state = result.to_state()
+        state.reject(result.interruptions[0])
+        result = run_async(planning, agent, state)
+        assert outputs(result) == [
+            *(ASK, "Tool execution was not approved."),
+            "Added S003. Ask the user to approve it before you go on.",
+        ]
+        reasons = [
+            each.reason
+            for change in session.history()
+            for each in change.events
+            if isinstance(each, RejectPlan)
+        ]
+        assert reasons == ["no reason was given"]
         assert pending_approval(session) is not None
 
     def test_a_plan_that_the_host_rejected_is_a_refusal_without_a_question(self) -> None:

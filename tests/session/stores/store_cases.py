@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from examples.folder_store import FolderStore
+from postgres_server import store_for
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import AddStep, MarkStep, NewPlanStep, SetupPlan
@@ -16,6 +18,8 @@ from session import Session
 from session.stores import MemoryStore, SqliteStore, Store
 
 Opener = Callable[[], Store]
+NAMES = ["memory", "sqlite", "without a lock", pytest.param("postgres", marks=pytest.mark.postgres)]
+"""The stores of ``openers``."""
 SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep("Write a test")))
 
 
@@ -32,6 +36,7 @@ def openers(folder: Path) -> dict[str, Opener]:
         "memory": memory,
         "sqlite": lambda: SqliteStore(folder / "plans.db"),
         "without a lock": lambda: FolderStore(folder),
+        "postgres": lambda: store_for(folder),
     }
 
 

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 import pytest
 from examples.folder_store import FolderStore
+from postgres_server import store_for
 from session_records import Count, Note, Ping
 
 from planning import Plan, PlanningToolsSection, Toolbox
@@ -62,7 +63,17 @@ class SqlitePlace(Place):
         return SqliteStore(self.path, timeout=0.2)
 
 
-every_store = pytest.mark.parametrize("place_type", [MemoryPlace, SqlitePlace, FolderPlace])
+class PostgresPlace(Place):
+    """A schema of a database."""
+
+    def open(self) -> Store:
+        return store_for(self.path, timeout=1.0)
+
+
+every_store = pytest.mark.parametrize(
+    "place_type",
+    [MemoryPlace, SqlitePlace, FolderPlace, pytest.param(PostgresPlace, marks=pytest.mark.postgres)],
+)
 
 
 def open_session(

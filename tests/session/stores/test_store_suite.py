@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 import pytest
 from examples.folder_store import FolderStore
+from postgres_server import store_for
 
 from planning.testing import StoreSuite
 from session import Session, SessionId, ToolInvoked
@@ -37,6 +38,16 @@ class TestSqliteStore(StoreSuite):
 
     def open(self) -> Store:
         return SqliteStore(self.path, timeout=1)
+
+
+@pytest.mark.postgres
+class TestPostgresStore(StoreSuite):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.path = tmp_path
+
+    def open(self) -> Store:
+        return store_for(self.path)
 
 
 class Hasty(MemoryStore):

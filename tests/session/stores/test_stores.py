@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from store_cases import SETUP, Opener, opened, openers
+from store_cases import NAMES, SETUP, Opener, opened, openers
 
 from planning import PlanningToolsSection, Toolbox
 from planning.commands import MarkStep
@@ -20,8 +20,6 @@ from session import (
     append,
 )
 from session.stores import MemoryStore, SqliteStore, StaleVersion
-
-NAMES = ["memory", "sqlite", "without a lock"]
 
 
 @pytest.fixture(params=NAMES)

@@ -87,7 +87,7 @@ class Caller:
     """Makes the calls of a run.
 
     Their contexts have ``values`` and the memory. ``begin`` records that a call is about to be made, or made
-    again.
+    again. Calls that nothing sets apart share a pipeline.
     """
 
     _session: Session
@@ -98,6 +98,12 @@ class Caller:
     _limiter: Callable[[], RateLimiter] | None
     _writer: Writer
     _begin: Callable[[Call], None]
+    _shared: CallPipeline = attrs.field(init=False)
+
+    @_shared.default
+    def _make_shared(self) -> CallPipeline:
+        context = ToolContext(self._session)
+        return CallPipeline(context, limiter=self._limiter, timeout=self._timeout, tell=self._writer.tell)
 
     async def call(self, call: Call) -> ToolResult | StepError | None:
         """Make a call, again where its failure may pass by itself and the step has retries.
@@ -194,6 +200,9 @@ class Caller:
 
     def _pipeline(self, call: Call) -> CallPipeline:
         tool = call.tool
+        is_here = self._executor is None and tool.idempotent
+        if is_here and tool.publishes == "call" and not tool.takes_context and tool.diagnose is None:
+            return self._shared
         values = {
             **self._values,
             "memory": Copies(self._known.memory),
@@ -201,9 +210,7 @@ class Caller:
             "description": call.step.description,
         }
         context = ToolContext(self._session, values)
-        runner = None
-        if self._executor is not None or not tool.idempotent:
-            runner = partial(self._run, call, context)
+        runner = None if is_here else partial(self._run, call, context)
         tell = self._writer.tell if tool.publishes == "call" else None
         return CallPipeline(context, limiter=self._limiter, timeout=self._timeout, runner=runner, tell=tell)
 

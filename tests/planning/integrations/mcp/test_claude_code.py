@@ -43,6 +43,7 @@ pytestmark = [
         reason="Claude Code is not there: scripts/claude-code brings it, where its wheel has a program",
     ),
 ]
+PAGE = Path(__file__).parents[4] / "specs" / "CLAUDE_CODE.md"
 PATIENCE = 60
 OPTIONS = ("--always-load", "--no-structured")
 PREFIX = "mcp__planning__"
@@ -295,7 +296,9 @@ def test_killed_in_the_middle_of_a_call_it_finds_its_plan_when_started_again(tmp
     (tmp_path / "go on").touch()
     until(tmp_path / "ended")
 
-    line, servers, settings = documented()
+    servers, settings = fenced("json")
+    line = re.search("^    claude (mcp add .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert line is not None
     command = tmp_path / "bin" / "planning"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m planning "$@"\n')
@@ -303,7 +306,7 @@ def test_killed_in_the_middle_of_a_call_it_finds_its_plan_when_started_again(tmp
     (tmp_path / ".claude" / "settings.json").write_text(settings)
     with scripted(tmp_path, [READ], "It goes on.") as (model, environment):
         environment["PATH"] = f"{command.parent}:{environment['PATH']}"
-        ended(tmp_path, environment, *line[1:])
+        ended(tmp_path, environment, *shlex.split(line[1]))
         assert json.loads((tmp_path / ".mcp.json").read_text()) == json.loads(servers)
         ended(tmp_path, environment, "-p", "Go on")
     plan = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Fix it"
@@ -315,13 +318,9 @@ def test_killed_in_the_middle_of_a_call_it_finds_its_plan_when_started_again(tmp
     assert names == ["planning_setup_plan", "planning_mark_step", "wait", "planning_read_plan"]
 
 
-def documented() -> tuple[list[str], str, str]:
-    """The line of the page, its file of servers and its settings."""
-    page = (Path(__file__).parents[4] / "specs" / "CLAUDE_CODE.md").read_text(encoding="utf-8")
-    line = re.search("^    (claude mcp add .*)$", page, re.MULTILINE)
-    servers, settings = re.findall(r"^```json\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    assert line is not None
-    return shlex.split(line[1]), servers, settings
+def fenced(language: str) -> list[str]:
+    """The examples of the page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def until(file: Path) -> None:
@@ -332,9 +331,32 @@ def until(file: Path) -> None:
         time.sleep(0.02)
 
 
+def test_in_the_sdk_the_plan_is_in_the_hosts_session_as_the_page_says(tmp_path: Path) -> None:
+    example = tmp_path / "example.py"
+    example.write_text(fenced("py")[0])
+    script = [[SETUP], "Planned.", [mark("S001", "done")], "It goes on."]
+    with scripted(tmp_path, *script) as (model, environment):
+        done = subprocess.run(
+            [sys.executable, example],
+            cwd=tmp_path,
+            env=environment | {"PYTHONPATH": str(PACKAGES)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+    first = "Fix the login (active, 0 of 2 done)\nS001 pending: Reproduce it\nS002 pending: Fix it"
+    then = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Fix it"
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{first}\n{then}\n", "")
+    *_, prompted = blocks(model.requests[2].body)
+    assert prompted["text"] == f"UserPromptSubmit hook additional context: {first}"
+
+
 async def test_the_sdk_serves_two_users_with_one_server_in_the_hosts_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in [each for each in os.environ if each.startswith(("ANTHROPIC", "CLAUDE"))]:
+        monkeypatch.delenv(name)  # of a terminal of its own
     monkeypatch.syspath_prepend(str(PACKAGES))
     sdk = importlib.import_module("claude_agent_sdk")
     sessions = {"ada": Session(), "bob": Session()}

@@ -1,0 +1,365 @@
+"""Google ADK: a plan for agents, as a toolset, and as a plugin for the policy of a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from hashlib import sha256
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from planning.approval import Pending, answer_approval, decision_of, pending_approval
+from planning.integrations._common import Call, acarry_out, out_of_reach
+from planning.integrations._order import TurnOrder
+from planning.integrations._rewind import (
+    Position,
+    checked,
+    is_current,
+    news,
+    position_of,
+    settle,
+    take_back,
+)
+from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
+from planning.integrations._steered import Steered
+from planning.policy import PlanPolicy
+from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.tools import Tool, Toolbox
+from planning.tools.declare import Declaration
+from session import PastState, Session
+
+try:
+    from google.adk.agents.context import Context
+    from google.adk.agents.readonly_context import ReadonlyContext
+    from google.adk.events.event import Event
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.plugins import BasePlugin
+    from google.adk.sessions import Session as AdkSession
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.base_toolset import BaseToolset
+    from google.genai.types import Content, FunctionCall, FunctionDeclaration, Part
+
+    from planning.integrations._adk_runs import Run, place_of, taken_back
+except ImportError as error:
+    raise ImportError(
+        "planning in Google ADK's agents needs google-adk: pip install 'session-planning[google-adk]'"
+    ) from error
+
+__all__ = ["PlanningToolset"]
+
+KEY = "planning:position"
+"""The position in the state of an ADK session; a colon in the key keeps it out of state schemas."""
+_ASKED = "planning:asked"
+"""Which plan the user was asked to approve, for each call that was held back for it."""
+_PASSING = ("transfer_to_agent", "set_model_response", "exit_loop")
+"""Tools of ADK that are not work: a plan that waits for approval does not hold them back."""
+
+
+class PlanningToolset(BaseToolset, BasePlugin):
+    """Gives an agent a plan: ``Agent(..., tools=[PlanningToolset()])``.
+
+    The section is added to the system instruction, and the reminder comes last in each request; it is not
+    kept in the session. Without a session of the host's, the plan is a part of the ADK session's state, and
+    goes wherever that goes. With a policy, give the same object to ``App(plugins=[...])`` as well.
+    """
+
+    def __init__(
+        self,
+        session: SessionSource | None = None,
+        *,
+        tools: Iterable[Declaration] | Toolbox = (),
+        section: PlanningToolsSection | None = None,
+        strategy: PlanningStrategy = PlanningStrategy.REACT,
+        policy: PlanPolicy | None = None,
+        read_only: Iterable[str] = (),
+        actor: str | None = None,
+    ) -> None:
+        """Prepare the tools; one toolset serves any number of agents, users and sessions.
+
+        Args:
+            session: The session, or a function that returns the session of a call. It takes ADK's session,
+                with its ``user_id``, ``id`` and ``state``, or nothing. Omitted, each ADK session has a plan
+                of its own, in its state.
+            tools: Further tools, or a toolbox that has them.
+            section: The section, instead of ``session``, ``strategy`` and ``policy``.
+            strategy: The mindset of the section's copy.
+            policy: What the host demands of the plan. It holds for the agent's other tools as well.
+            read_only: Names of the agent's other tools that change nothing, which a plan that waits for
+                approval does not hold back; those with ``custom_metadata={"read_only": True}`` are known.
+            actor: Who makes the calls, for the history; the name of the agent if omitted.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: Two tools have the same name, or a finish gate is set without ``planning_read_plan``.
+        """
+        BaseToolset.__init__(self)
+        BasePlugin.__init__(self, "planning")
+        self._given = given = AgentTools(session, tools, section, strategy, policy)
+        self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
+        self._steered = Steered(given.section, given.boxes, [*_PASSING, *read_only])
+        self._policy = given.section.policy or PlanPolicy()
+        self._needs_plugin = self._steered.records or self._policy.finish_gate is not None
+        if self._policy.finish_gate is not None and "planning_read_plan" not in given.boxes:
+            raise ValueError("finish_gate needs planning_read_plan in ADK: add it to the policy's tools")
+        self._actor = actor
+        self._order = TurnOrder()
+        self._running = WeakKeyDictionary[Context, AsyncExitStack]()
+        self._tools = [_PlanningTool(self, each) for each in given.tools.values()]
+
+    def session_of(self, adk: AdkSession) -> Session | PastState | None:
+        """The session as it was at an ADK session's state, to read the plan: ``select_latest(..., Plan)``.
+
+        Args:
+            adk: What the session service's ``get_session`` returned.
+
+        Returns:
+            What the selectors take; None when the host has no session for it.
+
+        Raises:
+            VersionError: The state is of another session, or of a version that the session does not have.
+            SnapshotError: What the state holds of the session cannot be read.
+        """
+        return self._sessions.read(checked(adk.state.get(KEY)), adk)
+
+    # Requests to the model
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:  # noqa: ARG002 - each agent has the same
+        """The planning tools, and those given."""
+        return list(self._tools)
+
+    async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
+        """Add the section to the system instruction, and the reminder behind the conversation."""
+        invocation = tool_context.get_invocation_context()
+        if self._needs_plugin and self not in invocation.plugin_manager.plugins:
+            raise RuntimeError(
+                "the plan's policy holds for the agent's other tools: give the toolset to the app too, "
+                "App(..., plugins=[planning])"
+            )
+        if self._given.copy is None:
+            return
+        llm_request.append_instructions([self._given.copy])
+        if invocation.live_request_queue is not None:
+            return  # a live connection is opened with what is sent once
+        try:
+            session = await self._session(tool_context)
+            reminder = ""
+            if session is not None:
+                reminder = await session.off_loop(partial(self._shown, session, tool_context))
+        except AWAY as error:
+            reminder = unread(error)
+        if reminder:
+            llm_request.contents.append(Content(role="user", parts=[Part(text=reminder)]))
+
+    def _shown(self, session: Session, context: Context) -> str:
+        """What the model reads of the plan."""
+        run, position = Run.of(context), self._position(context)
+        shown, run.told = ["", run.told], ""
+        if self._sessions.are_given:
+            if session.store is not None:
+                session.refresh()  # other processes may have changed it
+            shown.insert(0, news(session, position))
+            if position is not None and not is_current(session, position):
+                context.session.state[KEY] = position_of(session, position)  # for the rest of this run
+                run.is_behind = True
+        shown.insert(0, self._section.reminder(session=session))
+        return "\n\n".join(filter(None, shown))
+
+    async def after_model_callback(
+        self, *, callback_context: Context, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Note that the model has read the reminder; send it back to steps that are open."""
+        if llm_response.partial:
+            return None
+        with suppress(*AWAY):
+            session = await self._session(callback_context)
+            if session is None:
+                return None
+            after = partial(self._after_model, session, callback_context, llm_response)
+            return await session.off_loop(after)
+        return None
+
+    def _after_model(self, session: Session, context: Context, response: LlmResponse) -> LlmResponse | None:
+        run, answer = Run.of(context), None
+        parts = (response.content and response.content.parts) or []
+        with run.calling(session):
+            self._steered.notice(session)
+            is_end = parts and not any(part.function_call for part in parts)
+            if is_end and not response.error_code and not run.is_nested(context):
+                finish = self._section.may_finish(session, is_new_turn=not run.has_asked)
+                run.has_asked, run.told = True, finish.message
+                if not finish.ok:
+                    call = Part(function_call=FunctionCall(name="planning_read_plan", args={}))
+                    content = Content(role="model", parts=[*parts, call])
+                    answer = response.model_copy(update={"content": content})
+        if session.version and (run.is_behind or not is_current(session, self._position(context))):
+            self._keep(session, context)
+            run.is_behind = False
+        return answer
+
+    # Calls
+
+    async def call(self, name: str, arguments: Any, context: Context) -> dict[str, Any]:
+        """Carry out a call; what the model reads of it."""
+        run, (turn, earlier, named) = Run.of(context), self._turn(context, name)
+        made = Call(context.function_call_id, name, arguments, turn=named)
+        async with self._order.aturn_of(turn, str(made.call_id), earlier):
+            try:
+                session = await self._session(context)
+            except AWAY as error:
+                return {"error": out_of_reach(name, error).message}
+            with self._sessions.within(session), run.calling(session):
+                result = await acarry_out(self._boxes[name], made, self._actor or context.agent_name)
+            if session is not None:
+                self._keep(session, context)
+        return {"result" if result.success else "error": result.message}
+
+    async def before_tool_callback(
+        self,
+        *,
+        tool: BaseTool,
+        tool_args: dict[str, Any],  # noqa: ARG002 - ADK gives it
+        tool_context: Context,
+    ) -> dict[str, Any] | None:
+        """Hold back another tool while the plan waits for approval, and ask the user for it."""
+        if tool.name in self._boxes or not self._steered.records:
+            return None
+        if (tool.custom_metadata or {}).get("read_only") is True:
+            self._steered.reading.add(tool.name)
+        turn, earlier, _ = self._turn(tool_context, tool.name)
+        in_order = self._order.aturn_of(turn, str(tool_context.function_call_id), earlier)
+        self._running[tool_context] = stack = AsyncExitStack()
+        await stack.enter_async_context(in_order)
+        try:
+            session = await self._session(tool_context)
+            if session is None:
+                return None
+            reason = await session.off_loop(partial(self._refusal, session, tool.name, tool_context))
+        except AWAY as error:
+            reason = out_of_reach(tool.name, error).message
+        return None if reason is None else {"error": reason}
+
+    def _refusal(self, session: Session, name: str, context: Context) -> str | None:
+        """Why another tool may not be called; the user is asked to approve the plan, or has answered."""
+        run, shown, answer = Run.of(context), pending_approval(session), context.tool_confirmation
+        asked = context.state.get(_ASKED) or {}
+        with run.calling(session):
+            if answer is not None and context.function_call_id in asked:
+                context.tool_confirmation = None  # a question of the tool itself is another one
+                given = answer.payload if isinstance(answer.payload, dict) else {}
+                decision = decision_of({**given, "decision": "approve" if answer.confirmed else "reject"})
+                if shown and decision and asked[context.function_call_id] == _digest(shown):
+                    answer_approval(session, shown, decision)
+                    self._keep(session, context)
+                reason = self._steered.refusal(session, name)
+                return reason or (None if answer.confirmed else "The user rejected this call.")
+            reason = self._steered.refusal(session, name)
+        if reason is not None and shown is not None:
+            context.state[_ASKED] = {**asked, context.function_call_id: _digest(shown)}
+            payload = {"plan": shown.data, "reason": ""}
+            context.request_confirmation(hint=f"Approve this plan?\n{shown.text}", payload=payload)
+            context.actions.skip_summarization = True
+        return reason
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
+    ) -> dict[str, Any] | None:
+        """Note a call of another tool."""
+        is_error = isinstance(result, dict) and "error" in result and len(result) == 1
+        await self._record(tool, tool_args, tool_context, result, is_error=is_error)
+        return None
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
+    ) -> dict[str, Any] | None:
+        """Note that another tool failed."""
+        await self._record(tool, tool_args, tool_context, type(error).__name__, is_error=True)
+        return None
+
+    async def _record(
+        self, tool: BaseTool, arguments: dict[str, Any], context: Context, answer: Any, *, is_error: bool
+    ) -> None:
+        stack = self._running.pop(context, None)
+        if stack is None:  # not held back by us, or noted as failed
+            return
+        made = Call(context.function_call_id, tool.name, arguments)
+        run, actor = Run.of(context), self._actor or context.agent_name
+        async with stack:
+            with suppress(*AWAY):
+                session = await self._session(context)
+                if session is not None:
+                    with run.calling(session):
+                        record = partial(self._steered.record, session, made, actor, answer, failed=is_error)
+                        await session.off_loop(record)
+                    self._keep(session, context)
+
+    # Where the plan is
+
+    async def _session(self, context: Context) -> Session | None:
+        """The session of a call, brought to where ADK's session is, once for each run."""
+        run, position = Run.of(context), self._position(context)
+        if not self._sessions.are_given:
+            return self._sessions.of_step(f"{place_of(context.session)}:{context.invocation_id}", position)
+        session = self._sessions.given(context.session)
+        if session is not None and session.session_id not in run.settled:
+            await session.off_loop(partial(self._settle, session, run, position, context.session.events))
+            run.settled.add(session.session_id)
+        return session
+
+    def _settle(self, session: Session, run: Run, position: Position | None, events: list[Event]) -> None:
+        with run.calling(session):
+            settle(session, position)
+            take_back(session, position, run.place, taken_back(events))
+
+    def _position(self, context: ReadonlyContext) -> Position | None:
+        if not self._sessions.are_given and Run.of(context).is_nested(context):
+            return None
+        return checked(context.session.state.get(KEY))
+
+    def _keep(self, session: Session, context: Context) -> None:
+        """Keep a session's position with the event that a context makes."""
+        if self._sessions.are_given or not Run.of(context).is_nested(context):
+            context.state[KEY] = position_of(session, self._position(context))
+
+    def _turn(self, context: Context, name: str) -> tuple[str, list[str], str | None]:
+        """The turn of a call, the calls of it to wait for, and the turn again where the id names one call."""
+        own, over = str(context.function_call_id), set[str]()
+        waits = name in self._boxes and self._steered.records  # for the work that may be its evidence
+        for event in reversed(context.session.events):
+            calls = event.get_function_calls()
+            ids = [str(each.id) for each in calls]
+            if own in ids:
+                turn, before = f"{place_of(context.session)}:{event.id}", calls[: ids.index(own)]
+                named = [
+                    each
+                    for each in before
+                    if each.name in self._given.in_order or (waits and each.name not in self._boxes)
+                ]
+                earlier = [str(each.id) for each in named if str(each.id) not in over]
+                return turn, earlier, turn if ids.count(own) == 1 else None
+            over |= {str(each.id) for each in event.get_function_responses()}
+        return context.invocation_id, [], None
+
+
+class _PlanningTool(BaseTool):
+    """A tool of a toolset, whose toolbox checks the arguments."""
+
+    def __init__(self, planning: PlanningToolset, tool: Tool) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self._planning = planning
+        self._declaration = FunctionDeclaration(
+            name=tool.name, description=tool.description, parameters_json_schema=tool.parameters_schema()
+        )
+
+    def _get_declaration(self) -> FunctionDeclaration:
+        return self._declaration.model_copy()  # ADK adds to it
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
+        """Carry out a call."""
+        return await self._planning.call(self.name, args, tool_context)
+
+
+def _digest(shown: Pending) -> str:
+    return sha256(json.dumps([shown.step_ids, shown.content]).encode()).hexdigest()

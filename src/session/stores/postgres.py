@@ -1,0 +1,356 @@
+"""A store in a PostgreSQL database: for many sessions, and the processes of several machines."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+import attrs
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+from session.errors import StoreError, TransactionError, shown
+from session.events import SessionId
+from session.stores.chain import Checkpoint, StoredChange, StoredSession, key_of, nested, stale
+from session.stores.postgres_link import (
+    Connection,
+    Connections,
+    GivenConnections,
+    Listener,
+    explained,
+    name_of,
+)
+from session.stores.postgres_tables import FORMAT, creation
+from session.stores.sql import CHANGE, CHECKPOINT, Run, SqlStore, change_row
+from session.stores.watch import Watch
+
+__all__ = ["PostgresStore"]
+
+_POLLED = 1.0
+"""How many seconds a watch waits for a notification before it looks by itself."""
+_HEAD = (
+    "SELECT id, version, hash, changed_at, about, checked, (SELECT format FROM {s}store)"
+    " FROM {s}sessions WHERE key = ? FOR UPDATE"
+)
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ?; "
+_WRITE_HEAD = (
+    "INSERT INTO {s}sessions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
+    " version = excluded.version, hash = excluded.hash, changed_at = excluded.changed_at,"
+    " about = excluded.about, checked = excluded.checked"
+)
+# Notified after the commit: one that notifies within it would make all others of the database wait for it.
+_COMMIT = "COMMIT; SELECT pg_notify(?, ?)"
+
+# The transactions of this thread, by the place that they write to: a thread must not wait for itself.
+_here = threading.local()
+
+
+@attrs.define
+class _Held:
+    """A transaction of this thread: a session's lock, or a snapshot to read from.
+
+    Attributes:
+        connection: What it is on.
+        session_id: The session that is locked; None for a snapshot.
+        row: The session's record; empty where it has none.
+        is_spent: Whether it has taken a change.
+        process: Where it was begun.
+    """
+
+    connection: Connection
+    session_id: SessionId | None = None
+    row: tuple[Any, ...] = ()
+    is_spent: bool = False
+    process: int = attrs.field(factory=os.getpid)
+
+
+class PostgresStore(SqlStore):
+    """Keeps sessions in a schema of a PostgreSQL database: many writers at once, one to each session.
+
+    Open one for each process. Nothing is asked of the server before the store is used.
+
+    Attributes:
+        name: What the store is called in messages: the address without user and password.
+    """
+
+    where = "database"
+
+    def __init__(
+        self, conninfo: str | Any, *, schema: str = "sessions", size: int = 8, timeout: float = 5.0
+    ) -> None:
+        """Name the database.
+
+        Args:
+            conninfo: A ``postgresql://`` URL or ``name=value`` words, as libpq takes them; or an open
+                ``psycopg_pool.ConnectionPool``, which stays the host's.
+            schema: Where the tables are; ``create`` makes it.
+            size: How many connections the store opens at most; one more for its watches. A pool has its own.
+            timeout: How many seconds a writer waits for another, or for a connection.
+
+        Raises:
+            StoreError: The address cannot be read.
+            ValueError: ``schema``, ``size`` or ``timeout`` is not one.
+        """
+        super().__init__()
+        if not timeout >= 0:
+            raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
+        if size < 1:
+            raise ValueError(f"size must be 1 or more connections, got {shown(size)}")
+        self._create = self.schema_sql(schema)
+        self._schema, self._timeout = schema, float(timeout)
+        self._tables = f"{sql.Identifier(schema).as_string()}."
+        is_address = isinstance(conninfo, str)
+        address = conninfo if is_address else getattr(conninfo, "conninfo", "")
+        self.name = name_of(address if isinstance(address, str) else "")
+        self._connections = Connections(conninfo, size) if is_address else GivenConnections(conninfo)
+        self._listener = Listener(self._connections, schema)
+        self._place = (conninfo if is_address else id(conninfo), schema)
+        self._has_tables = False  # of this format, as far as is known
+        weakref.finalize(self, self._connections.close)
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self.name!r}, schema={self._schema!r})"
+
+    # The tables
+
+    @staticmethod
+    def schema_sql(schema: str = "sessions") -> str:
+        """The statement that makes the tables where they are not: what an administrator may run instead.
+
+        A program needs USAGE of the schema, and SELECT, INSERT, UPDATE and DELETE of its tables.
+
+        Raises:
+            ValueError: It is not the name of a schema.
+        """
+        return creation(schema)
+
+    def create(self) -> None:
+        """Make the tables, in one transaction, where they are not.
+
+        Raises:
+            StoreError: The user may not, the server cannot be reached, or has tables of a newer format.
+        """
+        with self._explaining(), self._connections.taken(self._timeout) as connection:
+            connection.execute(self._create.encode())
+            self._require_format(partial(self._run, connection))
+
+    def _require_format(self, run: Run) -> None:
+        """Refuse tables of another format.
+
+        Raises:
+            StoreError: They are.
+        """
+        (found,) = run("SELECT format FROM {s}store").fetchone()
+        if found != FORMAT:
+            raise StoreError(
+                f"{self.name} has format {found}; this release reads formats up to {FORMAT}: use a newer one"
+            )
+        self._has_tables = True
+
+    # Writing
+
+    @contextmanager
+    def lock(self, session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
+        """Keep other writers of the session away; see ``Store.lock``."""
+        if self._place in _transactions():
+            raise nested()
+        with self._begun(session_id, self._timeout if timeout is None else timeout):
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all that this thread reads be of one moment; see ``Store.reading``."""
+        if self._held() is not None:
+            yield  # the lock is held, or the moment is there already
+            return
+        with self._begun(None, self._timeout):
+            yield
+
+    @contextmanager
+    def _begun(self, session_id: SessionId | None, timeout: float) -> Iterator[None]:
+        """A transaction of this thread within a ``with`` block: with the lock of a session, or to read."""
+        process = os.getpid()
+        with self._explaining(timeout):
+            connection = self._connections.take(timeout)
+        try:
+            with self._explaining(timeout):
+                if session_id is None:
+                    self._run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                row = () if session_id is None else self._locked(connection, session_id, timeout)
+            _transactions()[self._place] = _Held(connection, session_id, row)
+            yield
+        finally:
+            _transactions().pop(self._place, None)
+            if os.getpid() == process:  # in a forked child the transaction is the parent's
+                _roll_back(connection)
+                self._connections.give(connection)
+
+    def _locked(self, connection: Connection, session_id: SessionId, timeout: float) -> tuple[Any, ...]:
+        """Begin a transaction that has the lock of a session; returns its record."""
+        run, key, patience = partial(self._run, connection), key_of(session_id), round(timeout * 1000)
+        row = run(_BEGIN + _HEAD, max(patience, 1), key).fetchone()
+        if row is None:  # no row that could be locked: those who begin the session come one after the other
+            run("SELECT pg_advisory_xact_lock(?)", key)
+            row = run(_HEAD, key).fetchone()
+        if row is None or row[-1] != FORMAT:
+            self._require_format(run)
+        return row[:-1] if row else ()
+
+    @contextmanager
+    def _writing(self, session_id: SessionId) -> Iterator[Run]:
+        """What writes, with the lock of a session; committed at the end of the block."""
+        with self.lock(session_id):
+            connection = _transactions()[self._place].connection
+            try:
+                yield partial(self._run, connection)
+                self._run(connection, _COMMIT, self._schema, str(key_of(session_id)))
+            except (psycopg.Error, UnicodeError) as error:
+                refusal = explained(error, self.name, self._timeout)
+                refusal.outcome = "unknown" if connection.closed else "refused"
+                raise refusal from error
+
+    def append(
+        self,
+        head: StoredSession,
+        change: StoredChange | None,
+        *,
+        expected: int,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        """Write a change, durably, or nothing; see ``Store.append``."""
+        held = _transactions().get(self._place)
+        if held is None:
+            with self.lock(head.session_id):
+                return self.append(head, change, expected=expected, checkpoint=checkpoint)
+        if held.process != os.getpid():
+            raise TransactionError("this process was forked inside the transaction, which is its parent's")
+        if held.is_spent or str(held.session_id) != str(head.session_id):
+            raise TransactionError("a lock takes one change: leave it and take it again")
+        known = held.row[1] if held.row else 0
+        if known != expected:
+            raise stale(expected, known)
+        key, row = key_of(head.session_id), head.row()
+        statements, values = [_WRITE_HEAD], [key, *row]
+        if change is not None:
+            statements.append(CHANGE)
+            values += change_row(key, change)
+        if checkpoint is not None:
+            statements.append(CHECKPOINT)
+            values += [key, checkpoint.version, checkpoint.text, checkpoint.check]
+        statements.append(_COMMIT)
+        held.is_spent = True
+        with self._explaining():
+            try:
+                self._run(held.connection, "; ".join(statements), *values, self._schema, str(key))
+            except psycopg.Error as error:
+                self._settle(held.connection, head, change, error)
+        held.row = row
+        self._known = (row, head)
+        return None
+
+    def _settle(
+        self, lost: Connection, head: StoredSession, change: StoredChange | None, error: psycopg.Error
+    ) -> None:
+        """Look for what was committed where the answer is an error.
+
+        A server that is still about to commit holds the lock of the session, and this waits for it.
+
+        Raises:
+            StoreError: Nothing was, or the server cannot be asked.
+        """
+        refusal = explained(error, self.name, self._timeout)
+        _roll_back(lost)
+        try:
+            connection = self._connections.open()
+            try:
+                row = self._locked(connection, head.session_id, self._timeout)
+                statement = "SELECT hash FROM {s}changes WHERE session = ? AND version = ?"
+                at = self._run(connection, statement, key_of(head.session_id), head.version).fetchone()
+            finally:
+                self._connections.discard(connection)
+        except (StoreError, psycopg.Error):
+            refusal.outcome = "unknown"
+            raise refusal from error
+        if row != head.row() if change is None else at != (change.hash,):
+            raise refusal from error
+
+    # Reading
+
+    def head(self, session_id: SessionId) -> StoredSession | None:
+        """What there is of a session; see ``Store.head``."""
+        held = self._held()
+        if held is not None and held.row and str(held.session_id) == str(session_id):
+            return self._found(held.row, session_id)
+        return super().head(session_id)
+
+    def listen(self, watch: Watch) -> float:
+        """Wake a watch at each change of its session; see ``Store.listen``."""
+        self._listener.add(watch)
+        return _POLLED
+
+    def close(self) -> None:
+        """Close the connections; whoever uses the store again opens them again."""
+        self._connections.close()
+
+    # The server
+
+    def _held(self) -> _Held | None:
+        """This thread's transaction, unless it is that of the process that this one was forked from."""
+        held = _transactions().get(self._place)
+        return held if held is not None and held.process == os.getpid() else None
+
+    @contextmanager
+    def _querying(self) -> Iterator[Run]:
+        """What reads: in this thread's transaction, where it is in one."""
+        held = self._held()
+        with self._explaining():
+            if held is not None:
+                yield partial(self._run, held.connection)
+                return
+            with self._connections.taken(self._timeout) as connection:
+                run = partial(self._run, connection)
+                if not self._has_tables:
+                    self._require_format(run)
+                yield run
+
+    def _run(self, connection: Connection, statements: str, *values: Any) -> psycopg.ClientCursor[Any]:
+        """Run statements in one round trip; returns the result of the last.
+
+        The values are put in by the client: nothing is prepared on the server, so that a pooler may give each
+        transaction another connection.
+        """
+        cursor = psycopg.ClientCursor(connection, row_factory=tuple_row)
+        cursor.execute(statements.replace("{s}", self._tables).replace("?", "%s").encode(), values)
+        while cursor.nextset():
+            pass
+        return cursor
+
+    @contextmanager
+    def _explaining(self, timeout: float | None = None) -> Iterator[None]:
+        """Make a StoreError of what psycopg raises."""
+        try:
+            yield
+        except (psycopg.Error, UnicodeError) as error:
+            raise explained(error, self.name, self._timeout if timeout is None else timeout) from error
+
+
+def _transactions() -> dict[object, _Held]:
+    """Those of this thread, by the place that they write to."""
+    found: dict[object, _Held] | None = getattr(_here, "transactions", None)
+    if found is None:
+        found = _here.transactions = {}
+    return found
+
+
+def _roll_back(connection: Connection) -> None:
+    """End a transaction that was not committed."""
+    if connection.info.transaction_status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK")

@@ -1,0 +1,344 @@
+"""The connections of a PostgreSQL store: a pool, what listens for its watches, and what errors mean.
+
+psycopg_pool connects in threads of its own: its caller waits the whole timeout and is not told why, and a
+fork leaves it without threads. So a store that is given an address connects where it is called.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from weakref import WeakSet
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from session.errors import StoreError, locked, shown
+from session.locks import ProcessLock
+from session.stores.chain import key_of
+from session.stores.watch import Watch
+
+__all__ = ["Connections", "GivenConnections", "Listener", "explained", "name_of"]
+
+Connection = psycopg.Connection[Any]
+
+_UNREADABLE = (
+    "the address of the store cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a "
+    "password %40 for @, %3A for :, %2F for / and %25 for %"
+)
+_LISTENED = 1.0  # seconds after which the thread that listens looks whether anything still watches
+_LOST = "the server cannot be reached, or has ended the connection: look whether it runs, and try again"
+_DENIED = "its user or password is refused: correct them in the address, or ask the administrator"
+_RESTARTS = "the server is starting or ending: try again when it runs"
+_REASONS = {
+    "08": _LOST,
+    "28": _DENIED,
+    "3D000": "there is no such database: create it, or name another in the address",
+    "42P01": "its tables are not there: call store.create(), or run `planning store create` once",
+    "3F000": "its tables are not there: call store.create(), or run `planning store create` once",
+    "42501": "the user may not do this: ask the administrator for the rights, or to run store.schema_sql()",
+    "25006": "the server is read-only, as a replica is: connect to the primary "
+    "(target_session_attrs=read-write finds it)",
+    "25P02": _LOST,
+    "25P03": "the server ended a transaction that was idle for too long "
+    "(idle_in_transaction_session_timeout): try again",
+    "25P04": "the server ended a transaction that took too long (transaction_timeout): try again",
+    "57014": "the server stopped a statement that took too long (statement_timeout): try again",
+    "57P01": _RESTARTS,
+    "57P02": _RESTARTS,
+    "57P03": _RESTARTS,
+    "57P05": _LOST,
+    "53100": "the server's disk is full: make room and try again",
+    "53200": "the server is out of memory: try again later",
+    "53300": "the server has too many connections: raise its max_connections, lower the stores' size, or "
+    "put a pooler before it",
+    "40": "the server took back the transaction because of another: try again",
+    "54000": "a key, or the name of a claim, is longer than 2,600 bytes: use a shorter one",
+    "XX001": "the database is damaged: restore it from a backup",
+    "XX002": "an index of the database is damaged: run REINDEX, or restore it from a backup",
+}
+_DEFAULTS = {  # a host that is gone is noticed within 20 seconds; what the address says comes first
+    "connect_timeout": "5",
+    "keepalives_idle": "5",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+    "application_name": "session-planning",
+    "client_encoding": "UTF8",
+}
+
+
+def _parts_of(conninfo: str) -> dict[str, Any]:
+    """The parts of an address.
+
+    Raises:
+        StoreError: It cannot be read. The message does not quote it: it may hold a password.
+    """
+    found: dict[str, Any] | None = None
+    with suppress(psycopg.Error, ValueError):
+        found = conninfo_to_dict(conninfo)
+    if found is None or "\0" in conninfo:
+        raise StoreError(_UNREADABLE)
+    ports = str(found.get("port", "")).replace(",", "")
+    if "@" in f"{found.get('host')}{found.get('dbname')}" or not (ports.isdecimal() or not ports):
+        raise StoreError(_UNREADABLE)  # a part of a password
+    return found
+
+
+def name_of(conninfo: str) -> str:
+    """What an address is called in messages: without user and password.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    parts = _parts_of(conninfo)
+    places = (parts.get("hostaddr") or parts.get("host"), parts.get("port"))
+    return f"postgresql://{':'.join(part for part in places if part)}/{parts.get('dbname') or ''}"
+
+
+def explained(error: Exception, name: str, timeout: float) -> StoreError:
+    """What an error of psycopg or of the server means for a store; without what the address says."""
+    code = getattr(error, "sqlstate", None) or ""
+    if code == "55P03":
+        return locked(timeout)
+    reason = _REASONS.get(code) or _REASONS.get(code[:2])
+    if reason is None and isinstance(error, (psycopg.DataError, UnicodeError)):
+        reason = f"a text has no form in the database ({type(error).__name__}): use printable text"
+    if reason is None and code and isinstance(error, psycopg.Error):
+        reason = f"the server says {shown(error.diag.message_primary)} ({code})"
+    if reason is None:
+        reason = next((why for words, why in _SAID if words in str(error)), _LOST)
+    return StoreError(f"the store {name} cannot be used: {reason}")
+
+
+# libpq gives no code for a connection that the server refuses: the words of PostgreSQL are all there is.
+_SAID = (
+    ("password authentication failed", _DENIED),
+    ("no password supplied", _DENIED),
+    ("no pg_hba.conf entry", _DENIED),
+    ('role "', _DENIED),
+    ('database "', _REASONS["3D000"]),
+    ("too many clients", _REASONS["53300"]),
+    ("remaining connection slots", _REASONS["53300"]),
+    ("too many connections", _REASONS["53300"]),
+    ("starting up", _RESTARTS),
+    ("shutting down", _RESTARTS),
+    ("in recovery", _RESTARTS),
+    ("session is read-only", _REASONS["25006"]),
+)
+
+
+class Connections(ProcessLock):
+    """A pool of at most so many connections, each opened when it is needed and kept.
+
+    A child process has none of its parent's: they are closed there, and stay whole in the parent.
+    """
+
+    def __init__(self, conninfo: str, size: int) -> None:
+        """Prepare to connect.
+
+        Args:
+            conninfo: The address.
+            size: How many connections there may be.
+        """
+        super().__init__()
+        self._conninfo = {**_DEFAULTS, **_parts_of(conninfo)}
+        self._size = size
+        self._opened: WeakSet[Connection] = WeakSet()
+        self.forget_other_threads()
+
+    def forget_other_threads(self) -> None:
+        """In a forked child: let go of the parent's connections, without a word to the server."""
+        self._idle: deque[Connection] = deque()
+        self._free = threading.Semaphore(self._size)
+        null = os.open(os.devnull, os.O_RDWR) if self._opened else -1
+        for connection in tuple(self._opened):
+            with suppress(psycopg.Error):  # it was closed
+                os.dup2(null, connection.fileno())
+            connection.close()
+        if null >= 0:
+            os.close(null)
+        self._opened = WeakSet()
+
+    def open(self) -> Connection:
+        """A connection beside those of the pool.
+
+        Raises:
+            psycopg.Error: There is none to be had.
+        """
+        found = psycopg.connect(**self._conninfo, autocommit=True)
+        self._opened.add(found)
+        return found
+
+    def discard(self, connection: Connection) -> None:
+        """Close a connection that ``open`` returned."""
+        connection.close()
+
+    def take(self, timeout: float) -> Connection:
+        """A connection of the pool.
+
+        Raises:
+            StoreError: All are in use for so many seconds.
+            psycopg.Error: The server cannot be reached.
+        """
+        if not self._free.acquire(timeout=timeout):
+            raise StoreError(
+                f"all {self._size} connections of the store are in use for more than {timeout:g} s: try "
+                "again, or open the store with a greater size"
+            )
+        try:
+            with suppress(IndexError):
+                while True:
+                    found = self._idle.pop()
+                    if _is_alive(found):
+                        return found
+                    found.close()
+            return self.open()
+        except BaseException:
+            self._free.release()
+            raise
+
+    def give(self, connection: Connection) -> None:
+        """Take a connection back into the pool; one that is not at rest is closed."""
+        if connection.info.transaction_status == TransactionStatus.IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        self._free.release()
+
+    @contextmanager
+    def taken(self, timeout: float) -> Iterator[Connection]:
+        """A connection of the pool within a ``with`` block."""
+        process, connection = os.getpid(), self.take(timeout)
+        try:
+            yield connection
+        finally:
+            if os.getpid() == process:  # in a forked child it is the parent's
+                self.give(connection)
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+
+class GivenConnections(Connections):
+    """The same of a pool that the host has made, with ``getconn`` and ``putconn``."""
+
+    def __init__(self, pool: Any) -> None:
+        super().__init__("", 0)
+        self._pool, self._process = pool, os.getpid()
+
+    def open(self) -> Connection:
+        """A connection that is kept for longer; see ``Connections.open``."""
+        return self.take(self._pool.timeout)
+
+    def discard(self, connection: Connection) -> None:
+        """Close a connection, and tell the pool; see ``Connections.discard``."""
+        connection.close()
+        self._pool.putconn(connection)
+
+    def take(self, timeout: float) -> Connection:
+        """A connection of the pool; see ``Connections.take``."""
+        if os.getpid() != self._process:
+            raise StoreError(
+                "the pool belongs to the process that this one was forked from: open a store here, with a "
+                "pool of its own or with an address"
+            )
+        try:
+            found: Connection = self._pool.getconn(timeout)
+        except psycopg.OperationalError as error:
+            raise StoreError(
+                f"the pool has no connection after {timeout:g} s: look whether the server runs, whether it "
+                "takes the user and password, and whether the pool is large enough"
+            ) from error
+        self._opened.add(found)
+        found.autocommit = True
+        return found
+
+    def give(self, connection: Connection) -> None:
+        """Put a connection back; see ``Connections.give``."""
+        self._pool.putconn(connection)
+
+    def close(self) -> None:
+        """Leave the pool to the host."""
+
+
+def _is_alive(connection: Connection) -> bool:
+    """Whether a connection at rest is open: the server says nothing to one, unless it ends it."""
+    poll = select.poll()
+    with suppress(psycopg.Error):
+        poll.register(connection.fileno(), select.POLLIN)
+        return not poll.poll(0)
+    return False
+
+
+class Listener(ProcessLock):
+    """One thread, with one connection, that wakes the watches of a store: it ends after the last of them.
+
+    What is not heard, while the connection is lost or where a pooler passes no notifications on, the watches
+    find by themselves.
+    """
+
+    def __init__(self, connections: Connections, channel: str) -> None:
+        """Prepare to listen.
+
+        Args:
+            connections: Where the connection comes from.
+            channel: The name that the changes are notified by.
+        """
+        super().__init__()
+        self._connections = connections
+        self._channel = channel
+        self._watches: WeakSet[Watch] = WeakSet()
+        self._thread: threading.Thread | None = None
+
+    def forget_other_threads(self) -> None:
+        """In a forked child the thread is not there."""
+        self._thread = None
+
+    def add(self, watch: Watch) -> None:
+        """Wake a watch at each change of its session, from now on."""
+        with self.lock:
+            self._watches.add(watch)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="session watches", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while self._is_watched():
+            try:
+                connection = self._connections.open()
+            except (psycopg.Error, StoreError):
+                time.sleep(_LISTENED)
+                continue
+            with suppress(psycopg.Error):
+                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
+                self._wake("")  # what was notified before
+                while self._is_watched():
+                    for found in connection.notifies(timeout=_LISTENED, stop_after=1):
+                        self._wake(found.payload)
+            self._connections.discard(connection)
+
+    def _is_watched(self) -> bool:
+        with self.lock:
+            watches = [watch for watch in self._watches if not watch.closed]
+            if not watches:
+                self._thread = None
+            return bool(watches)
+
+    def _wake(self, payload: str) -> None:
+        with self.lock:
+            watches = tuple(self._watches)
+        for watch in watches:
+            if payload in {"", str(key_of(watch.session_id))}:
+                watch.wake()

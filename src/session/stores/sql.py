@@ -1,0 +1,238 @@
+"""What stores in SQL have in common: the same tables, and the same statements on them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from session.errors import StoreError, shown
+from session.events import SessionId
+from session.stores.base import Store
+from session.stores.chain import (
+    Checkpoint,
+    StoredChange,
+    StoredSession,
+    check_of,
+    key_of,
+    no_session,
+    refuse_copy,
+)
+
+__all__ = ["CHANGE", "CHECKPOINT", "Run", "SqlStore", "change_row"]
+
+Run = Callable[..., Any]
+"""Runs a statement with its values, and returns a cursor. A table is ``{s}name``, a value is ``?``."""
+
+CHANGE = "INSERT INTO {s}changes VALUES (?, ?, ?, ?, ?, ?)"
+CHECKPOINT = (
+    "INSERT INTO {s}checkpoints VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (session, version) DO UPDATE SET text = excluded.text, checked = excluded.checked"
+)
+_BEGIN_HEAD = "INSERT INTO {s}sessions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_CLAIM = "INSERT INTO {s}claims VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_ALL = 2**62  # more rows than there are
+
+
+class SqlStore(Store):
+    """Reads and writes the tables of sessions; how a database is locked and asked is each store's own."""
+
+    where: ClassVar[str]
+    """What holds the tables, as messages call it."""
+    change_columns: ClassVar[str] = "version, text, hash, idempotency_key, rewound_to"
+    """The columns of a ``StoredChange``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: tuple[tuple[Any, ...], StoredSession | None] = ((), None)
+
+    @abstractmethod
+    def _querying(self) -> AbstractContextManager[Run]:
+        """What reads: in this thread's transaction, where it is in one."""
+
+    @abstractmethod
+    def _writing(self, session_id: SessionId) -> AbstractContextManager[Run]:
+        """What writes, with the lock of a session; committed at the end of the block."""
+
+    # Writing
+
+    def drop_checkpoints(self, session_id: SessionId) -> None:
+        """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
+        with self._writing(session_id) as run:
+            run("DELETE FROM {s}checkpoints WHERE session = ?", key_of(session_id))
+
+    def claim(self, session_id: SessionId, name: str) -> bool:
+        """Record a name, durably; see ``Store.claim``."""
+        with self._writing(session_id) as run:
+            head = self._head(run, session_id)
+            row = (str(session_id), name, 0 if head is None else head.version)
+            return bool(run(_CLAIM, *row, check_of(row)).rowcount)
+
+    def copy(self, source: SessionId, fork: StoredSession) -> None:
+        """Begin a session with the changes of another; see ``Store.copy``."""
+        with self._writing(source) as run:
+            head = self._head(run, source)
+            if head is None:
+                raise no_session(source)
+            refuse_copy(head, fork, self._head(run, fork.session_id))
+            self._begin_session(run, fork)
+            for table, columns in (
+                ("changes", "version, text, hash, rewound_to, idempotency_key"),
+                ("checkpoints", "version, text, checked"),
+            ):
+                copied = f"SELECT ?, {columns} FROM {{s}}{table} WHERE session = ? AND version <= ?"  # noqa: S608 - constants
+                new, old = key_of(fork.session_id), key_of(source)
+                run(f"INSERT INTO {{s}}{table} {copied}", new, old, fork.version)
+            early = [claim for claim in self.claims(source) if claim[1] <= fork.version]
+            _write_claims(run, fork.session_id, early)
+
+    def restore(
+        self,
+        head: StoredSession,
+        changes: Iterable[StoredChange],
+        checkpoints: Iterable[Checkpoint],
+        claims: Iterable[tuple[str, int]],
+    ) -> None:
+        """Begin a session that another store has; see ``Store.restore``."""
+        key = key_of(head.session_id)
+        with self._writing(head.session_id) as run:
+            refuse_copy(head, head, self._head(run, head.session_id))
+            self._begin_session(run, head)
+            for change in changes:
+                run(CHANGE, *change_row(key, change))
+            for each in checkpoints:
+                run(CHECKPOINT, key, each.version, each.text, each.check)
+            _write_claims(run, head.session_id, claims)
+
+    def _begin_session(self, run: Run, head: StoredSession) -> None:
+        """Write the record of a session that has none.
+
+        Raises:
+            StoreError: Another writer has begun it.
+        """
+        if not run(_BEGIN_HEAD, key_of(head.session_id), *head.row()).rowcount:
+            refuse_copy(head, head, head)
+
+    def delete(self, session_id: SessionId) -> bool:
+        """Delete a session; see ``Store.delete``."""
+        key = key_of(session_id)
+        with self._writing(session_id) as run:
+            found = run("DELETE FROM {s}sessions WHERE key = ?", key).rowcount
+            run("DELETE FROM {s}changes WHERE session = ?", key)
+            run("DELETE FROM {s}checkpoints WHERE session = ?", key)
+            run("DELETE FROM {s}claims WHERE id = ?", str(session_id))
+        return bool(found)
+
+    # Reading
+
+    def verify(self, session_id: SessionId) -> int:
+        """Check all that is kept of a session, its claims too; see ``Store.verify``."""
+        with self.reading():
+            versions = super().verify(session_id)
+            self.claims(session_id)
+        return versions
+
+    def head(self, session_id: SessionId) -> StoredSession | None:
+        """What there is of a session; see ``Store.head``."""
+        with self._querying() as run:
+            return self._head(run, session_id)
+
+    def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
+        """The changes from a version to another; see ``Store.changes``."""
+        rows = self._select(
+            f"SELECT {self.change_columns} FROM {{s}}changes"  # noqa: S608 - constants
+            " WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version",
+            *(key_of(session_id), first, last),
+        )
+        return [StoredChange(*row) for row in rows]
+
+    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+        """The newest checkpoints up to a version; see ``Store.checkpoints``."""
+        rows = self._select(
+            "SELECT version, CAST(text AS TEXT), checked FROM {s}checkpoints"
+            " WHERE session = ? AND version <= ? ORDER BY version DESC LIMIT ?",
+            *(key_of(session_id), last, most),
+        )
+        return [Checkpoint(*row) for row in rows]
+
+    def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
+        """The versions that have a key; see ``Store.with_key``."""
+        rows = self._select(
+            "SELECT version FROM {s}changes WHERE session = ? AND idempotency_key = ? ORDER BY version DESC",
+            *(key_of(session_id), key),
+        )
+        return [version for (version,) in rows]
+
+    def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
+        """The rewinds of a session; see ``Store.rewinds``."""
+        return self._select(
+            "SELECT version, rewound_to FROM {s}changes"
+            " WHERE session = ? AND rewound_to IS NOT NULL ORDER BY version",
+            key_of(session_id),
+        )
+
+    def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:
+        """The claims of a session; see ``Store.claims``."""
+        rows = self._select("SELECT id, name, version, checked FROM {s}claims WHERE id = ?", str(session_id))
+        for *values, checked in rows:
+            if checked != check_of(tuple(values)):
+                raise StoreError(
+                    f"the claim {shown(values[1])} of the session is damaged: "
+                    f"restore the {self.where} from a copy"
+                )
+        return [(name, version) for _, name, version, _ in rows]
+
+    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+        """The sessions that were changed last; see ``Store.sessions``."""
+        rows = self._select(
+            "SELECT id, version, hash, changed_at, about, checked FROM {s}sessions"
+            " ORDER BY changed_at DESC LIMIT ?",
+            _ALL if most is None else most,
+        )
+        return [StoredSession.listed(row) for row in rows]
+
+    def _head(self, run: Run, session_id: SessionId) -> StoredSession | None:
+        head = "SELECT id, version, hash, changed_at, about, checked FROM {s}sessions WHERE key = ?"
+        row = run(head, key_of(session_id)).fetchone()
+        if row is not None:
+            return self._found(row, session_id)
+        # In one statement: the session may begin between two.
+        lost = (
+            "SELECT 1 FROM {s}changes WHERE session = ? AND session NOT IN (SELECT key FROM {s}sessions"
+            " WHERE key = ?) LIMIT 1"
+        )
+        if run(lost, key_of(session_id), key_of(session_id)).fetchone():
+            raise StoreError(
+                f"the record of session {shown(str(session_id))} is missing: the {self.where} is damaged"
+            )
+        return None
+
+    def _found(self, row: tuple[Any, ...], session_id: SessionId) -> StoredSession:
+        """The session of a row.
+
+        Raises:
+            StoreError: It is damaged, or another one's.
+        """
+        known, found = self._known
+        if found is None or row != known:
+            found = StoredSession.of(row)
+            self._known = (row, found)
+        if str(found.session_id) != str(session_id):
+            raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
+        return found
+
+    def _select(self, statement: str, *values: Any) -> list[Any]:
+        with self._querying() as run:
+            rows: list[Any] = run(statement, *values).fetchall()
+            return rows
+
+
+def change_row(key: int, change: StoredChange) -> tuple[Any, ...]:
+    """What the table of changes has of one."""
+    return (key, change.version, change.text, change.hash, change.rewound_to, change.idempotency_key)
+
+
+def _write_claims(run: Run, session_id: SessionId, claims: Iterable[tuple[str, int]]) -> None:
+    for row in ((str(session_id), *claim) for claim in claims):
+        run(_CLAIM, *row, check_of(row))

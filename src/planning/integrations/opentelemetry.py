@@ -1,4 +1,4 @@
-"""OpenTelemetry: changes of a plan as events on the current span; runs of workflows and their steps as spans."""
+"""OpenTelemetry: changes of a plan as events on the current span, workflow runs and steps as spans."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def instrument(
     """
     bus, only = (source.bus, source.session_id) if isinstance(source, Session) else (source, None)
     tracer = trace.get_tracer("planning", tracer_provider=tracer_provider)
-    runs: dict[str, dict[str | None, trace.Span]] = {}  # the open spans of each: of steps, and its own as None
+    runs: dict[
+        str, dict[str | None, trace.Span]
+    ] = {}  # open spans: of steps, and the run's own
 
     def begin(name: str, event: SessionEvent, parent: trace.Span | None, **more: str) -> trace.Span:
         context = None if parent is None else trace.set_span_in_context(parent)
@@ -58,10 +60,8 @@ def instrument(
             by = {} if event.actor is None else {"planning.actor": event.actor}
             counts = {"planning.version": event.version, "planning.steps_done": done, "planning.steps": steps}
             marks = tuple(f"{mark.step_id} {mark.after}" for mark in event.diff.marked)
-            span.add_event(
-                "planning.plan_changed",
-                {**_of(event.session_id), **counts, "planning.marked": marks, **by, **changed},
-            )
+            said = {**_of(event.session_id), **counts, "planning.marked": marks, **by, **changed}
+            span.add_event("planning.plan_changed", said)
 
     def on_run(event: RunChanged) -> None:
         if only not in (None, event.session_id):
@@ -80,10 +80,9 @@ def instrument(
         if spans and record.step_id not in spans:
             spans[record.step_id] = begin("step", event, spans[None], step_id=record.step_id)
         if spans and record.status in _ENDED:
-            why = record.error
-            span = spans.pop(record.step_id)
-            span.set_attribute("planning.attempts", record.attempt)
-            _end(span, "skipped" if record.skipped else record.status, event, why and why.message if content else None)
+            message = record.error.message if record.error is not None and content else None
+            status = "skipped" if record.skipped else record.status
+            _end(spans.pop(record.step_id), status, event, message)
 
     def close(run_id: str, status: str, event: SessionEvent | None = None) -> None:
         for span in reversed(runs.pop(run_id, {}).values()):

@@ -332,8 +332,8 @@ def key_of(events: Sequence[Any]) -> str | None:
 
 def last_version(slices: Slices) -> int:
     """The version of a session with these slices."""
-    last = slices.get(Entry)
-    version: int = 0 if last is None else latest_of(last).version
+    last: Any = slices.get(Entry)
+    version: int = 0 if last is None else last[0].version
     return version
 
 

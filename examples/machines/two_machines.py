@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from distributed import LocalCluster
@@ -31,6 +32,8 @@ def main(url: str, folder: Path) -> None:
     with LocalCluster(**options) as cluster:  # type: ignore[no-untyped-call]  # of distributed
         first = machine(folder / "first", url, cluster.scheduler_address)
         done = wait_until_adding(url)
+        while "total" not in (folder / "calls").read_text():  # the step has begun: its worker follows
+            time.sleep(0.05)
         first.kill()
         first.wait()
         print(f"The first machine is killed: {done} of 4 steps are done.")

@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench pictures mutants fuzz soak snapshots clean
+.PHONY: help demo test check docs format bench pictures mutants fuzz soak snapshots clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -41,6 +41,9 @@ check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
 
+docs: .venvs/docs/installed ## build the documentation site, with its links checked, as build/site/index.html
+	@NO_MKDOCS_2_WARNING=1 .venvs/docs/bin/mkdocs build --strict --clean
+
 format: $(VENV)/checkers ## put the code into its format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -69,6 +72,13 @@ soak: ## the same for hours: fuzzing, every property with thousands of examples,
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .venvs dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# The site describes the sources in src/, which are installed for their command line alone.
+.venvs/docs/installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer found; name one: make PYTHON=/path/to/python" >&2; exit 2; }
+	@$(PYTHON) -m venv .venvs/docs
+	@.venvs/docs/bin/python -m pip install --quiet '.[cli,docs]'
+	@touch $@
 
 SOURCES := $(shell find src -name '*.py' -o -name '*.json')
 

@@ -1,14 +1,18 @@
-"""What all tests share: Hypothesis profiles; and the examples of the README and the specs, run as tests."""
+"""What all tests share: Hypothesis profiles; and the examples of README, specs and docs, run as tests."""
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from sybil import Sybil
-from sybil.parsers.markdown import PythonCodeBlockParser
+from sybil import Example, Sybil
+from sybil.evaluators.python import PythonEvaluator
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from sybil.sybil import SybilCollection
 
 # How many examples each property tries; `--hypothesis-profile=NAME` chooses. A slow machine is not a failure.
@@ -28,9 +32,19 @@ settings.register_profile(
 )
 settings.load_profile("quick")
 
+
+def prints_what_it_says(example: Example) -> None:
+    """Run a block of a page: what it prints is what its comments at the left edge say."""
+    with redirect_stdout(io.StringIO()) as printed:
+        PythonEvaluator()(example)
+    said = re.findall(r"^# ?(.*)$", example.parsed, re.MULTILINE)
+    assert printed.getvalue().splitlines() == said  # noqa: S101 - a test
+
+
 pytest_collect_file = SybilCollection([
     Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md"], fixtures=["readme_model"]),
     Sybil(parsers=[PythonCodeBlockParser()], patterns=["specs/*.md"]),
+    Sybil(parsers=[CodeBlockParser("python", prints_what_it_says)], patterns=["docs/*.md", "docs/*/*.md"]),
 ]).pytest()  # fmt: skip
 
 SCRIPT: tuple[Any, ...] = (

@@ -1,0 +1,84 @@
+"""What mkdocs needs beside the pages in docs/: the specs as pages of the site, and llms.txt.
+
+The specs stay in specs/ and the README at the root. They become pages of the built site alone, so that search
+finds them and links to them are checked.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+LOADED = re.compile(
+    r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?:[^>]*>|@import|url\(['\"]?https?:"
+)
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
+OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the specs, and the pages at the root that they link to."""
+    for path in [*sorted(ROOT.glob("specs/**/*.md")), *(ROOT / name for name in OUTSIDE)]:
+        uri = path.relative_to(ROOT).as_posix()
+        if uri == "README.md":
+            uri = "readme.md"  # mkdocs takes README.md for the front page
+        page = File.generated(config, uri, abs_src_path=str(path))
+        page.inclusion = InclusionLevel.NOT_IN_NAV
+        files.append(page)
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> str:
+    """Point links at the pages of the site; a link to a file that is no page becomes the name of the file."""
+    uri = page.file.src_uri
+    in_tree = uri if page.file.generated_by else f"docs/{uri}"
+    folder = posixpath.dirname("README.md" if uri == "readme.md" else in_tree)
+
+    def moved(found: re.Match[str]) -> str:
+        picture, text, target, anchor = found.groups()
+        path = posixpath.normpath(posixpath.join(folder, target))
+        if not (ROOT / path).exists():
+            return found.group()  # mkdocs reports it
+        wanted = path.removeprefix("docs/") if path != "README.md" else "readme.md"
+        if files.get_file_from_path(wanted) is None:
+            return f"`{path}`" if picture else text
+        return f"{picture}[{text}]({posixpath.relpath(wanted, posixpath.dirname(uri) or '.')}{anchor or ''})"
+
+    return LINK.sub(moved, markdown)
+
+
+def on_post_build(*, config: MkDocsConfig) -> None:
+    """Refuse a site that fetches anything, and write llms.txt: the pages, each with its first sentence."""
+    for path in Path(config.site_dir).rglob("*"):
+        if path.suffix in {".html", ".css"} and (loads := LOADED.search(path.read_text(encoding="utf-8"))):
+            raise PluginError(f"{path}: {loads.group()} would be fetched; keep the file in docs/")
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}"]
+    for group, pages in _groups(config.nav or []):
+        lines += ["", f"## {group}", ""]
+        lines += [f"- [{title}]({uri.removesuffix('.md')}.html): {_about(uri)}" for title, uri in pages]
+    Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _groups(nav: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, str]]]]:
+    alone = [(title, uri) for item in nav for title, uri in item.items() if isinstance(uri, str)]
+    grouped = [
+        (title, [pair for page in pages for pair in page.items()])
+        for item in nav
+        for title, pages in item.items()
+        if isinstance(pages, list)
+    ]
+    return [("Start here", alone), *grouped]
+
+
+def _about(uri: str) -> str:
+    text = Path(ROOT, "docs", uri).read_text(encoding="utf-8").partition("\n")[2].strip()
+    sentence = re.sub(r"\]\([^)]*\)|\[", "", text.partition("\n\n")[0].replace("\n", " "))
+    return re.split(r"(?<=\.)\s", sentence)[0]

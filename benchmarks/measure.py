@@ -19,7 +19,17 @@ FOLDER = Path(__file__).resolve().parent
 RESULTS = FOLDER / "RESULTS.md"
 PROOF = ("refusals", "characters", "rewinds", "crashes", "threads")
 """Parts that count, without a clock; the README shows them."""
-TIMES = ("marks", "calls", "documents", "workflows", "questions", "stores", "frameworks", "imports")
+TIMES = (
+    "marks",
+    "calls",
+    "documents",
+    "workflows",
+    "questions",
+    "stores",
+    "servers",
+    "frameworks",
+    "imports",
+)
 PARTS = {part: f"benchmarks.proof.{part}" for part in PROOF} | {
     part: f"benchmarks.times.{part}" for part in TIMES
 }

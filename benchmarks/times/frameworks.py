@@ -16,7 +16,7 @@ from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner
-from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.function_tool import FunctionTool as AdkTool
 from google.genai.types import Content, Part
 from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -174,7 +174,7 @@ def _google_adk_calls(calls: int, *, is_ours: bool) -> float:
         PlanningToolset(Session(), tools=[Tool("noop", "Do nothing.", _noop, blocking=False)])
     ]
     if not is_ours:
-        tools = [FunctionTool(_noop) for _ in NAMES]
+        tools = [AdkTool(_noop) for _ in NAMES]
         for each, name in zip(tools, NAMES, strict=True):
             each.name = name
     logging.getLogger("google_adk").setLevel(logging.ERROR)  # it misses the counts of tokens

@@ -28,7 +28,7 @@ MOST_PLACES = 1_000
 """The most places in frameworks of which a session keeps the last change."""
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # made in half the time
 class PlanChanged:
     """A commit changed the plan; published once for each, whichever way the change came.
 

@@ -67,6 +67,9 @@ class PlanStep:
 _SET_STEP = setters(PlanStep)
 
 
+_MOST_CHANGES = 4  # and marks, for each step: a run makes two marks of it, in two changes at most
+
+
 class _Marks:
     """Changes of a plan's steps, one after the other, none of which copies the others.
 
@@ -79,18 +82,18 @@ class _Marks:
         self.now = list(steps)
         self._first = steps
         self._changes: dict[int, Mapping[int, PlanStep]] = {}  # by their number
-        self._size = 0  # of all of them
+        self._size = 0  # of all of them, and how many they are
         self._last = len(steps) - 1  # the steps after it are done
 
     def is_open(self, count: int) -> bool:
         """Whether the plan after so many changes is the newest, and there are not too many of them."""
-        return count not in self._changes and self._size <= len(self.now)
+        return count not in self._changes and self._size <= _MOST_CHANGES * len(self.now)
 
     def add(self, count: int, steps: Mapping[int, PlanStep]) -> bool:
         """Make a change after so many others; False where another thread made one after the same."""
         if self._changes.setdefault(count, steps) is not steps:
             return False
-        self._size += len(steps)
+        self._size += 1 + len(steps)
         for index, step in steps.items():
             self.now[index] = step
             if step.status != "done":

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from operator import attrgetter
+from operator import attrgetter, call
 from types import FunctionType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -21,6 +21,7 @@ __all__ = ["Delivery", "EventBus", "HandlerFailure", "InProcessEventBus", "Publi
 
 E = TypeVar("E")
 Handler = Callable[[Any], object]
+Needed = Callable[[], bool]
 
 
 @attrs.frozen
@@ -96,11 +97,13 @@ class _Subscription:
         number: Its place in the order of subscribing.
         event_type: The type of the events.
         handler: The subscriber.
+        when: Says whether it needs the next event; None for always.
     """
 
     number: int
     event_type: type
     handler: Handler
+    when: Needed | None
 
 
 class InProcessEventBus:
@@ -115,8 +118,8 @@ class InProcessEventBus:
         self._numbers = count()
         # By the session whose events they want; None for those of all sessions.
         self._subscriptions: dict[SessionId | None, tuple[_Subscription, ...]] = {}
-        self._types: dict[type, int] = {}  # how many subscriptions each type has
-        self._wanted: dict[type, bool] = {}
+        self._kinds: dict[tuple[type, Needed | None], int] = {}  # how many subscriptions each has
+        self._wanted: dict[type, bool | tuple[Needed, ...]] = {}  # whether, or by whom if needed
         self._known: dict[SessionId | None, dict[type, tuple[Handler, ...]]] = {}
 
     def subscribe(
@@ -124,6 +127,7 @@ class InProcessEventBus:
         event_type: type[E],
         handler: Callable[[E], object],
         session_id: SessionId | None = None,
+        when: Needed | None = None,
     ) -> None:
         """Call ``handler`` with every event of ``event_type`` or of a subclass of it.
 
@@ -132,6 +136,8 @@ class InProcessEventBus:
             handler: The subscriber.
             session_id: Only with events that have this ``session_id``; with all when omitted. Such a
                 subscription costs the events of other sessions nothing.
+            when: Says whether the subscriber may need the next event; always when omitted. Where no
+                subscriber needs it, a session does not make or publish it.
 
         Raises:
             TypeError: ``event_type`` is not a class, or ``handler`` cannot be called or is a coroutine
@@ -144,8 +150,8 @@ class InProcessEventBus:
         wanted = None if session_id is None else session_id_of(session_id)
         with self._lock.lock:
             self._known = {}  # first: a child that is forked in between must not find what is outdated
-            self._count(event_type, handler, wanted, 1)
-            added = _Subscription(next(self._numbers), event_type, handler)
+            added = _Subscription(next(self._numbers), event_type, handler, when)
+            self._count(added, wanted, 1)
             self._subscriptions[wanted] = (*self._subscriptions.get(wanted, ()), added)
 
     def unsubscribe(
@@ -167,38 +173,44 @@ class InProcessEventBus:
             if not found:
                 return False
             self._known = {}
-            self._count(event_type, handler, wanted, -1)
+            self._count(found[0], wanted, -1)
             self._subscriptions[wanted] = tuple(each for each in subscriptions if each is not found[0])
             if not self._subscriptions[wanted]:
                 del self._subscriptions[wanted]
             return True
 
-    def _count(self, event_type: type, handler: Handler, session_id: SessionId | None, more: int) -> None:
-        if type(handler) is _Ear:
+    def _count(self, subscription: _Subscription, session_id: SessionId | None, more: int) -> None:
+        if type(subscription.handler) is _Ear:
             ears = sum(type(each.handler) is _Ear for each in self._subscriptions.get(session_id, ()))
             if ears == (more < 0):  # the only one: a session has reduced what it publishes
                 return
-        subscribed = self._types.get(event_type, 0) + more
+        kind = subscription.event_type, subscription.when
+        subscribed = self._kinds.get(kind, 0) + more
         if subscribed == more or not subscribed:  # the first, or none any more
             self._wanted = {}
-        self._types[event_type] = subscribed
+        self._kinds[kind] = subscribed
         if not subscribed:
-            del self._types[event_type]
+            del self._kinds[kind]
 
     def hears(self, event_type: type) -> bool:
-        """Whether an event of a type may have a subscriber other than the session that publishes it.
+        """Whether a subscriber other than the session that publishes it may need an event of a type.
 
         It may where a subclass has a ``publish`` of its own, which may do anything with an event.
         """
         wanted = self._wanted.get(event_type)
-        return self._is_wanted(event_type) if wanted is None else wanted
+        if wanted is None:
+            wanted = self._find_wanted(event_type)
+        return wanted if isinstance(wanted, bool) else any(map(call, wanted))
 
-    def _is_wanted(self, event_type: type) -> bool:
+    def _find_wanted(self, event_type: type) -> bool | tuple[Needed, ...]:
         with self._lock.lock:
-            wanted = any(issubclass(event_type, each) for each in self._types)
-            is_heard = wanted or type(self).publish is not InProcessEventBus.publish
-            self._wanted[event_type] = is_heard
-            return is_heard
+            whens = {when for kind, when in self._kinds if issubclass(event_type, kind)}
+            if type(self).publish is not InProcessEventBus.publish or None in whens:
+                found: bool | tuple[Needed, ...] = True
+            else:
+                found = tuple(when for when in whens if when is not None) or False
+            self._wanted[event_type] = found
+            return found
 
     def publish(self, event: object) -> PublishResult:
         """Call the subscribers, in order; one that fails does not stop the others.

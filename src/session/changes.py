@@ -94,6 +94,7 @@ class ReadChange:
         at: When it was committed.
         slices: The names of the slices that it replaced.
         parts: What was dispatched and published, as JSON has it.
+        hash: What the store chains it by; empty where it is not from a store.
     """
 
     version: int
@@ -104,6 +105,7 @@ class ReadChange:
     _said: Mapping[str, Any]
     _owner: SessionId
     _records: Records
+    hash: bytes = b""
 
     @property
     def restores(self) -> bool:
@@ -194,7 +196,9 @@ class ReadChange:
         return actor, call_id
 
 
-def read_change(text: str, version: int, owner: SessionId, records: Records) -> ReadChange:
+def read_change(
+    text: str, version: int, owner: SessionId, records: Records, hash_: bytes = b""
+) -> ReadChange:
     """Read the text of a change.
 
     Raises:
@@ -206,7 +210,7 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
             parts = [_named(part) for part in said["parts"]]
             at = datetime.fromisoformat(said["at"]).replace(tzinfo=UTC)
             slices = frozenset(_texts(said.get("slices", [])))
-            return ReadChange(version, at, slices, parts, len(text), _named(said), owner, records)
+            return ReadChange(version, at, slices, parts, len(text), _named(said), owner, records, hash_)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"version {version} is not a change that can be read", version=version) from error
     raise StoreError(

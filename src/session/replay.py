@@ -233,7 +233,8 @@ class Replay:
                 continue
             end = min(last, first + _BATCH - 1)
             for each in self._sound(first, end):
-                read = read_change(each.text, each.version, self.head.owner(each.version), self.records)
+                owner = self.head.owner(each.version)
+                read = read_change(each.text, each.version, owner, self.records, each.hash)
                 if remember:
                     self._remembered_size += read.size
                     if len(self._remembered) >= _REMEMBERED or self._remembered_size > _MOST_REMEMBERED:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import attrs
 
 from session.errors import ReducerError, SnapshotError
-from session.events import CARRIERS, SessionEvent
+from session.events import CARRIERS, SessionEvent, ToolInvoked
 from session.reducers import Append, Reducer
 
 __all__ = [
@@ -294,6 +294,7 @@ class Routing:
     Attributes:
         routes: Their reducers.
         is_event: Whether they are events.
+        is_call: Whether they are calls of a tool.
         is_carrier: Whether they carry a value that is reduced with them.
         is_private: Whether they make nothing but slices without a past: no history has them.
         guards: What may refuse them, and says what follows from them.
@@ -301,6 +302,7 @@ class Routing:
 
     routes: tuple[Route, ...]
     is_event: bool
+    is_call: bool
     is_carrier: bool
     is_private: bool
     guards: tuple[Guard[Any], ...]
@@ -310,8 +312,8 @@ class Routing:
         """Find it; the arguments are those of ``routes_of``, and the guards of the type."""
         routes = routes_of(kind, registered, limit)
         is_private = bool(routes) and all(route.is_private for route in routes)
-        is_event, is_carrier = issubclass(kind, SessionEvent), issubclass(kind, CARRIERS)
-        return cls(routes, is_event, is_carrier, is_private, guards)
+        is_call, is_carrier = issubclass(kind, ToolInvoked), issubclass(kind, CARRIERS)
+        return cls(routes, issubclass(kind, SessionEvent), is_call, is_carrier, is_private, guards)
 
 
 def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[Route, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from functools import cache, partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -300,18 +301,19 @@ class State(ProcessLock):
                 self.resolved(each.slice_type)
             else:
                 self.slices = {each.slice_type: (), **self.slices}
-        for change in stored.take_over(version, head):
-            before = self.slices
-            after = stored.reduced(before, change, self.registered)
-            if len(after) < len(before):
-                self._resolved_for = None  # what cannot be reduced here is read when it is asked for
-            entry = taken_over(change.version)
-            after[Entry] = (entry,)
-            self.slices = after
-            if change.slices or change.restores:
-                entry.actor, entry.call_id = change.said()
-                known = [each for each in self.announcements if each.slice_type in after]
-                self.taken += announced(known, before, after, entry, "store", self.session_id, self.hears)
+        with closing(stored.take_over(version, head)) as changes:
+            for change in changes:
+                before = self.slices
+                after = stored.reduced(before, change, self.registered)
+                if len(after) < len(before):
+                    self._resolved_for = None  # what cannot be reduced here is read when it is asked for
+                entry = taken_over(change.version)
+                after[Entry] = (entry,)
+                if change.slices or change.restores:
+                    entry.actor, entry.call_id = change.said()
+                    known = [each for each in self.announcements if each.slice_type in after]
+                    self.taken += announced(known, before, after, entry, "store", self.session_id, self.hears)
+                self.slices = after
 
     def commit(self, slices: Slices, entry: Entry) -> Iterable[object]:
         """Make slices visible, and the change that made them, as one. The caller holds the lock.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
@@ -136,19 +136,25 @@ class Stored(Replay):
             raise StoreError(damaged(head.version + 1), version=head.version + 1)
         return head
 
-    def take_over(self, version: int, head: StoredSession) -> Iterator[ReadChange]:
-        """The changes of other writers after a version.
+    def take_over(self, version: int, head: StoredSession) -> Generator[ReadChange, None, None]:
+        """The changes of other writers after a version; each that was given out is part of this session then.
 
         Raises:
-            StoreError: One is damaged, or they are of another session.
+            StoreError: One is damaged or cannot be read, or they are of another session.
         """
         if version and [each.hash for each in self.store.changes(self._session_id, version, version)] != [
             self.head.hash
         ]:
             raise replaced(self._session_id)
-        self.head = head
+        taken, self.head = self.head, head
         self._forget()
-        return self._read(version + 1, head.version)
+        try:
+            for change in self._read(version + 1, head.version):
+                yield change
+                taken = head.grown(change.version, change.hash, change.at)
+        finally:
+            if taken.version != head.version:
+                self.head = taken
 
     def fork(self, version: int, session_id: SessionId, tags: Mapping[str, str]) -> None:
         """Begin another session in the store with the history up to a version.

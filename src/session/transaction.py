@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, SessionId, ToolInvoked, addressed, value_of
+from session.events import SessionEvent, SessionId, addressed, value_of
 from session.history import Entry, Restored, Slices, called, last_version
 from session.slices import Routing, added, latest_of
 from session.state import BUSY, State
@@ -164,20 +164,13 @@ class Transaction:
         state = self._state
         if self._changed or self._has_event:
             slices = self.slices if self._is_own else self.slices.copy()
-            call = called(self._parts) if self._has_key else None
-            key = None if call is None else call.idempotency_key
-            last: Any = state.slices.get(Entry)
             entry = Entry(
-                1 if last is None else last[0].version + 1,
-                self._parts,
-                self._actor,
-                self._call_id,
-                self._changed,
-                time(),
-                None,
-                key,
-                self._restores,
+                last_version(state.slices) + 1, self._parts, self._actor, self._call_id, self._changed, time()
             )
+            if self._has_key:
+                call = called(self._parts)
+                entry.key = None if call is None else call.idempotency_key
+            entry.restores = self._restores
             return state.commit(slices, entry)
         if self._is_own and state.private:  # a slice without a past makes no version
             state.slices = self.slices
@@ -286,8 +279,10 @@ class Transaction:
     def _reduce(self, routing: Routing, event: Any) -> None:
         """Make the next slices: all of them, or none where a reducer raises."""
         state, routes = self._state, routing.routes
-        if routing.is_event:
-            event = self._admitted(event)
+        if routing.is_event and event.session_id is not state.session_id:
+            event = self._addressed(event)
+        if routing.is_call and event.idempotency_key is not None:
+            self._take_key(event.idempotency_key)
         # One reducer makes one slice, or raises before: only several need a copy to be all or none.
         slices = self.slices if self._is_own and len(routes) == 1 else self.slices.copy()
         changed = self._changed
@@ -310,10 +305,8 @@ class Transaction:
         self.slices, self._is_own, self._changed = slices, True, changed
         if routing.is_event:
             self._has_event = True
-            if self._call_id is None:
-                self._call_id = event.call_id
-            if self._actor is None:
-                self._actor = event.actor
+            self._call_id = self._call_id or event.call_id
+            self._actor = self._actor or event.actor
         if not routing.is_private:
             place, parts = self._place, self._parts
             if place is None or value_of(event) is not self._dispatched:
@@ -321,19 +314,19 @@ class Transaction:
             parts.insert(place, event)
         self._place, self._dispatched = None, event
 
-    def _admitted(self, event: SessionEvent) -> SessionEvent:
+    def _addressed(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session."""
-        session_id = self._state.session_id
-        if event.session_id is not session_id:
-            event = addressed(event, session_id)
-            if event.session_id != session_id:
-                raise TransactionError(f"the event belongs to another session, {event.session_id}")
-        if isinstance(event, ToolInvoked) and event.idempotency_key is not None:
-            call = called(self.all_parts())
-            if call is not None and call.idempotency_key != event.idempotency_key:
-                raise TransactionError(OTHER_KEY)
-            self._has_key = True
+        event = addressed(event, self.session_id)
+        if event.session_id != self.session_id:
+            raise TransactionError(f"the event belongs to another session, {event.session_id}")
         return event
+
+    def _take_key(self, key: str) -> None:
+        """Note that a call has a key; a transaction has one."""
+        call = called(self.all_parts())
+        if call is not None and call.idempotency_key != key:
+            raise TransactionError(OTHER_KEY)
+        self._has_key = True
 
     def publish(self, event: SessionEvent) -> None:
         """Dispatch the event now, and publish it on the bus once the transaction is committed.

@@ -73,7 +73,9 @@ class TestFamily:
 
     def test_a_child_whose_bus_refuses_it_is_not_listed(self) -> None:
         class RefusingBus(InProcessEventBus):
-            def subscribe(self, event_type: Any, handler: Any, session_id: Any = None) -> None:
+            def subscribe(
+                self, event_type: Any, handler: Any, session_id: Any = None, when: Any = None
+            ) -> None:
                 raise OSError("no")
 
         parent = Session()

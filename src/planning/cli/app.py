@@ -11,6 +11,7 @@ import typer
 from planning.cli.approve import approve
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.audit import AUDIT_HELP, audit
+from planning.cli.copying import CREATE_HELP, copy, create, delete
 from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import history, watch
@@ -19,7 +20,7 @@ from planning.cli.replay import replay
 from planning.cli.run import RUN_HELP, run
 from planning.cli.sessions import diff, fork, rewind, sessions, verify
 from planning.cli.show import SHOW_HELP, show
-from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, examples
+from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Commands, examples
 from planning.cli.validate import print_schema, validate
 from planning.cli.view import VIEW_HELP, view
 
@@ -72,6 +73,7 @@ Examples:
 
 {EXIT_CODES}"""
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     context_settings=HELP_OPTIONS,
     pretty_exceptions_enable=False,
@@ -155,6 +157,12 @@ for name, function, short, more in (
     ("show", show, "Show a session: its plan, or its run.", SHOW_HELP),
     ("sessions", sessions, "List the sessions of a store.", examples("sessions", "sessions plans.db --json")),
     (
+        "sessions delete",
+        delete,
+        "Delete sessions of a store.",
+        examples("sessions delete plans.db what-if", "sessions delete plans.db nightly what-if --yes"),
+    ),
+    (
         "history",
         history,
         "List the changes of a session.",
@@ -183,6 +191,16 @@ for name, function, short, more in (
         examples("fork plans.db nightly", "fork plans.db nightly --at 3 --as what-if"),
     ),
     ("verify", verify, "Check a session for damage.", examples("verify plans.db nightly")),
+    ("store create", create, "Make the tables of a store in PostgreSQL.", CREATE_HELP),
+    (
+        "store copy",
+        copy,
+        "Copy sessions to another store.",
+        examples(
+            "store copy plans.db postgresql://me@db.example.org/plans",
+            "store copy postgresql://me@db.example.org/plans copy.db nightly what-if",
+        ),
+    ),
     (
         "approve",
         approve,

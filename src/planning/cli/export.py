@@ -76,7 +76,7 @@ def _document(source: str, session: str | None) -> Document:
         head = store.newest(known_session(store, session))
         if head is None:
             raise Refused(f"session '{session}' was deleted")
-        return read_session(store, head, Path(source).name)[0]
+        return read_session(store, head, Path(store.name).name)[0]
 
 
 def _page(document: Document) -> bytes:

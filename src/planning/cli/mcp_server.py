@@ -36,7 +36,7 @@ Examples:
 \b
 Sessions:
   Each client has a plan of its own. With --session ID, all have the
-  same one. With --store FILE, plans are kept in a SQLite database: a
+  same one. With --store STORE, plans are kept in a store: a
   server that is started again with the same --store and --session
   resumes the plan. Without --session, a client that connects again
   sends the id of its plan as the header Planning-Session.
@@ -79,7 +79,9 @@ def mcp(
     *,
     store: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Keep the plans in this SQLite database."),
+        typer.Option(
+            metavar="STORE", help="Keep the plans in this SQLite file, or in postgresql://HOST/DATABASE."
+        ),
     ] = None,
     session: Annotated[
         str | None,
@@ -218,11 +220,14 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
 
 def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
     """How ``build_server`` finds the sessions: one for all clients, or one for each."""
+    from planning.cli.stores import found_store
     from session import IdentityError, Session
-    from session.stores import SqliteStore, StoreError
+    from session.stores import StoreError
 
     try:
-        store = None if file is None else SqliteStore(file)
+        store = None if file is None else found_store(file)
+        if store is not None:
+            store.sessions(1)  # a server that cannot be reached is an error now
         if given is not None:
             return {"session": Session(session_id=given, store=store)}
     except IdentityError as error:

@@ -16,6 +16,7 @@ from rich.cells import cell_len
 
 from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
 from planning.diff import diff_plans
+from planning.errors import printable
 from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, StepStatus
 from planning.render import remarks_of
@@ -187,7 +188,7 @@ class Progress:
         self.refused += 1
         first, *problems = reason.split("\n")
         more = " | ".join(problem.removeprefix("- ") for problem in problems)
-        return f"Refused {name}: {first} {more}".rstrip(), TROUBLE
+        return f"Refused {printable(name)}: {first} {more}".rstrip(), TROUBLE
 
     def _set(self, steps: Sequence[Step]) -> None:
         self.steps = list(steps)

@@ -13,7 +13,16 @@ import typer
 
 from planning.cli.kinds import refuse_other
 from planning.cli.mcp_tools import tools_of_servers
-from planning.cli.source import DEFAULT_STORE, Agents, Finished, Handlers, Tools, WorkflowFile, read_bytes
+from planning.cli.source import (
+    DEFAULT_STORE,
+    Agents,
+    Finished,
+    Handlers,
+    Tools,
+    WorkflowFile,
+    read_bytes,
+    without_password,
+)
 from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.errors import show
 
@@ -106,7 +115,11 @@ def run(
     ] = None,
     store: Annotated[
         str,
-        typer.Option(metavar="FILE", help="The store that the run is kept in. A new file is created."),
+        typer.Option(
+            metavar="STORE",
+            help="The store that the run is kept in: a SQLite file, which is created, or"
+            " postgresql://HOST/DATABASE.",
+        ),
     ] = DEFAULT_STORE,
     session: Annotated[
         str | None,
@@ -141,9 +154,8 @@ def run(
         from planning.cli.running import Running
         from planning.cli.runs import Asked, opened_run
 
-        line = shlex.join(
-            ["planning", "run", *(word for word in context.obj if word != "--resume"), "--resume"]
-        )
+        words = [word.replace(store, without_password(store)) for word in context.obj if word != "--resume"]
+        line = shlex.join(["planning", "run", *words, "--resume"])
         asked = Asked(
             workflow=workflow,
             capabilities=capabilities,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import sys
 from pathlib import Path
@@ -31,6 +32,7 @@ __all__ = [
     "read_bytes",
     "no_session",
     "read_text",
+    "without_password",
 ]
 
 WorkflowFile = Annotated[
@@ -47,10 +49,15 @@ Tools = Annotated[
 ]
 Handlers = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The handlers, in the same way.")]
 Agents = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The agents, in the same way.")]
-StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file with sessions.")]
+StoreFile = Annotated[
+    str, typer.Argument(metavar="STORE", help="A SQLite file with sessions, or postgresql://HOST/DATABASE.")
+]
 RunsFile = Annotated[
     str,
-    typer.Argument(metavar="STORE", help="A SQLite file with sessions; by default that of 'planning run'."),
+    typer.Argument(
+        metavar="STORE",
+        help="A SQLite file with sessions, or postgresql://HOST/DATABASE; by default that of 'planning run'.",
+    ),
 ]
 SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session in it.")]
 OneSession = Annotated[
@@ -83,6 +90,10 @@ Finished = Annotated[
         " the end were forgotten, and the text was not cut.",
     ),
 ]
+_HOST: Final = r"(?:\[[\da-fA-F:.]*\]|[\w.%-]*)(?::\d*)?"
+_ADDRESS: Final = re.compile(
+    rf"(\w+)://(?:([^/?:@]*)(?::[^/?]*)?@)?({_HOST}(?:,{_HOST})*(?:/[\w.-]*)?)(\?[^@]*)?"
+)
 _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
 _MEGABYTE: Final = 1_000_000
 
@@ -139,7 +150,19 @@ def no_session(source: str) -> typer.BadParameter:
 
 def name_of(path: str | None) -> str:
     """A source as a message names it."""
-    return "standard input" if path in (None, "-") else f"'{printable(str(path))}'"
+    return "standard input" if path in (None, "-") else f"'{printable(without_password(str(path)))}'"
+
+
+def without_password(source: str) -> str:
+    """A path as it is; a URL without its password, nor options that name one; else its scheme alone."""
+    scheme, separator, _ = source.partition("://")
+    if not separator:
+        return source
+    found = _ADDRESS.fullmatch(source)
+    if found is None:
+        return f"{scheme}://..."
+    user, place, options = found[2] or "", found[3], found[4] or ""
+    return f"{scheme}://{user and f'{user}@'}{place}{'' if 'pass' in options.lower() else options}"
 
 
 def _read(file: BinaryIO, most: int) -> bytes:

@@ -12,60 +12,82 @@ from planning.cli.kinds import is_store, refuse_other
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, nearest, printable
-from planning.view.stores import PastStore, open_session
+from planning.view.stores import ShownStore, open_session, open_store
 from planning.view.text import line_of
 from session import Session, SessionError
 from session.events import SessionId, session_id_of
 from session.stores import Store
 
-__all__ = ["known_session", "opened_session", "opened_store", "valid_session"]
+__all__ = ["found_store", "known_session", "opened_session", "opened_store", "valid_session"]
 
 _LISTED: Final = 5
 
 
 @contextmanager
-def opened_store(path: str, *, begins: bool = False) -> Iterator[PastStore]:
+def opened_store(place: str, *, begins: bool = False) -> Iterator[ShownStore]:
     """Open a store, and close it after the block.
 
     Args:
-        path: The file.
+        place: The path of a file, or the URL of a database.
         begins: Whether a file that does not exist is created.
 
     Raises:
         Refused: It cannot be opened; or the block raised an error of the store or a session.
     """
-    scheme, separator, _ = path.partition("://")
-    if separator:
-        raise Refused(
-            f"stores at {printable(scheme)}:// are not supported yet; give the path of a SQLite file"
-        )
-    if path == "-":
+    if place == "-":
         raise Refused("a store cannot be read from standard input; give the path of a SQLite file")
-    is_there = os.path.lexists(path)
-    if (is_there or not begins) and not is_store(path):
-        if not is_there or Path(path).is_file():  # to read a pipe would wait for its writer
-            refuse_other(read_bytes(path, "STORE"), path, "a store of sessions")
-        raise Refused(f"{name_of(path)} is not a store of sessions")
+    if not begins or os.path.lexists(place):
+        _require_store(place)
     try:
-        with closing(PastStore(path)) as store:
+        with closing(found_store(place)) as store:
             yield store
     except SessionError as error:
         raise Refused(line_of(error)) from None
 
 
+def found_store(place: str) -> ShownStore:
+    """Open a store, or begin a file.
+
+    Raises:
+        Refused: There are no such stores or schemas, or psycopg is missing.
+        StoreError: It cannot be opened.
+    """
+    scheme, separator, _ = place.partition("://")
+    if separator and scheme not in {"postgresql", "postgres"}:
+        raise Refused(
+            f"stores at {printable(scheme)}:// are not supported; give a SQLite file, or postgresql://HOST/DATABASE"
+        )
+    try:
+        return open_store(place)
+    except (ImportError, ValueError) as error:
+        raise Refused(printable(str(error))) from None
+
+
+def _require_store(place: str) -> None:
+    """Refuse what is not a store, without opening it: that would begin one.
+
+    Raises:
+        Refused: It is not, or it is not there.
+    """
+    if not is_store(place):
+        if not os.path.lexists(place) or Path(place).is_file():  # to read a pipe would wait for its writer
+            refuse_other(read_bytes(place, "STORE"), place, "a store of sessions")
+        raise Refused(f"{name_of(place)} is not a store of sessions")
+
+
 @contextmanager
-def opened_session(path: str, name: str | None, *, is_read: bool = False) -> Iterator[Session]:
+def opened_session(place: str, name: str | None, *, is_read: bool = False) -> Iterator[Session]:
     """Open a session of a store, and close the store after the block.
 
     Args:
-        path: The file.
+        place: As for ``opened_store``.
         name: The session; None for the only one.
         is_read: Whether all that is read in the block is of one moment, and nothing is written.
 
     Raises:
         Refused: It cannot be opened; or the block raised an error of the store or a session.
     """
-    with opened_store(path) as store, store.reading() if is_read else nullcontext():
+    with opened_store(place) as store, store.reading() if is_read else nullcontext():
         yield open_session(store, known_session(store, name))
 
 

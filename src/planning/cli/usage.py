@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from planning.errors import printable
 
@@ -14,6 +14,7 @@ __all__ = [
     "HELP_OPTIONS",
     "TOOLS_HELP",
     "Command",
+    "Commands",
     "Refused",
     "bad_option",
     "examples",
@@ -73,3 +74,14 @@ class Command(TyperCommand):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
             raise
+
+
+class Commands(TyperGroup):
+    """Commands, some of whose names are two words: ``sessions delete`` beside ``sessions``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Find the command that arguments begin with, the longest name first."""
+        name = " ".join(args[:2])
+        if name in self.commands:
+            return name, self.commands[name], args[2:]
+        return super().resolve_command(ctx, args)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -106,7 +105,7 @@ def _shown(source: str, session: str | None) -> StoreSource | bytes:
 
     with opened_store(source) as store:
         only = None if session is None else str(known_session(store, session))
-        return StoreSource(Path(source), only)
+        return StoreSource(source, only)
 
 
 def _open_browser(link: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from typing import Self
 
-import attrs
 from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.events.event import Event
 from google.adk.sessions import Session as AdkSession
@@ -19,16 +19,32 @@ __all__ = ["Run", "place_of", "taken_back"]
 _RUN = "planning:run"
 
 
-@attrs.define
-class Run:
-    """A run of the outermost agent. What its tools run in ADK sessions of their own is a part of it."""
+class Run(str):
+    """A run of the outermost agent. What its tools run in ADK sessions of their own is a part of it.
 
+    It is the id of the invocation: a text, so that a host can write down the state that has it.
+
+    Attributes:
+        place: See ``FrameworkChange``.
+        settled: The sessions of which it is settled whether they go back.
+        told: What the model reads once, behind the reminder.
+        is_behind: Whether the model has read more than the position that is kept says.
+        has_asked: Whether the agent has asked to finish.
+    """
+
+    __slots__ = ("has_asked", "is_behind", "place", "settled", "told")
     place: str
-    at: str
-    settled: set[SessionId] = attrs.Factory(set)
-    told: str = ""
-    is_behind: bool = False
-    has_asked: bool = False
+    settled: set[SessionId]
+    told: str
+    is_behind: bool
+    has_asked: bool
+
+    def __new__(cls, at: str, place: str = "") -> Self:
+        """Begin a run; without a place where it is copied."""
+        run = super().__new__(cls, at)
+        run.place, run.settled, run.told = place, set(), ""
+        run.is_behind = run.has_asked = False
+        return run
 
     @classmethod
     def of(cls, context: ReadonlyContext) -> Run:
@@ -36,7 +52,7 @@ class Run:
         state = context.session.state
         run = state.get(_RUN)
         if not isinstance(run, cls):  # no client sends such an object
-            run = state[_RUN] = cls(place_of(context.session), context.invocation_id)
+            run = state[_RUN] = cls(context.invocation_id, place_of(context.session))
         return run
 
     def is_nested(self, context: ReadonlyContext) -> bool:
@@ -45,7 +61,7 @@ class Run:
 
     def calling(self, session: Session | None) -> AbstractContextManager[None]:
         """Let changes of a session, in this context, carry where they were made."""
-        return calling(session, self.place, self.at)
+        return calling(session, self.place, str(self))
 
 
 def place_of(adk: AdkSession) -> str:

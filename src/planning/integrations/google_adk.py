@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from planning.approval import Pending, answer_approval, decision_of, pending_approval
-from planning.integrations._common import Call, acarry_out, out_of_reach
+from planning.integrations._common import Call, acarry_out, out_of_reach, record
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import (
     Position,
@@ -99,7 +99,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
         BasePlugin.__init__(self, "planning")
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, [*_PASSING, *read_only])
+        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered.reading.update(_PASSING)
         self._policy = given.section.policy or PlanPolicy()
         self._needs_plugin = self._steered.records or self._policy.finish_gate is not None
         if self._policy.finish_gate is not None and "planning_read_plan" not in given.boxes:
@@ -171,7 +172,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
         self, *, callback_context: Context, llm_response: LlmResponse
     ) -> LlmResponse | None:
         """Note that the model has read the reminder; send it back to steps that are open."""
-        if llm_response.partial:
+        agent: Any = callback_context.get_invocation_context().agent
+        if llm_response.partial or self not in agent.tools:
             return None
         with suppress(*AWAY):
             session = await self._session(callback_context)
@@ -244,7 +246,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     def _refusal(self, session: Session, name: str, context: Context) -> str | None:
         """Why another tool may not be called; the user is asked to approve the plan, or has answered."""
         run, shown, answer = Run.of(context), pending_approval(session), context.tool_confirmation
-        asked = context.state.get(_ASKED) or {}
+        asked = record(context.state.get(_ASKED))
         with run.calling(session):
             if answer is not None and context.function_call_id in asked:
                 context.tool_confirmation = None  # a question of the tool itself is another one
@@ -252,7 +254,6 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 decision = decision_of({**given, "decision": "approve" if answer.confirmed else "reject"})
                 if shown and decision and asked[context.function_call_id] == _digest(shown):
                     answer_approval(session, shown, decision)
-                    self._keep(session, context)
                 reason = self._steered.refusal(session, name)
                 return reason or (None if answer.confirmed else "The user rejected this call.")
             reason = self._steered.refusal(session, name)
@@ -291,8 +292,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 session = await self._session(context)
                 if session is not None:
                     with run.calling(session):
-                        record = partial(self._steered.record, session, made, actor, answer, failed=is_error)
-                        await session.off_loop(record)
+                        await self._steered.arecord(session, made, actor, answer, failed=is_error)
                     self._keep(session, context)
 
     # Where the plan is

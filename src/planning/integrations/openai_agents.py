@@ -53,6 +53,7 @@ class PlanningTools(list[Tool]):
         self.section, self.instructions = given.section, given.copy or ""
         self._sessions, self._boxes, self._actor = given.sessions, given.boxes, actor
         self._steered = Steered(given.section, given.boxes, read_only)
+        self._has_approval = given.section.policy is not None and given.section.policy.approval
         super().__init__(self._of_box(name) for name in given.boxes)
         self._own = {id(each.on_invoke_tool) for each in self if isinstance(each, FunctionTool)}
         self.extend(map(self._held, others))
@@ -147,8 +148,7 @@ class PlanningTools(list[Tool]):
 
     def _asking(self, name: str) -> Any:
         """The ``needs_approval`` of a tool: a function where a plan that waits holds the tool back."""
-        policy = self.section.policy
-        is_held = policy is not None and policy.approval and self._steered.holds(name)
+        is_held = self._has_approval and self._steered.holds(name)
         return partial(self._needs_approval, name) if is_held else False
 
     async def _needs_approval(
@@ -174,7 +174,7 @@ class PlanningTools(list[Tool]):
         (call,) = in_turn(item, [Call(ctx.tool_call_id, name, arguments)])
         try:
             session = self._sessions.given(ctx.context)
-            if session is not None:
+            if session is not None and self._has_approval:
                 await session.off_loop(partial(self._decide, session, ctx, call))
             reason = None if tool is None else await self._steered.arefusal(session, name)
         except AWAY as error:

@@ -11,7 +11,7 @@ from planning.view.deltas import Fields
 from planning.view.document import MOST_CHANGES, Document
 from planning.view.facts import approval_words
 from planning.view.states import RunStates
-from planning.view.stores import PastStore, open_session
+from planning.view.stores import ShownStore, open_session
 from planning.view.text import line_of
 from planning.view.timeline import Timeline
 from session import StoreError
@@ -23,7 +23,7 @@ MOST_SESSIONS: Final = 200
 """The most sessions of a store that are listed."""
 
 
-def read_session(store: PastStore, head: StoredSession, source: str) -> tuple[Document, Timeline]:
+def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[Document, Timeline]:
     """A stored session as the page has it, and what reads the changes that follow.
 
     Args:

@@ -12,7 +12,7 @@ from planning.view.deltas import Fields
 from planning.view.document import Document
 from planning.view.sessions import MOST_SESSIONS, read_session, session_fields
 from planning.view.steer import HostCommand, steer
-from planning.view.stores import PastStore, open_session
+from planning.view.stores import open_session, open_store
 from planning.view.text import line_of
 from planning.view.timeline import Timeline
 from session import IdentityError, StoreError
@@ -45,18 +45,17 @@ class StoreSource:
         only: The session that is shown at once; None for a list.
     """
 
-    def __init__(self, path: Path, only: str | None) -> None:
-        """Open the store.
+    def __init__(self, place: str | Path, only: str | None) -> None:
+        """Open a store.
 
         Args:
-            path: Its file.
+            place: Its file, or the URL of its database.
             only: The session that is shown at once; None for that of a store with a single one, else a list.
 
         Raises:
             StoreError: It cannot be opened.
         """
-        self._path = path
-        self._store = PastStore(path)
+        self._store = open_store(str(place))
         self._known: dict[str, Fields] = {}
         heads = self._store.sessions(2) if only is None else ()
         self.only = str(heads[0].session_id) if len(heads) == 1 else only
@@ -67,7 +66,7 @@ class StoreSource:
         A session is read again only when its version has changed.
         """
         try:
-            self._require()
+            self._store.require()
             with self._store.reading():
                 return self._listed()
         except StoreError as error:
@@ -95,12 +94,12 @@ class StoreSource:
             LookupError: There is no such session.
         """
         identity = self._identity(name)
-        store = PastStore(self._path)
+        store = self._store.another()
         with store.reading():
             head = store.newest(identity)
             if head is None:
                 raise LookupError(name)
-            document, timeline = read_session(store, head, str(self._path))
+            document, timeline = read_session(store, head, store.name)
         return Run(document, timeline, store.stamp, store.close)
 
     def steer(self, name: str, command: HostCommand, version: int) -> int:
@@ -113,7 +112,7 @@ class StoreSource:
             StoreError: The store cannot be read, or does not take the change.
         """
         identity = self._identity(name)
-        with closing(PastStore(self._path)) as store:
+        with closing(self._store.another()) as store:
             if store.newest(identity) is None:
                 raise LookupError(name)
             return steer(open_session(store, identity), command, version)
@@ -123,10 +122,5 @@ class StoreSource:
             identity = session_id_of(name)
         except IdentityError as error:
             raise LookupError(name) from error
-        self._require()
+        self._store.require()
         return identity
-
-    def _require(self) -> None:
-        """Raise a StoreError where the file is gone: opening it would begin a new one."""
-        if not self._path.exists():
-            raise StoreError(f"the store {self._path} is gone")

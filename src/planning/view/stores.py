@@ -2,61 +2,122 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
+from weakref import WeakValueDictionary
 
 from planning.suite import register_plan
 from planning.workflow.run.records import register_workflow
-from session import Session
+from session import Session, StoreError
 from session.events import SessionId
+from session.locks import ProcessLock
 from session.stores import SqliteStore, Store, StoredSession
 
-__all__ = ["PastStore", "open_session"]
+__all__ = ["PastStore", "ShownStore", "database_of", "open_session", "open_store"]
 
 _MOMENT: Final = 0.1  # seconds
 
 
-class PastStore(SqliteStore):
-    """A store whose sessions can be opened as they were.
+class ShownStore(Store):
+    """A store whose sessions can be opened as they were; the store itself is mixed in behind it.
 
     Attributes:
-        path: Its file.
+        name: What messages and pages call it, without a password.
         shown: The session as it is shown; None for as it is.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        """Open a file, or begin one.
+    name: str
+    shown: StoredSession | None = None
 
-        Args:
-            path: The file.
+    def head(self, session_id: SessionId) -> StoredSession | None:
+        """What there is of a session, or what is shown of it."""
+        return self.shown or self.newest(session_id)
+
+    def newest(self, session_id: SessionId) -> StoredSession | None:
+        """What there is of a session."""
+        return super().head(session_id)  # type: ignore[safe-super]  # of the store that is mixed in
+
+    def another(self) -> ShownStore:
+        """The same place, with a state of its own for each session."""
+        other = copy.copy(self)
+        other.states, other.opening, other.shown = WeakValueDictionary(), ProcessLock(), None
+        return other
+
+    def require(self) -> None:
+        """Refuse a place that is gone, where to open it would begin a new one.
 
         Raises:
-            StoreError: It cannot be opened, holds something else, or has a newer format.
+            StoreError: It is gone.
         """
-        super().__init__(path)
-        self.path = Path(path).absolute()
-        self.shown: StoredSession | None = None
 
     def stamp(self) -> object | None:
-        """Something that is another when the file has changed; None while that cannot be known."""
-        wal = self.path.with_name(f"{self.path.name}-wal")  # it is there while a program writes
+        """Something that is another when the place has changed; None while that cannot be known."""
+        return None
+
+
+class PastStore(ShownStore, SqliteStore):
+    """A file."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self.name = str(path)
+        self._file_path = Path(path).absolute()
+
+    def another(self) -> ShownStore:
+        """The same file by connections of its own, so that readers do not wait for each other."""
+        return PastStore(self.name)
+
+    def require(self) -> None:
+        """Refuse a file that is gone; see ``ShownStore.require``."""
+        if not self._file_path.exists():
+            raise StoreError(f"the store {self._file_path} is gone")
+
+    def stamp(self) -> object | None:
+        """Something that is another when the file has changed; see ``ShownStore.stamp``."""
+        path = self._file_path
+        wal = path.with_name(f"{path.name}-wal")  # it is there while a program writes
         try:
-            found = [self.path.stat(), *([wal.stat()] if wal.exists() else [])]
+            found = [path.stat(), *([wal.stat()] if wal.exists() else [])]
         except OSError:
             return None
         # A file system may give two changes of one moment the same time.
         is_known = all(abs(time.time() - each.st_mtime) > _MOMENT for each in found)
         return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in found] if is_known else None
 
-    def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session, or what is shown of it."""
-        return self.shown or super().head(session_id)
 
-    def newest(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session."""
-        return super().head(session_id)
+def open_store(place: str) -> ShownStore:
+    """Open a store, or begin a file.
+
+    Args:
+        place: The path of a SQLite file, or the ``postgresql://`` URL of a database, as for ``database_of``.
+
+    Raises:
+        StoreError: It cannot be opened, holds something else, or has a newer format.
+        ImportError: psycopg is not installed.
+        ValueError: A schema cannot have that name.
+    """
+    if "://" not in place:
+        return PastStore(place)
+    from session.stores import PostgresStore  # noqa: PLC0415 - it needs psycopg
+
+    class PastDatabase(ShownStore, PostgresStore):
+        """A database, whose connections are shared by all that are open in this process."""
+
+    address, schema = database_of(place)
+    return PastDatabase(address, schema=schema)
+
+
+def database_of(url: str) -> tuple[str, str]:
+    """The address of a database, and the schema in it: that of the option ``schema``, else ``sessions``."""
+    address, _, options = url.partition("?")
+    words = options.split("&") if options else []
+    schemas = [unquote(word.removeprefix("schema=")) for word in words if word.startswith("schema=")]
+    others = "&".join(word for word in words if not word.startswith("schema="))
+    return f"{address}?{others}" if others else address, schemas[-1] if schemas else "sessions"
 
 
 def open_session(store: Store, identity: SessionId, tags: Mapping[str, str] | None = None) -> Session:

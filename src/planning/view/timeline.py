@@ -27,7 +27,7 @@ from planning.render import plan_data
 from planning.step_ids import listed_ids
 from planning.tools.result import ToolResult, plain
 from planning.view.facts import NO_FACTS, facts_words
-from planning.view.stores import PastStore, open_session
+from planning.view.stores import ShownStore, open_session
 from planning.view.text import one_line
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged, StepChanged
@@ -103,7 +103,7 @@ class Timeline:
         facts: What a policy knows of the plan after the last change that was read.
     """
 
-    def __init__(self, store: PastStore, head: StoredSession, after: int) -> None:
+    def __init__(self, store: ShownStore, head: StoredSession, after: int) -> None:
         """Begin after a version.
 
         Args:
@@ -160,8 +160,7 @@ class Timeline:
             yield from moments
             if damage is not None:
                 raise damage
-        if not self._store.path.exists():
-            raise StoreError(f"the store {self._store.path} is gone")
+        self._store.require()
 
     def _look(self) -> tuple[list[Moment], bool, StoreError | None]:
         """The next changes, whether there are more, and what is wrong with the one after them."""

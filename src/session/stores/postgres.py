@@ -96,6 +96,7 @@ class PostgresStore(SqlStore):
 
         Raises:
             StoreError: The address cannot be read.
+            TypeError: It is neither an address nor a pool.
             ValueError: ``schema``, ``size`` or ``timeout`` is not one.
         """
         super().__init__()
@@ -167,7 +168,7 @@ class PostgresStore(SqlStore):
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
-        if self._held() is not None:
+        if self._place in _transactions():
             yield  # the lock is held, or the moment is there already
             return
         with self._begun(None, self._timeout):

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from inspect import iscoroutinefunction
 from typing import Any
 from weakref import WeakSet
 
@@ -38,16 +39,19 @@ _LISTENED = 1.0  # seconds after which the thread that listens looks whether any
 _LOST = "the server cannot be reached, or has ended the connection: look whether it runs, and try again"
 _DENIED = "its user or password is refused: correct them in the address, or ask the administrator"
 _RESTARTS = "the server is starting or ending: try again when it runs"
+_NO_FORM = "a text has no form in the database, such as a NUL or half of a character: leave it out"
 _REASONS = {
+    "22021": _NO_FORM,
+    "22P05": _NO_FORM,
     "08": _LOST,
     "28": _DENIED,
     "3D000": "there is no such database: create it, or name another in the address",
-    "42P01": "its tables are not there: call store.create(), or run `planning store create` once",
-    "3F000": "its tables are not there: call store.create(), or run `planning store create` once",
+    "42P01": "its tables are not there: run `planning store create URL` once, or call store.create()",
+    "3F000": "its tables are not there: run `planning store create URL` once, or call store.create()",
     "42501": "the user may not do this: ask the administrator for the rights, or to run store.schema_sql()",
     "25006": "the server is read-only, as a replica is: connect to the primary "
     "(target_session_attrs=read-write finds it)",
-    "25P02": _LOST,
+    "25P02": "a statement of the transaction has failed: end it, and try again",
     "25P03": "the server ended a transaction that was idle for too long "
     "(idle_in_transaction_session_timeout): try again",
     "25P04": "the server ended a transaction that took too long (transaction_timeout): try again",
@@ -110,10 +114,10 @@ def explained(error: Exception, name: str, timeout: float) -> StoreError:
     if code == "55P03":
         return locked(timeout)
     reason = _REASONS.get(code) or _REASONS.get(code[:2])
-    if reason is None and isinstance(error, (psycopg.DataError, UnicodeError)):
-        reason = f"a text has no form in the database ({type(error).__name__}): use printable text"
     if reason is None and code and isinstance(error, psycopg.Error):
         reason = f"the server says {shown(error.diag.message_primary)} ({code})"
+    if reason is None and isinstance(error, (psycopg.DataError, UnicodeError)):
+        reason = _NO_FORM
     if reason is None:
         reason = next((why for words, why in _SAID if words in str(error)), _LOST)
     return StoreError(f"the store {name} cannot be used: {reason}")
@@ -163,7 +167,7 @@ class Connections(ProcessLock):
         for connection in tuple(self._opened):
             with suppress(psycopg.Error):  # it was closed
                 os.dup2(null, connection.fileno())
-            connection.close()
+            connection.pgconn.finish()
         if null >= 0:
             os.close(null)
         self._opened = WeakSet()
@@ -235,6 +239,13 @@ class GivenConnections(Connections):
     """The same of a pool that the host has made, with ``getconn`` and ``putconn``."""
 
     def __init__(self, pool: Any) -> None:
+        """Use a pool.
+
+        Raises:
+            TypeError: It is not one.
+        """
+        if not hasattr(pool, "getconn") or iscoroutinefunction(pool.getconn):
+            raise TypeError(f"a store needs an address or a psycopg_pool.ConnectionPool, got {shown(pool)}")
         super().__init__("", 0)
         self._pool, self._process = pool, os.getpid()
 
@@ -244,7 +255,7 @@ class GivenConnections(Connections):
 
     def discard(self, connection: Connection) -> None:
         """Close a connection, and tell the pool; see ``Connections.discard``."""
-        connection.close()
+        connection.pgconn.finish()  # a pool may take what ``close`` closes for returned
         self._pool.putconn(connection)
 
     def take(self, timeout: float) -> Connection:
@@ -317,16 +328,22 @@ class Listener(ProcessLock):
     def _run(self) -> None:
         while self._is_watched():
             try:
-                connection = self._connections.open()
+                self._listen()
             except (psycopg.Error, StoreError):
                 time.sleep(_LISTENED)
-                continue
-            with suppress(psycopg.Error):
-                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
-                self._wake("")  # what was notified before
-                while self._is_watched():
-                    for found in connection.notifies(timeout=_LISTENED, stop_after=1):
-                        self._wake(found.payload)
+            else:
+                return
+
+    def _listen(self) -> None:
+        """Wake watches as long as there are some."""
+        connection = self._connections.open()
+        try:
+            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
+            self._wake("")  # what was notified before
+            while self._is_watched():
+                for found in connection.notifies(timeout=_LISTENED, stop_after=1):
+                    self._wake(found.payload)
+        finally:
             self._connections.discard(connection)
 
     def _is_watched(self) -> bool:

@@ -35,9 +35,10 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> str:
     return shown + (f"--- stdout\n{result.stdout}" if result.stdout else "")
 
 
-def written_in_terminal(columns: int, *arguments: str, **environment: str) -> str:
+def written_in_terminal(columns: int, *arguments: str, typed: str = "", **environment: str) -> str:
     """What the command writes in a terminal of so many columns; it succeeds, or refuses the plan."""
     ours, theirs = pty.openpty()
+    os.write(ours, typed.encode())
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     command = [sys.executable, "-m", "planning", *arguments]
     names = {"PATH": os.environ["PATH"], "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}

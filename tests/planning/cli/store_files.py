@@ -10,7 +10,7 @@ import attrs
 from planning import PlanningToolsSection, Toolbox
 from planning.workflow import Capabilities, run_workflow, validate_workflow
 from session import Session, append
-from session.stores import SqliteStore
+from session.stores import SqliteStore, Store
 
 TIME = re.compile(r"\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d(\.\d+\+00:00)?")
 
@@ -61,3 +61,14 @@ def a_store(path: Path) -> None:
     other.register_reducer(Mine, append)
     other.dispatch(Mine("x"))
     store.close()
+
+
+def all_of(store: Store) -> dict[str, object]:
+    """What a store has of each session."""
+    found = dict[str, object]()
+    for head in store.sessions():
+        name = head.session_id
+        rest = (list(store.changes(name, 1, 99)), list(store.checkpoints(name, 99, 99)), store.claims(name))
+        found[str(name)] = (head, *rest, store.verify(name))
+    store.close()
+    return found

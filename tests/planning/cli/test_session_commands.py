@@ -154,8 +154,8 @@ NO_SESSION = "the store holds no session"
         ("sessions notes.txt", "'notes.txt' is not a store of sessions"),
         ("sessions bare.db", "bare.db is a SQLite file, but not a store of sessions: name another"),
         (
-            "sessions postgresql://localhost/plans",
-            "stores at postgresql:// are not supported yet; give the path of a SQLite file",
+            "sessions mysql://localhost/plans",
+            "stores at mysql:// are not supported; give a SQLite file, or postgresql://HOST/DATABASE",
         ),
         ("show plans.db nigthly", f"{NO_SESSION} 'nigthly'; did you mean nightly?"),
         ("history plans.db zebra", f"{NO_SESSION} 'zebra'; list them with 'planning sessions'"),

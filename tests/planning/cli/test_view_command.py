@@ -134,7 +134,10 @@ def test_a_port_in_use_is_refused() -> None:
         (["cut.db"], "the store cut.db cannot be used: the file is damaged: restore it from a copy"),
         (["sqlite.db"], "the store sqlite.db cannot be used: it is not a SQLite file"),
         (["newer.db"], "newer.db has format 3; this release reads formats up to 2: use a newer one"),
-        (["mysql://x"], "stores at mysql:// are not supported yet; give the path of a SQLite file"),
+        (
+            ["mysql://x"],
+            "stores at mysql:// are not supported; give a SQLite file, or postgresql://HOST/DATABASE",
+        ),
         (["plans.db", "--session", "nightli"], "the store holds no session 'nightli'; did you mean nightly?"),
         (["bad.json"], "'bad.json' is a workflow with errors; 'planning validate' lists them"),
     ],

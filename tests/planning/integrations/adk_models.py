@@ -1,16 +1,25 @@
-"""A model for Google ADK's agents that plays a script, and remembers what it was sent."""
+"""Agents of Google ADK whose model plays a script, and remembers what it was sent."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
+from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import Runner
+from google.adk.sessions import BaseSessionService
 from google.genai.types import Content, FunctionCall, Part
 
-__all__ = ["ScriptedLlm", "said", "tail", "turn"]
+from planning.integrations.google_adk import PlanningToolset
+
+__all__ = ["ADA", "BOB", "ScriptedLlm", "adk_of", "back", "go", "run_with", "said", "tail", "turn"]
+
+ADA: dict[str, Any] = {"user_id": "ada", "session_id": "1"}
+BOB: dict[str, Any] = {"user_id": "bob", "session_id": "1"}
 
 
 def turn(*calls: tuple[str, Any], prefix: str = "c") -> LlmResponse:
@@ -50,3 +59,29 @@ class ScriptedLlm(BaseLlm):
                 content = Content(role="model", parts=[part])
                 yield LlmResponse(content=content, partial=True)
         yield answer
+
+
+def run_with(
+    planning: PlanningToolset, service: BaseSessionService, *script: Any, **options: Any
+) -> tuple[Runner, ScriptedLlm]:
+    """A runner of one agent that plans and plays a script."""
+    model = ScriptedLlm(script=list(script))
+    agent = LlmAgent(name="clerk", model=model, tools=[planning])
+    return Runner(app_name="shop", agent=agent, session_service=service, **options), model
+
+
+async def go(runner: Runner, of: dict[str, Any] = ADA, text: str = "Go", **options: Any) -> str:
+    """A run to its end; the id of its invocation."""
+    message = Content(role="user", parts=[Part(text=text)])
+    if await runner.session_service.get_session(app_name="shop", **of) is None:
+        await runner.session_service.create_session(app_name="shop", **of)
+    async with aclosing(runner.run_async(**of, new_message=message, **options)) as events:
+        return [event.invocation_id async for event in events][-1]
+
+
+async def adk_of(runner: Runner, of: dict[str, Any] = ADA) -> Any:
+    return await runner.session_service.get_session(app_name="shop", **of)
+
+
+async def back(runner: Runner, invocation: str) -> None:
+    await runner.rewind_async(**ADA, rewind_before_invocation_id=invocation)

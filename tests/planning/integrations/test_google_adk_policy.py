@@ -229,6 +229,48 @@ def test_an_agent_that_would_end_with_open_steps_goes_on() -> None:
     asyncio.run(main())
 
 
+def with_helper(policy: PlanPolicy, *script: Any) -> tuple[Conversation, ScriptedLlm]:
+    """A conversation in which an agent without the toolset, but with ``burn``, takes over."""
+
+    def burn() -> str:
+        """Burn it."""
+        raise AssertionError
+
+    talk = Conversation(Session(), policy, turn(SHOP), turn(("transfer_to_agent", {"agent_name": "helper"})))
+    model = ScriptedLlm(script=list(script))
+    helper = LlmAgent(name="helper", model=model, tools=[burn])
+    talk.agent.sub_agents.append(helper)
+    helper.parent_agent = talk.agent
+    return talk, model
+
+
+def test_the_tools_of_an_agent_that_does_not_plan_are_held_back_too() -> None:
+    async def main() -> None:
+        talk, model = with_helper(APPROVAL, turn(("burn", {})), said("I may not."))
+        assert (await talk.say())[-1] == WAITS.replace("rent", "burn")
+        assert await talk.answer(False) == [
+            "burn was not called: the plan was rejected (no reason was given); change the plan first"
+        ]
+        assert model.script == []
+
+    asyncio.run(main())
+
+
+def test_an_agent_that_does_not_plan_may_end() -> None:
+    async def main() -> None:
+        talk, model = with_helper(PlanPolicy(finish_gate=1), said("Hello."))
+        await talk.say()
+        assert len(model.requests) == 1
+
+    asyncio.run(main())
+
+
+def test_names_of_tools_that_read_are_not_one_text() -> None:
+    with pytest.raises(TypeError) as raised:
+        PlanningToolset(policy=APPROVAL, read_only="look")
+    assert str(raised.value) == 'read_only must be names of tools, such as ("search", "fetch")'
+
+
 def test_a_finish_gate_needs_the_tool_that_reads_the_plan() -> None:
     with pytest.raises(ValueError) as raised:
         PlanningToolset(policy=PlanPolicy(finish_gate=1, tools=("mark",)))

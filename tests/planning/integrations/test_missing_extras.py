@@ -41,6 +41,11 @@ except ImportError as error:
             "google.adk",
             "planning in Google ADK's agents needs google-adk: pip install 'session-planning[google-adk]'",
         ),
+        (
+            "opentelemetry",
+            "opentelemetry",
+            "telemetry needs opentelemetry-api: pip install 'session-planning[opentelemetry]'",
+        ),
     ],
 )
 def test_a_missing_framework_is_named_with_what_installs_it(module: str, blocked: str, message: str) -> None:

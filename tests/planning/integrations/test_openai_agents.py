@@ -99,6 +99,11 @@ class TestRequests:
         assert str(model.calls[1].system_instructions).startswith("Be brief.\n\n## Planning\n\n")
         assert tails(model)[1] == OPEN
 
+    def test_a_configuration_that_is_something_else_is_refused(self) -> None:
+        wrong: Any = {"model": "gpt-5"}
+        with pytest.raises(TypeError, match="config must be a RunConfig, got dict"):
+            planning_tools(Session()).run_config(wrong)
+
     def test_an_agent_without_the_tools_is_left_alone(self) -> None:
         session = Session()
         planning = planning_tools(session)

@@ -301,6 +301,13 @@ class TestApproval:
         assert tails(model) == ["The plan cannot be read now: the file is gone"] * 2
         assert worked == []
 
+    def test_without_a_session_nobody_is_asked(self) -> None:
+        planning = planning_tools(lambda: None, tools=[work, paint], policy=APPROVAL)
+        agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
+        assert outputs(run_async(planning, agent)) == [
+            *("Worked on shelves", "paint was not called: no session for this call")
+        ]
+
 
 class TestEvidence:
     POLICY = PlanPolicy(evidence="required", stale_after=2)

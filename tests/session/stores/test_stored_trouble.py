@@ -269,3 +269,26 @@ def test_a_checkpoint_that_a_reader_stops_halfway_is_no_damage(tmp_path: Path) -
             session.dispatch(Note("z"))
             reader.execute("COMMIT")
     assert store_of(session).verify("run-7") == session.version == 1 + 40 * 3
+
+
+def test_a_store_that_fails_while_changes_are_taken_over_is_read_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = (open_session(SqliteStore(tmp_path / "plans.db")) for _ in range(2))
+    reader.dispatch(Ping(0))
+    for number in range(1, 601):
+        writer.dispatch(Ping(number))
+    store, read = store_of(reader), SqliteStore.changes
+
+    def lost(self: SqliteStore, session_id: SessionId, first: int, last: int) -> object:
+        if last > 400:
+            raise StoreError("the store is gone")
+        return read(self, session_id, first, last)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "changes", lost)
+        for attempt in (reader.refresh, lambda: reader.dispatch(Ping(601)), reader.refresh):
+            assert refused(attempt) == "the store is gone"
+    reader.dispatch(Ping(601))
+    assert numbered(reader) == list(range(602))
+    assert reader.version == store.verify("run-7") == 602

@@ -163,12 +163,10 @@ def test_a_client_that_goes_away_ends_it(requests: int) -> None:
     with serving() as (process, _):
         assert process.stdin is not None
         assert process.stdout is not None
-        assert process.stderr is not None
         process.stdout.close()
         process.stdin.write(lines(*[{"method": "ping"}] * requests))
         process.stdin.close()
         assert process.wait(30) == 0
-        assert b"Traceback" not in process.stderr.read()
 
 
 def test_a_plan_in_a_store_outlives_a_server_that_is_killed(tmp_path: Path) -> None:

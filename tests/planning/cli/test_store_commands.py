@@ -1,0 +1,140 @@
+"""``planning store copy``, ``store create`` and ``sessions delete``: stores as a whole."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from cli_runs import run, written_in_terminal
+from store_files import a_store, all_of
+from syrupy.assertion import SnapshotAssertion
+
+from planning.cli.source import without_password
+from session.stores import SqliteStore
+
+NAMES = ["nightly", "other", "run", "what-if"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in a folder with a store."""
+    monkeypatch.chdir(tmp_path)
+    a_store(tmp_path / "plans.db")
+    return tmp_path
+
+
+def names_in(path: str) -> list[str]:
+    return sorted(all_of(SqliteStore(path)))
+
+
+def test_all_sessions_are_copied_with_their_hashes(snapshot: SnapshotAssertion) -> None:
+    assert run("store", "copy", "plans.db", "copy.db") == snapshot
+    assert all_of(SqliteStore("copy.db")) == all_of(SqliteStore("plans.db"))
+    assert run("show", "copy.db", "nightly") == run("show", "plans.db", "nightly")
+    assert Path("copy.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_named_sessions_are_copied(snapshot: SnapshotAssertion) -> None:
+    shown = run("store", "copy", "plans.db", "copy.db", "run", "nightly", "run", "--json")
+    with closing(SqliteStore("plans.db")) as store:
+        for head in store.sessions():
+            shown = shown.replace(head.hash.hex(), f"<the hash of {head.session_id}>")
+    assert shown == snapshot
+    assert names_in("copy.db") == ["nightly", "run"]
+
+
+def test_a_session_that_is_there_already_is_refused_and_nothing_is_copied() -> None:
+    run("store", "copy", "plans.db", "copy.db", "run")
+    assert run("store", "copy", "plans.db", "copy.db") == (
+        "exit code 2\n--- stderr\nplanning: 'copy.db' has run already; nothing was copied\n"
+    )
+    assert names_in("copy.db") == ["run"]
+    assert run("store", "copy", "plans.db", "plans.db", "run") == (
+        "exit code 2\n--- stderr\nplanning: 'plans.db' has run already; nothing was copied\n"
+    )
+
+
+def test_a_damaged_session_is_not_copied_and_the_others_are(snapshot: SnapshotAssertion) -> None:
+    with closing(sqlite3.connect("plans.db")) as connection, connection:
+        connection.execute("UPDATE changes SET text = replace(text, 'cookie', 'biscuit') WHERE version = 2")
+    assert run("store", "copy", "plans.db", "copy.db") == snapshot
+    assert names_in("copy.db") == ["other", "run"]
+    assert run("store", "copy", "plans.db", "again.db", "nightly", "--json") == snapshot(name="json")
+    assert names_in("again.db") == []
+
+
+def test_an_unknown_session_creates_no_file(folder: Path) -> None:
+    assert run("store", "copy", "plans.db", "copy.db", "nightly", "nightlx") == (
+        "exit code 2\n--- stderr\nplanning: the store holds no session 'nightlx'; did you mean nightly?\n"
+    )
+    assert not (folder / "copy.db").exists()
+
+
+def test_an_empty_store_is_copied_in_a_word() -> None:
+    SqliteStore("empty.db").close()
+    assert run("store", "copy", "empty.db", "copy.db") == "exit code 0\n--- stdout\nNo sessions.\n"
+
+
+def test_sessions_are_deleted_and_forks_stay_whole() -> None:
+    before = all_of(SqliteStore("plans.db"))
+    assert run("sessions", "delete", "plans.db", "nightly", "run", "nightly", "--yes") == (
+        "exit code 0\n--- stdout\nDeleted nightly.\nDeleted run.\n"
+    )
+    assert all_of(SqliteStore("plans.db")) == {name: before[name] for name in ("other", "what-if")}
+    shown = run("sessions", "delete", "plans.db", "what-if", "--yes", "--json")
+    assert json.loads(shown.removeprefix("exit code 0\n--- stdout\n")) == {"deleted": ["what-if"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (
+            ["nightly", "missing", "--yes"],
+            "the store holds no session 'missing'; list them with 'planning sessions'",
+        ),
+        (["nightly"], "nothing was deleted: give --yes, or run this in a terminal, which asks"),
+    ],
+)
+def test_nothing_is_deleted_without_an_answer_or_with_a_wrong_name(arguments: list[str], reason: str) -> None:
+    assert (
+        run("sessions", "delete", "plans.db", *arguments) == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    )
+    assert names_in("plans.db") == NAMES
+
+
+@pytest.mark.parametrize(("answer", "left"), [("yes", ["other", "what-if"]), ("no", NAMES), ("", NAMES)])
+def test_a_terminal_asks_before_it_deletes(answer: str, left: list[str]) -> None:
+    shown = written_in_terminal(80, "sessions", "delete", "plans.db", "nightly", "run", typed=f"{answer}\n")
+    done = "Deleted nightly.\nDeleted run.\n" if answer == "yes" else "Nothing was deleted.\n"
+    assert shown == f"{answer}\nDelete nightly, run for good? Type yes: {done}"
+    assert names_in("plans.db") == left
+
+
+def test_a_file_needs_no_tables() -> None:
+    reason = "give postgresql://HOST/DATABASE; a SQLite file is created on first use"
+    assert run("store", "create", "plans.db").endswith(f"\nError: Invalid value for 'URL': {reason}\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("postgresql://me:secret@db.example.org/plans", "postgresql://me@db.example.org/plans"),
+        ("postgresql://me:s@cret@db:5433/plans", "postgresql://me@db:5433/plans"),
+        ("postgresql://me:s/ecret@db/plans", "postgresql://..."),
+        ("postgresql://me:s?ecret@db/plans", "postgresql://..."),
+        ("postgresql://me:secret", "postgresql://..."),
+        ("postgresql://secret@@db/plans", "postgresql://..."),
+        ("postgresql://db/plans?password=secret", "postgresql://db/plans"),
+        ("postgresql://db/plans?sslpassword=secret&sslmode=require", "postgresql://db/plans"),
+        ("postgresql://db/plans?user=me&password=a@secret", "postgresql://..."),
+        ("postgresql://db?sslmode=require", "postgresql://db?sslmode=require"),
+        ("postgresql://[::1]:5432,%2Frun%2Fpg/plans", "postgresql://[::1]:5432,%2Frun%2Fpg/plans"),
+        ("postgresql:///plans", "postgresql:///plans"),
+        ("secret@plans.db", "secret@plans.db"),
+    ],
+)
+def test_a_url_is_named_without_its_password(given: str, named: str) -> None:
+    assert without_password(given) == named

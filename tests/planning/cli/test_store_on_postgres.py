@@ -1,0 +1,202 @@
+"""The commands on a store in PostgreSQL: its URL in place of a file, and no password in any output."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+from cli_runs import run
+from postgres_server import ESCAPED, PASSWORD, PostgresServer
+from store_files import a_store, all_of, timeless
+from syrupy.assertion import SnapshotAssertion
+
+from planning.commands import RemoveStep
+from planning.view.sources import StoreSource
+from session.stores import PostgresStore, SqliteStore
+
+pytestmark = pytest.mark.postgres
+_NUMBERS = count(1)
+
+
+@pytest.fixture
+def bare(postgres: PostgresServer) -> str:
+    """The URL of a database without tables."""
+    name = f"commands_{next(_NUMBERS)}"
+    with psycopg.connect(postgres.conninfo, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres.url.rpartition("/")[0] + f"/{name}"
+
+
+@pytest.fixture
+def url(bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a database with the sessions of ``plans.db``, in whose folder commands run."""
+    monkeypatch.chdir(tmp_path)
+    a_store(Path("plans.db"))
+    assert shown(bare, "store", "create", bare) == (
+        "exit code 0\n--- stdout\nThe tables are in postgresql://planning@127.0.0.1:5432/plans.\n"
+    )
+    assert run("store", "copy", "plans.db", bare).startswith("exit code 0\n")
+    yield bare
+
+
+def shown(url: str, *arguments: str, stdin: str | None = None) -> str:
+    """What a command shows; the database's own place and name left out, and no password in it."""
+    text = run(*arguments, stdin=stdin)
+    assert PASSWORD not in text
+    assert ESCAPED not in text
+    place, _, name = url.rpartition("@")[2].partition("/")
+    return text.replace(place, "127.0.0.1:5432").replace(name, "plans")
+
+
+READING = [
+    "sessions STORE",
+    "show STORE nightly",
+    "show STORE nightly --at 2 --json",
+    "show STORE run",
+    "history STORE nightly",
+    "history STORE run --json",
+    "diff STORE nightly 2 6",
+    "audit STORE nightly",
+    "verify STORE nightly",
+    "verify STORE nightly --json",
+]
+
+
+def test_a_database_is_read_as_the_file_that_was_copied_into_it(url: str) -> None:
+    for command in READING:
+        of_file, of_database = (
+            run(*(place if word == "STORE" else word for word in command.split()))
+            for place in ("plans.db", url)
+        )
+        assert of_database == of_file, command
+        assert of_file.startswith(("exit code 0\n", "exit code 1\n")), command
+    for suffix in ("html", "svg"):
+        for place, name in (("plans.db", f"a.{suffix}"), (url, f"b.{suffix}")):
+            assert run("export", place, "--session", "run", "-o", name) == "exit code 0\n"
+    assert Path("a.svg").read_bytes() == Path("b.svg").read_bytes()
+    assert b"p%40ss" not in Path("b.html").read_bytes()
+
+
+def test_a_database_is_changed_by_each_command_that_changes_a_file(
+    url: str, snapshot: SnapshotAssertion
+) -> None:
+    Path("plan.json").write_text(
+        '{"schema_version": 2, "goal": "Add", "steps": [{"step_id": "add", "description": "Add it", "type":'
+        ' "tool", "name": "add", "inputs": {}}]}'
+    )
+    Path("adding.py").write_text("def add():\n    return 3\n\n\ntools = {'add': add}\n")
+    commands = [
+        ("rewind", url, "nightly", "2"),
+        ("fork", url, "nightly", "--at", "3", "--as", "trial"),
+        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "--session", "adding"),
+        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "--session", "adding", "--resume"),
+        ("sessions", "delete", url, "nightly", "--yes"),
+        ("verify", url, "trial"),
+        ("show", url, "nightly"),
+        ("sessions", url),
+    ]
+    done = "\n".join(timeless(shown(url, *command)) for command in commands)
+    assert re.sub(r"\d+\.\d s", "0.0 s", done) == snapshot
+
+
+def test_a_database_is_copied_back_with_its_hashes(url: str) -> None:
+    assert run("store", "copy", url, "back.db").startswith("exit code 0\n")
+    first, there, back = (
+        all_of(store) for store in (SqliteStore("plans.db"), PostgresStore(url), SqliteStore("back.db"))
+    )
+    assert sorted(first) == ["nightly", "other", "run", "what-if"]
+    assert first == there == back
+
+
+def test_the_page_shows_a_database_as_the_file_and_steers_it(url: str) -> None:
+    file, database = (StoreSource(place, None) for place in ("plans.db", url))
+    assert database.listed() == file.listed()
+    for name in ("nightly", "run", "what-if"):
+        shown = ["".join(source.open(name).document.parts()) for source in (file, database)]
+        address = f"postgresql://{url.rpartition('@')[2]}"
+        assert shown[1] == shown[0].replace('"plans.db"', f'"{address}"')
+    run = database.open("nightly")
+    assert database.steer("nightly", RemoveStep("S002"), 6) == 7
+    run.document.read(run.moments)
+    run.close()
+    assert (run.document.version, run.document.problem) == (7, None)
+    with pytest.raises(LookupError):
+        database.open("missing")
+
+
+def test_the_statement_is_printed_for_an_administrator(bare: str) -> None:
+    text = run("store", "create", bare, "--print").removeprefix("exit code 0\n--- stdout\n")
+    assert text == f"{PostgresStore.schema_sql()};\n"
+    with psycopg.connect(bare, autocommit=True) as connection:
+        connection.execute(text.encode())
+    assert run("sessions", bare) == "exit code 0\n--- stdout\nNo sessions.\n"
+    assert run("store", "create", bare) == run("store", "create", bare)
+
+
+def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
+    own = f"{url}?connect_timeout=9&schema=my%20agents"
+    assert "tables are not there" in shown(url, "sessions", own)
+    assert 'CREATE SCHEMA "my agents";' in run("store", "create", own, "--print")
+    assert shown(url, "store", "create", own).startswith("exit code 0\n")
+    assert (
+        run("store", "copy", url, own, "nightly") == "exit code 0\n--- stdout\nCopied nightly: 6 versions.\n"
+    )
+    assert run("show", own, "nightly") == run("show", url, "nightly")
+    assert run("sessions", "delete", own, "nightly", "--yes") == "exit code 0\n--- stdout\nDeleted nightly.\n"
+    assert run("sessions", own) == "exit code 0\n--- stdout\nNo sessions.\n"
+    reason = "schema must be 1 to 63 bytes of text without $ % ? { }, got 'a$b'"
+    assert shown(url, "sessions", f"{url}?schema=a$b") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+
+
+def test_wrong_urls_are_refused_in_one_line_without_the_password(
+    bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    a_store(Path("plans.db"))
+    login, _, place = bare.rpartition("@")
+    wrong = {
+        "no tables": bare,
+        "no such host": f"{login}@no-such-host.invalid/plans",
+        "nothing listens": f"{login}@127.0.0.1:1/plans",
+        "another password": f"postgresql://planning:wr0ng-secret@{place}",
+        "no such database": f"{login}@{place.partition('/')[0]}/missing",
+        "a password that is not escaped": f"postgresql://planning:{PASSWORD}@{place}",
+        "no host": f"postgresql://planning:{ESCAPED}",
+        "an option that is none": f"{bare}?passw0rd={ESCAPED}",
+    }
+    found = []
+    for name, given in wrong.items():
+        for command in (("sessions", given), ("store", "copy", "plans.db", given, "run")):
+            text = shown(bare, *command)
+            assert "wr0ng" not in text
+            assert "ss/word" not in text
+            found.append(f"{name}: {' '.join(command).replace(given, 'URL')}\n{text}")
+    assert "\n".join(found) == snapshot
+
+
+def test_mcp_and_view_refuse_a_database_that_they_cannot_use(bare: str) -> None:
+    reason = "exit code 2\n--- stderr\nplanning: the store postgresql://127.0.0.1:5432/plans cannot be used: "
+    tables = "its tables are not there: run `planning store create URL` once, or call store.create()\n"
+    assert shown(bare, "mcp", "--store", bare) == reason + tables
+    assert shown(bare, "view", "--no-open", bare) == reason + tables
+    assert shown(bare, "watch", bare, "nightly") == reason + tables
+
+
+def test_without_psycopg_the_extra_is_named(bare: str) -> None:
+    program = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from planning.cli import main; sys.argv = ['planning', 'sessions', sys.argv[1]]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program, bare], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "planning: PostgresStore needs psycopg, its pool and libpq: pip install 'session-planning[postgres]'"
+        " 'psycopg[binary]'\n",
+    )

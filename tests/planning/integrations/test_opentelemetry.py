@@ -1,0 +1,245 @@
+"""What OpenTelemetry records of plans and of workflow runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from planning import MarkStep, NewPlanStep, PlanChanged, SetupPlan, register_plan
+from planning.integrations import opentelemetry
+from planning.integrations.opentelemetry import instrument
+from planning.tools import tool
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from session import EventBus, InProcessEventBus, Session
+
+SETUP = SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves")))
+exported = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exported))
+tracer = provider.get_tracer("test")
+
+
+@pytest.fixture(autouse=True)
+def _empty() -> Iterator[None]:
+    exported.clear()
+    yield
+    exported.clear()
+
+
+@pytest.fixture
+def plans() -> Session:
+    session = Session(session_id="run-7")
+    register_plan(session)
+    return session
+
+
+def spans() -> list[tuple[str, Mapping[str, Any]]]:
+    """The spans that ended, with their attributes; the ids of runs are left out."""
+    return [
+        (
+            span.name,
+            {key: value for key, value in (span.attributes or {}).items() if key != "planning.run_id"},
+        )
+        for span in exported.get_finished_spans()
+    ]
+
+
+def events(span: ReadableSpan) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(event.name, dict(event.attributes or {})) for event in span.events]
+
+
+@tool
+def ship(parcels: int) -> int:
+    """Ship parcels."""
+    if parcels > 2:
+        raise ValueError("no van")
+    return parcels + 1
+
+
+def shipping(*parcels: int) -> Workflow:
+    ids = [f"ship-{number}" for number in range(1, len(parcels) + 1)]
+    steps = (
+        WorkflowStep(
+            step_id=step_id, description="Ship", type="tool", name="ship", inputs={"parcels": number}
+        )
+        for step_id, number in zip(ids, parcels, strict=True)
+    )
+    return Workflow(goal="Ship all", steps=tuple(steps))
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_a_change_of_the_plan_is_an_event_on_the_current_span(plans: Session, *, content: bool) -> None:
+    instrument(plans, content=content, tracer_provider=provider)
+    with tracer.start_as_current_span("call"):
+        plans.dispatch(SETUP)
+        with plans.transaction(actor="clerk"):
+            plans.dispatch(MarkStep("S001", "done"))
+        plans.dispatch(MarkStep("S001", "done"))  # no change
+    (call,) = exported.get_finished_spans()
+    same = {"gen_ai.conversation.id": "run-7", "planning.steps": 2}
+    changes = ("New plan: Open the shop. Added S001, S002.", "S001 done.")
+    said = [{"planning.change": change} if content else {} for change in changes]
+    assert events(call) == [
+        (
+            "planning.plan_changed",
+            {**same, "planning.version": 1, "planning.steps_done": 0, "planning.marked": (), **said[0]},
+        ),
+        (
+            "planning.plan_changed",
+            {
+                **same,
+                "planning.version": 2,
+                "planning.steps_done": 1,
+                "planning.marked": ("S001 done",),
+                "planning.actor": "clerk",
+                **said[1],
+            },
+        ),
+    ]
+
+
+def test_nothing_is_made_for_a_change_without_a_recording_span(plans: Session) -> None:
+    stop = instrument(plans, tracer_provider=provider)
+    bus = plans.bus
+    assert isinstance(bus, InProcessEventBus)
+    assert not bus.hears(PlanChanged)
+    with tracer.start_as_current_span("call"):
+        assert bus.hears(PlanChanged)
+        stop()
+        assert not bus.hears(PlanChanged)
+    bus.subscribe(PlanChanged, lambda _event: None)
+    assert bus.hears(PlanChanged)
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_a_run_is_a_span_within_the_current_one_and_its_steps_are_within_that(*, content: bool) -> None:
+    session = Session(session_id="run-7")
+    instrument(session.bus, content=content, tracer_provider=provider)
+    with tracer.start_as_current_span("request") as request:
+        run_workflow(shipping(1, 9), Capabilities(tools=[ship]), session=session)
+    of = {"gen_ai.conversation.id": "run-7"}
+    assert spans() == [
+        ("planning.step", {**of, "planning.step_id": "ship-1", "planning.status": "completed"}),
+        ("planning.step", {**of, "planning.step_id": "ship-2", "planning.status": "failed"}),
+        ("planning.workflow", {**of, "planning.status": "failed"}),
+        ("request", {}),
+    ]
+    one, two, run, _ = exported.get_finished_spans()
+    assert [span.parent and span.parent.span_id for span in (one, two, run)] == [
+        run.context.span_id,
+        run.context.span_id,
+        request.get_span_context().span_id,
+    ]
+    assert two.status.description == ("ship failed. Call it again, or go on without it." if content else None)
+    assert all((span.end_time or 0) >= (span.start_time or 0) > 0 for span in (one, two, run))
+
+
+def test_a_session_alone_is_recorded_and_stopping_ends_what_is_open(plans: Session) -> None:
+    other = Session(bus=plans.bus)
+    stop = instrument(plans, tracer_provider=provider)
+
+    @tool
+    def halt() -> str:
+        """Stop the recording in the middle of a run."""
+        stop()
+        return "stopped"
+
+    run_workflow(shipping(1), Capabilities(tools=[ship]), session=other)
+    assert spans() == []
+    step = WorkflowStep(step_id="halt", description="Stop", type="tool", name="halt")
+    run_workflow(Workflow(goal="Stop", steps=(step,)), Capabilities(tools=[halt]), session=plans)
+    of = {"gen_ai.conversation.id": "run-7", "planning.status": "in_progress"}
+    assert spans() == [("planning.step", {**of, "planning.step_id": "halt"}), ("planning.workflow", of)]
+
+
+def test_the_spans_of_so_many_runs_are_open_at_once(plans: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opentelemetry, "_MOST_RUNS", 1)
+    stop = instrument(plans.bus, tracer_provider=provider)
+
+    @tool
+    def nest(depth: int) -> str:
+        """Run a workflow within a run, in a session of its own."""
+        if depth:
+            session = Session(bus=plans.bus, session_id=f"run-{depth}")
+            run_workflow(nested(depth - 1), Capabilities(tools=[nest]), session=session)
+        return "done"
+
+    def nested(depth: int) -> Workflow:
+        step = WorkflowStep(
+            step_id="nest", description="Nest", type="tool", name="nest", inputs={"depth": depth}
+        )
+        return Workflow(goal="Nest", steps=(step,))
+
+    run_workflow(nested(2), Capabilities(tools=[nest]), session=plans)
+    runs = [attributes for name, attributes in spans() if name == "planning.workflow"]
+    assert [(each["gen_ai.conversation.id"], each["planning.status"]) for each in runs] == [
+        ("run-7", "in_progress"),
+        ("run-2", "in_progress"),
+        ("run-1", "completed"),
+    ]
+    stop()
+    assert len(exported.get_finished_spans()) == len(spans())
+
+
+def test_a_bus_of_the_host_is_enough() -> None:
+    class Bus:
+        def __init__(self) -> None:
+            self.inner = InProcessEventBus()
+            self.subscribe, self.unsubscribe = self.inner.subscribe, self.inner.unsubscribe
+            self.publish = self.inner.publish
+
+    bus: EventBus = Bus()
+    session = Session(bus=bus, session_id="run-7")
+    register_plan(session)
+    instrument(bus, tracer_provider=provider)
+    with tracer.start_as_current_span("call"):
+        session.dispatch(SETUP)
+    session.dispatch(MarkStep("S001", "done"))
+    assert [name for name, _ in events(exported.get_finished_spans()[0])] == ["planning.plan_changed"]
+
+
+def test_a_collector_receives_the_spans() -> None:
+    received: list[ExportTraceServiceRequest] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.append(ExportTraceServiceRequest.FromString(body))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_arguments: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Collector)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    sending = TracerProvider()
+    exporter = OTLPSpanExporter(endpoint=f"http://127.0.0.1:{server.server_port}/v1/traces")
+    sending.add_span_processor(SimpleSpanProcessor(exporter))
+    try:
+        session = Session(session_id="run-7")
+        instrument(session, tracer_provider=sending)
+        run_workflow(shipping(1), Capabilities(tools=[ship]), session=session)
+    finally:
+        sending.shutdown()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    names = [
+        span.name
+        for request in received
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    assert names == ["planning.step", "planning.workflow"]

@@ -1,0 +1,84 @@
+"""A proxy on loopback that cuts a connection after so many bytes."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: closed with a reset
+
+
+class CuttingProxy:
+    """Hands bytes on between clients and a server, and cuts.
+
+    Attributes:
+        port: Where it listens on 127.0.0.1.
+        left: How many bytes of both directions pass before every connection is cut; None for all.
+        cuts: How often it has cut.
+    """
+
+    def __init__(self, server: tuple[str, int]) -> None:
+        self._server = server
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self.left: int | None = None
+        self.cuts = 0
+        self._lock = threading.Lock()
+        self._ends: set[socket.socket] = set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listening.close()
+        self._cut()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                try:
+                    server = socket.create_connection(self._server)
+                except OSError:
+                    client.close()
+                    continue
+                with self._lock:
+                    self._ends |= {client, server}
+                for one, other in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+
+    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(65536):
+                with self._lock:
+                    allowed = data if self.left is None else data[: self.left]
+                    is_cut = self.left is not None and self.left <= len(data)
+                    self.left = None if is_cut or self.left is None else self.left - len(data)
+                other.sendall(allowed)
+                if is_cut:
+                    self.cuts += 1
+                    self._cut()
+        for end in (one, other):
+            with self._lock:
+                self._ends.discard(end)
+            end.close()
+
+    def _cut(self) -> None:
+        with self._lock:
+            ends, self._ends = self._ends, set()
+        for end in ends:
+            with suppress(OSError):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def cutting(port: int) -> Iterator[CuttingProxy]:
+    """A proxy before a port of 127.0.0.1."""
+    proxy = CuttingProxy(("127.0.0.1", port))
+    try:
+        yield proxy
+    finally:
+        proxy.close()

@@ -24,6 +24,8 @@ LOADED = re.compile(
     r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?:[^>]*>|@import|url\(['\"]?https?:"
 )
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
+BOOST = {"troubleshooting.md": 20, "howto": 5, "specs": 0.5, "reference": 0.5, "CONTRIBUTING.md": 0.2}
+"""How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
 COMMANDS = "reference/cli.md"
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 
@@ -44,6 +46,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> str:
     """Point links at the pages of the site; a link to a file that is no page becomes the name of the file."""
     uri = page.file.src_uri
+    page.meta["search"] = {"boost": BOOST.get(uri.partition("/")[0], 2)}
     in_tree = uri if page.file.generated_by else f"docs/{uri}"
     folder = posixpath.dirname("README.md" if uri == "readme.md" else in_tree)
 

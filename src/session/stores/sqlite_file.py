@@ -136,6 +136,8 @@ def _opened(
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # Link.checkpoint
+        connection.execute("PRAGMA journal_size_limit = 0")  # so that its size says how long the WAL is
         if not _number(connection, "page_count"):
             _create(connection)
         if (_number(connection, "application_id"), _number(connection, "user_version")) == (_APPLICATION, 1):
@@ -188,11 +190,26 @@ def _require_ours(path: Path, timeout: float) -> None:
         StoreError: It is one.
     """
     # Without a WAL there is nothing but the file to read: immutable, SQLite makes no files beside it.
-    uri = f"{path.as_uri()}?mode=ro" + ("" if _beside(path, "-wal").exists() else "&immutable=1")
+    how = "mode=ro" if _beside(path, "-wal").exists() else "mode=ro&immutable=1"
+    try:
+        is_ours = _is_ours(path, how, timeout)
+    except sqlite3.DatabaseError:
+        # A process is writing the file, or was killed then: SQLite waits for it, or finishes what it began.
+        is_ours = _is_ours(path, "mode=rw", timeout)
+    if not is_ours:
+        raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
+
+
+def _is_ours(path: Path, how: str, timeout: float) -> bool:
+    """Whether a file is a store, or has nothing in it.
+
+    Raises:
+        sqlite3.DatabaseError: It cannot be read.
+    """
+    uri = f"{path.as_uri()}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
         _tables(connection)  # a file that is damaged says so here
-        if _number(connection, "application_id") != _APPLICATION:
-            raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
+        return not _number(connection, "page_count") or _number(connection, "application_id") == _APPLICATION
 
 
 def explained(error: Exception, path: Path, timeout: float) -> StoreError:

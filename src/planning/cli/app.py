@@ -59,11 +59,11 @@ Examples:
   planning validate plan.json --tools search,fetch
   planning graph plan.json
   planning run plan.json --tools my_app:tools
-  planning run plan.json --tools app:tools --store plans.db --session nightly
+  planning run plan.json nightly --tools app:tools --store plans.db
   planning show plans.db nightly
   planning watch plans.db nightly
   planning audit plans.db nightly
-  planning view plans.db --session nightly
+  planning view plans.db nightly
   planning approve plans.db nightly
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
@@ -181,7 +181,7 @@ for name, function, short, more in (
         "diff",
         diff,
         "Compare the plans of two versions of a session.",
-        examples("diff plans.db nightly 3 7", "diff plans.db nightly 0 7 --json"),
+        examples("diff plans.db nightly", "diff plans.db nightly 3", "diff plans.db nightly 3 7 --json"),
     ),
     ("rewind", rewind, "Restore a version of a session.", examples("rewind plans.db nightly 3")),
     (

@@ -42,7 +42,7 @@ Examples:
   planning run plan.json --tools my_app:tools --json > result.json
   planning run plan.json --mcp "npx some-mcp-server"
   planning run plan.json --tools my_app:tools --resume
-  planning run plan.json --tools app:tools --store plans.db --session nightly
+  planning run plan.json nightly --tools app:tools --store plans.db
 
 {TOOLS_HELP}
 \b
@@ -67,7 +67,7 @@ Where runs are kept:
   the name of the workflow's file: plan for plan.json. These read it:
     planning sessions
     planning show {DEFAULT_STORE} plan
-    planning view {DEFAULT_STORE} --session plan
+    planning view {DEFAULT_STORE} plan
     planning watch {DEFAULT_STORE} plan
 """
 _MOST_PARALLEL: Final = 16
@@ -78,6 +78,12 @@ _LONGEST_NAME: Final = 100  # characters
 def run(
     context: typer.Context,
     plan: WorkflowFile = None,
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SESSION", help="The session that keeps the run; named after the file if omitted."
+        ),
+    ] = None,
     *,
     tools: Tools = None,
     handlers: Handlers = None,
@@ -121,12 +127,6 @@ def run(
             " postgresql://HOST/DATABASE.",
         ),
     ] = DEFAULT_STORE,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="The session in the store; by default named after the workflow's file."
-        ),
-    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the last run of this workflow.")] = False,
     finished: Finished = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,

@@ -90,19 +90,26 @@ def _fields(head: StoredSession, plan: Mapping[str, Any]) -> dict[str, Any]:
 
 def diff(
     store: StoreFile,
-    session: SessionName,
-    before: Annotated[int, typer.Argument(metavar="A", min=0, help="A version of it.")],
-    after: Annotated[int, typer.Argument(metavar="B", min=0, help="Another version.")],
+    session: OneSession = None,
+    before: Annotated[
+        int | None, typer.Argument(metavar="A", min=0, help="A version; the last but one if omitted.")
+    ] = None,
+    after: Annotated[
+        int | None, typer.Argument(metavar="B", min=0, help="Another version; the newest if omitted.")
+    ] = None,
     *,
     as_json_: AsJson = False,
 ) -> None:
-    """Say what differs between the plans of two versions of a session."""
+    """Say what differs between the plans of two versions of a session, by default the last two."""
     from planning.cli.stores import opened_session
     from planning.view.timeline import between
 
     with opened_session(store, session, is_read=True) as found:
-        fields = between(found.at(before), found.at(after))
-    typer.echo(as_json(fields) if as_json_ else one_line(fields["text"]))
+        first = max(0, found.version - 1) if before is None else before
+        last = found.version if after is None else after
+        fields = between(found.at(first), found.at(last))
+    shown = f"From version {first} to {last}: {one_line(fields['text'])}"
+    typer.echo(as_json({"from": first, "to": last, **fields}) if as_json_ else shown)
 
 
 def rewind(
@@ -131,7 +138,7 @@ def rewind(
 
 def fork(
     store: StoreFile,
-    session: SessionName,
+    session: OneSession = None,
     *,
     at: Annotated[
         int | None,
@@ -155,7 +162,7 @@ def fork(
     if as_json_:
         typer.echo(as_json({"session_id": str(forked.session_id), "version": forked.version}))
     else:
-        typer.echo(f"Forked {session} at version {forked.version} as {forked.session_id}.")
+        typer.echo(f"Forked {found.session_id} at version {forked.version} as {forked.session_id}.")
 
 
 def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:

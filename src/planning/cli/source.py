@@ -24,7 +24,6 @@ __all__ = [
     "OneSession",
     "RunsFile",
     "SessionName",
-    "ShownSession",
     "ShownSource",
     "StoreFile",
     "WorkflowFile",
@@ -71,7 +70,6 @@ ShownSource = Annotated[
         help="A store, by default that of 'planning run'; or a file with one run, or - for standard input.",
     ),
 ]
-ShownSession = Annotated[str | None, typer.Option("--session", metavar="ID", help="A session of the store.")]
 DEFAULT_STORE: Final = ".planning/runs.db"
 """Where ``planning run`` keeps runs, in the current folder."""
 SOURCES: Final = """\b
@@ -145,7 +143,7 @@ def read_text(path: str, what: str) -> str:
 
 def no_session(source: str) -> typer.BadParameter:
     """The error for a session that is named where there is only one."""
-    return bad_option("--session", f"it names a session of a store, and {name_of(source)} is not a store")
+    return bad_option("SESSION", f"it names a session of a store, and {name_of(source)} is not a store")
 
 
 def name_of(path: str | None) -> str:

@@ -57,6 +57,8 @@ COMMANDS = [
     "history plans.db what-if",
     "diff plans.db nightly 2 6",
     "diff plans.db nightly 2 2",
+    "diff plans.db nightly 2",
+    "diff plans.db nightly",
     "verify plans.db nightly",
     "rewind plans.db nightly 2",
     "fork plans.db nightly --at 2 --as another",
@@ -201,6 +203,9 @@ WRONG = [
     "rewind plans.db nightly -1",
     "diff plans.db nightly one 2",
     "history plans.db",
+    *(f"{each} plans.db --session nightly" for each in ("show", "view", "export", "sessions delete")),
+    "run plan.json --session=nightly",
+    "sessions --session nightly",
 ]
 
 

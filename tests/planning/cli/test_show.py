@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "step_tools.py").write_text(TOOLS)
     for name, text in {"fine": FINE, "failing": FAILING}.items():
         (tmp_path / f"{name}.plan.json").write_text(text)
-        run("run", f"{name}.plan.json", *WITH, "--session", name)
+        run("run", f"{name}.plan.json", *WITH, name)
         snapshot = open_session(SqliteStore("runs.db"), name).snapshot()
         (tmp_path / f"{name}.json").write_text(snapshot.to_json())
     yield tmp_path
@@ -52,7 +52,7 @@ def test_json_holds_the_plan_and_the_run() -> None:
     shown = json.loads(text)
     assert (head, list(shown)) == ("exit code 0\n", ["plan", "run"])
     assert shown["plan"]["status"] == "completed"
-    again = run("run", "fine.plan.json", *WITH[-2:], "--session", "fine", "--resume", "--json")
+    again = run("run", "fine.plan.json", *WITH[-2:], "fine", "--resume", "--json")
     assert shown["run"] == json.loads(again.split("--- stdout\n")[1])
 
 

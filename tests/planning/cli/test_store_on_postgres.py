@@ -78,7 +78,7 @@ def test_a_database_is_read_as_the_file_that_was_copied_into_it(url: str) -> Non
         assert of_file.startswith(("exit code 0\n", "exit code 1\n")), command
     for suffix in ("html", "svg"):
         for place, name in (("plans.db", f"a.{suffix}"), (url, f"b.{suffix}")):
-            assert run("export", place, "--session", "run", "-o", name) == "exit code 0\n"
+            assert run("export", place, "run", "-o", name) == "exit code 0\n"
     assert Path("a.svg").read_bytes() == Path("b.svg").read_bytes()
     assert b"p%40ss" not in Path("b.html").read_bytes()
 
@@ -94,8 +94,8 @@ def test_a_database_is_changed_by_each_command_that_changes_a_file(
     commands = [
         ("rewind", url, "nightly", "2"),
         ("fork", url, "nightly", "--at", "3", "--as", "trial"),
-        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "--session", "adding"),
-        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "--session", "adding", "--resume"),
+        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "adding"),
+        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "adding", "--resume"),
         ("sessions", "delete", url, "nightly", "--yes"),
         ("verify", url, "trial"),
         ("show", url, "nightly"),

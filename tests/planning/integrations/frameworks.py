@@ -252,7 +252,7 @@ BY_OPENAI_AGENTS = {
 NO_CONVERSATION = "A server does not see the conversation, so the plan is not rewound with it"
 BY_MCP = {
     "reminder": "Its requests do not end with a reminder",
-    "not JSON": "The client parses the model's arguments: if they are not JSON, the call does not reach the server.",
+    "not JSON": "if they are not JSON, the call does not reach the server.",
     "rewind": NO_CONVERSATION,
     "truncated": NO_CONVERSATION,
     "foreign": NO_CONVERSATION,

@@ -1,9 +1,12 @@
-"""Rows as a table of text that fits a width, laid out by rich. Their values are untrusted."""
+"""Rows as a table that fits a width, and as lines for programs. Their values are untrusted."""
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from itertools import chain
 from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
@@ -13,7 +16,7 @@ from rich.text import Text
 
 from planning.errors import one_line
 
-__all__ = ["MOST_ROWS", "laid_out"]
+__all__ = ["MOST_ROWS", "csv_lines", "laid_out", "tab_lines"]
 
 MOST_ROWS: Final = 50
 _WIDEST: Final = 120  # columns of a cell where nothing else bounds it
@@ -43,9 +46,27 @@ def laid_out(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | N
         columns.append(column)
     table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for row in rows:
-        table.add_row(*(_line_text(_cell(value)) for value in row[: len(shown)]))
+        table.add_row(*(_line_text(_cell(value, _LONGEST)) for value in row[: len(shown)]))
     lines = Console(width=wide, color_system=None).render_lines(table, pad=False)
     return ["".join(part.text for part in line).rstrip() for line in lines], len(shown)
+
+
+def tab_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Rows as lines with tabs between the values, the names first. NULL is written as in a table."""
+    yield "\t".join(map(one_line, names)) + "\n"
+    for row in rows:
+        yield "\t".join(map(_cell, row)) + "\n"
+
+
+def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Rows as CSV, the names first: texts whole, NULL as nothing."""
+    buffer = StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    for row in chain([names], rows):
+        writer.writerow("" if value is None else _text_of(value) for value in row)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
 
 
 def _line_text(text: str) -> Text:
@@ -53,12 +74,18 @@ def _line_text(text: str) -> Text:
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, most: int | None = None) -> str:
+    """A value on one line; of a long one, so many characters or bytes."""
     if value is None:
         return "NULL"
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return f"x'{bytes(value)[:_LONGEST].hex()}'"
-    is_json = isinstance(value, (bool, list, dict))
-    shown = json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
-    text = one_line(shown[:_LONGEST])
+        return _text_of(bytes(value)[:most])
+    text = one_line(_text_of(value)[:most])
     return "'" + text.replace("'", "''") + "'" if text.strip("'") == "NULL" else text
+
+
+def _text_of(value: object) -> str:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"x'{bytes(value).hex()}'"
+    is_json = isinstance(value, (bool, list, dict))
+    return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)

@@ -56,10 +56,10 @@ class Form(StrEnum):
 # \b keeps a paragraph as it is written.
 _HELP: Final = f"""\b
 Examples:
-  planning validate plan.json --tools search,fetch
-  planning graph plan.json
-  planning run plan.json --tools my_app:tools
-  planning run plan.json nightly --tools app:tools --store plans.db
+  planning validate report.json --tools search,fetch
+  planning graph report.json
+  planning run report.json --tools my_app:tools
+  planning run report.json nightly --tools app:tools --store plans.db
   planning show plans.db nightly
   planning watch plans.db nightly
   planning audit plans.db nightly
@@ -144,10 +144,10 @@ for name, function, short, more in (
         "Check a workflow: every problem at once.",
         f"""{
             examples(
-                "validate plan.json",
-                "validate plan.json --tools search,fetch --handlers summarise",
-                "validate plan.json --tools my_app.tools:registry",
-                "validate plans/nightly.json --format github",
+                "validate report.json",
+                "validate report.json --tools search,fetch --handlers summarise",
+                "validate report.json --tools my_app.tools:registry",
+                "validate workflows/report.json --format github",
             )
         }
 {TOOLS_HELP}""",
@@ -219,7 +219,7 @@ for name, function, short, more in (
         "schema",
         print_schema,
         "Print the JSON Schema of a workflow.",
-        examples("schema > plan.schema.json", "schema --version 1"),
+        examples("schema > workflow.schema.json", "schema --version 1"),
     ),
     (
         "prompt",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -10,7 +12,7 @@ import typer
 from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.terminal import as_json, columns, count
 from planning.cli.usage import bad_option
-from planning.view.text import one_line
+from planning.view.text import fitted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["diff", "fork", "rewind", "sessions", "verify"]
 
 _ACTOR: Final = "planning rewind"
+_MOST: Final = 50  # sessions that are listed
+_GAP: Final = "  "
+_WIDEST: Final = 40  # columns of an id: a UUID has 36
+_ENOUGH: Final = 60  # columns for a plan; with fewer it is on a second line
+_LEAST: Final = 4  # columns of a plan, where not even that fits
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
 
@@ -36,12 +43,11 @@ def sessions(
     The session that was changed last is the first. Times are in UTC.
     """
     from planning.cli.stores import opened_store
-    from planning.cli.table import MOST_ROWS, laid_out, line_text
     from planning.view.sessions import session_fields
 
     with opened_store(store) as opened, opened.reading():
         found = opened.sessions()
-        shown = found if all_ else found[:MOST_ROWS]
+        shown = found if all_ else found[:_MOST]
         rows = [(each, session_fields(opened, each)) for each in shown]
     if as_json_:
         typer.echo(as_json([_fields(*row) for row in rows]))
@@ -51,13 +57,34 @@ def sessions(
         return
     names = ("session", "version", "changed", "plan")
     cells = [
-        (str(head.session_id), head.version, _moment_of(head), line_text(one_line(_plan_in(plan))))
+        (str(head.session_id), str(head.version), _moment_of(head), one_line(_plan_in(plan)))
         for head, plan in rows
     ]
-    for line in laid_out(names, cells, columns(sys.stdout), most=len(cells))[0]:
+    for line in _listed([names, *cells], columns(sys.stdout)):
         typer.echo(line)
     if len(found) > len(shown):
         typer.echo(f"and {len(found) - len(shown):,} more; --all lists all")
+
+
+def _listed(table: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:
+    """A line for each row, or two where a line has no room: only the last cell is ever cut.
+
+    Args:
+        table: The rows, the names of the columns first.
+        width: The columns of the terminal; None where nothing is cut.
+    """
+    *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
+    sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
+    ends = list(accumulate(size + len(_GAP) for size in sizes))
+    is_narrow = width is not None and width - ends[-1] < min(longest, _ENOUGH)
+    first = max(1, sum(end - len(_GAP) <= (width or 0) for end in ends)) if is_narrow else len(ends)
+    for *cells, last in table:
+        words = [cell.ljust(size) + _GAP for cell, size in zip(cells, sizes, strict=True)]
+        start = "".join(words[:first])
+        if is_narrow:
+            yield start.rstrip()
+            start = _GAP + "".join(words[first:])
+        yield start + (last if width is None else fitted(last, max(_LEAST, width - len(start))))
 
 
 def _moment_of(head: StoredSession) -> str:

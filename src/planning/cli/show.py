@@ -23,7 +23,7 @@ __all__ = ["SHOW_HELP", "show"]
 
 SHOW_HELP: Final = """\b
 Examples:
-  planning show .planning/runs.db plan
+  planning show .planning/runs.db report
   planning show plans.db nightly --at 3
   planning show transcript.jsonl
 

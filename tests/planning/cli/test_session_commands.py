@@ -85,10 +85,32 @@ def test_what_each_command_prints_as_json(snapshot: SnapshotAssertion) -> None:
     assert "".join(shown) == snapshot
 
 
-def test_a_terminal_has_room_for_the_list(snapshot: SnapshotAssertion) -> None:
-    shown = timeless(written_in_terminal(40, "sessions", "plans.db", NO_COLOR="1"))
-    assert max(map(len, shown.splitlines())) <= 40
-    assert shown == snapshot
+UUIDS = [f"0e8f2a4c-7b1d-4f6e-9a3b-5c2d1e0f{number:04}" for number in range(3)]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 160])
+def test_a_terminal_has_two_lines_for_a_session_or_one_and_every_id_whole(
+    columns: int, folder: Path, snapshot: SnapshotAssertion
+) -> None:
+    store = SqliteStore(folder / "ids.db")
+    for name in (*UUIDS, "nightly"):
+        session = Session(session_id=name, store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        toolbox.call(
+            "planning_setup_plan",
+            {"objective": "Mend the login of the app " * 4, "initial_steps": ["Find it"]},
+        )
+    shown = written_in_terminal(columns, "sessions", "ids.db", NO_COLOR="1")
+    assert max(map(len, shown.splitlines())) <= columns
+    assert [name for name in UUIDS if name not in shown] == []
+    assert timeless(shown) == snapshot
+
+
+def test_an_id_that_is_wider_than_the_terminal_is_not_cut(folder: Path) -> None:
+    name = "x" * 128
+    Session(session_id=name, store=SqliteStore(folder / "ids.db")).reset()
+    for columns in (40, 80, 160):
+        assert name in written_in_terminal(columns, "sessions", "ids.db").replace("\n", "")
 
 
 def test_reading_changes_nothing_in_the_store() -> None:
@@ -131,9 +153,9 @@ def test_the_fifty_sessions_that_were_changed_last_are_listed(folder: Path) -> N
     for number in range(53):
         Session(session_id=f"s{number:02}", store=store).reset()
     lines = run("sessions", "many.db").split("--- stdout\n")[1].splitlines()
-    assert (lines[2].split()[0], lines[51].split()[0]) == ("s52", "s03")
-    assert lines[52:] == ["and 3 more; --all lists all"]
-    assert len(run("sessions", "many.db", "--all").splitlines()) == 2 + 2 + 53
+    assert (lines[1].split()[0], lines[50].split()[0]) == ("s52", "s03")
+    assert lines[51:] == ["and 3 more; --all lists all"]
+    assert len(run("sessions", "many.db", "--all").splitlines()) == 2 + 1 + 53
     assert len(printed("sessions", "many.db", "--all")) == 53
 
 

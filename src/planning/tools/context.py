@@ -24,7 +24,6 @@ _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
 
 
-@attrs.define
 class Gate:
     """What holds back the tools of a session's toolboxes; a companion of the session.
 

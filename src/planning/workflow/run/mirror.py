@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from planning.commands import NewPlanStep, SetupPlan
+from planning.fact_guards import rules_of
 from planning.model import Plan, StepStatus
 from planning.plan_mirror import PlanMirror, shows
-from planning.policy_guards import rules_of
 from planning.step_ids import format_id
 from planning.text import ALPHABETS, TextRules, fitted
 from planning.workflow.model import Workflow, WorkflowStep

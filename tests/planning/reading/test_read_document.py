@@ -39,15 +39,20 @@ def test_a_value_that_is_parsed_already_has_no_text_and_no_places() -> None:
 
 def test_a_text_that_holds_a_plan_as_text_is_told_to_send_the_plan_itself() -> None:
     assert told(read_document(json.dumps("No plan today."), PLAN)) == [
-        ("no_json", "the text holds no plan", "send the plan itself, not a string that contains it", (0, 1))
+        (
+            "no_json",
+            "the text contains no plan",
+            "send the plan itself, not a string that contains it",
+            (0, 1),
+        )
     ]
 
 
 def test_a_text_without_any_plan_is_told_what_to_send() -> None:
     hint = "send the plan as a JSON array or object"
     assert told(read_document(" \n", PLAN)) == [("no_json", "the text is empty", hint, (0, 1))]
-    assert told(read_document("12", PLAN)) == [("no_json", "the text holds no plan", hint, (0, 1))]
-    assert told(read_document("sorry", PLAN)) == [("no_json", "the text holds no plan", hint, (0, 1))]
+    assert told(read_document("12", PLAN)) == [("no_json", "the text contains no plan", hint, (0, 1))]
+    assert told(read_document("sorry", PLAN)) == [("no_json", "the text contains no plan", hint, (0, 1))]
 
 
 def test_bytes_that_are_not_utf8_are_an_error_at_the_first_of_them_and_read_all_the_same() -> None:

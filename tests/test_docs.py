@@ -8,8 +8,10 @@ import pkgutil
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from postgres_server import PostgresServer
 
 from planning.tools import ErrorKind
 
@@ -143,6 +145,33 @@ def test_troubleshooting_quotes_a_message_of_each_error_as_the_sources_have_it(n
     assert bool(quotes) != (name in {"SessionError", "ToolError"})  # bases without a message of their own
     pieces = [piece.strip(" ;:,.'") for quote in quotes for piece in quote.split("...")]
     assert [piece for piece in pieces if piece not in messages()] == []
+
+
+def test_every_example_of_the_pages_runs_as_a_test_but_one_that_is_a_test_itself() -> None:
+    apart = {
+        path.relative_to(DOCS).as_posix()
+        for path in DOCS.rglob("*.md")
+        if "```py\n" in path.read_text(encoding="utf-8")
+    }
+    assert apart == {"howto/several-machines.md", "howto/test-prompt-and-plan.md"}  # the first runs below
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("page", "address"), [
+    ("docs/howto/several-machines.md", "postgresql://agents@db.internal/agents"),
+    ("specs/POSTGRES.md", "postgresql://planning:SECRET@db.example:5432/agents"),
+])  # fmt: skip
+def test_the_program_for_several_machines_runs_with_a_real_server(
+    page: str, address: str, postgres: PostgresServer
+) -> None:
+    (program,) = re.findall(
+        r"```(?:py|text)\n(.*?PostgresStore.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert address in program
+    names: dict[str, Any] = {}
+    exec(program.replace(address, postgres.url), names)  # noqa: S102 - a page of this repository
+    assert names["session"].version == 0
+    names["store"].close()
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -155,7 +155,7 @@ class SqliteStore(SqlStore):
         with self._writer.lock, self._explaining():
             connection = self._begun()
             if not connection.in_transaction:
-                raise TransactionError("a lock takes one change: leave it and take it again")
+                raise TransactionError("a lock allows one change: release it and take it again")
             row, run = head.row(), _runner(connection)
             found = connection.execute(_WRITE_HEAD, (*row, key, expected)).rowcount
             if not found and not expected:

@@ -123,8 +123,8 @@ class Link:
             if sys.version_info >= (3, 12):  # what the WAL holds must not be written into another store
                 connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
             raise StoreError(
-                f"another file is in the place of {self._path}, or of its WAL: end the programs that use it, "
-                "and open it anew"
+                f"another file has replaced {self._path}, or of its WAL: end the programs that use it, "
+                "and open it again"
             )
         self._main, self._wal = main, wal if all(wal) else ()
 

@@ -176,7 +176,7 @@ NO_SESSION = "the store holds no session"
         ("sessions -", "a store cannot be read from standard input; give the path of a SQLite file"),
         ("sessions empty.db", "'empty.db' is not a store of sessions"),
         ("sessions notes.txt", "'notes.txt' is not a store of sessions"),
-        ("sessions bare.db", "bare.db is a SQLite file, but not a store of sessions: name another"),
+        ("sessions bare.db", "bare.db is a SQLite file, but not a store of sessions: use another file"),
         (
             "sessions mysql://localhost/plans",
             "stores at mysql:// are not supported; give a SQLite file, or postgresql://HOST/DATABASE",

@@ -263,7 +263,7 @@ def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:
             version, plan = session.version, session.select_latest(Plan)
             session.dispatch(AddStep((NewPlanStep(f"Step {number}", "x" * 500),)))
     assert str(caught.value) == (
-        f"the store {path} cannot be used: there is no room left for it: make room and try again"
+        f"the store {path} cannot be used: there is no space left: free some and try again"
     )
     assert (session.version, session.select_latest(Plan)) == (version, plan)
     connection.execute("PRAGMA max_page_count = 100000")

@@ -28,7 +28,7 @@ from session import Session, ToolInvoked, stored
 from session.events import SessionId
 from session.stores import SqliteStore, StoredSession, StoreError
 
-OTHER = "another file is in the place of {}, or of its WAL: end the programs that use it, and open it anew"
+OTHER = "another file has replaced {}, or of its WAL: end the programs that use it, and open it again"
 
 
 def lived(path: Path) -> Session:

@@ -24,7 +24,7 @@ StepMark = tuple[str, StepStatus, str | None]
 _NAMELESS = "Run a workflow"
 _FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
 _STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
-_UNSPELLED = "the plan takes only ASCII text; where the workflow has other text, it shows step ids instead"
+_UNSPELLED = "the plan allows only ASCII text; it shows step ids in place of other text"
 
 
 class RunMirror:

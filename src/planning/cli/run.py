@@ -18,6 +18,7 @@ from planning.cli.source import (
     Agents,
     Finished,
     Handlers,
+    McpServers,
     Tools,
     WorkflowFile,
     read_bytes,
@@ -88,13 +89,7 @@ def run(
     tools: Tools = None,
     handlers: Handlers = None,
     agents: Agents = None,
-    mcp: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="Start an MCP server with this command, and take its tools. May be repeated.",
-        ),
-    ] = None,
+    mcp: McpServers = None,
     prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="The value of ${user_prompt}.")] = None,
     var: Annotated[
         list[str] | None,

@@ -17,6 +17,7 @@ __all__ = [
     "DEFAULT_STORE",
     "Agents",
     "Handlers",
+    "McpServers",
     "Tools",
     "SOURCES",
     "AsJson",
@@ -48,6 +49,12 @@ Tools = Annotated[
 ]
 Handlers = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The handlers, in the same way.")]
 Agents = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The agents, in the same way.")]
+McpServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COMMAND", help="Start an MCP server with this command, and take its tools. May be repeated."
+    ),
+]
 StoreFile = Annotated[
     str, typer.Argument(metavar="STORE", help="A SQLite file with sessions, or postgresql://HOST/DATABASE.")
 ]

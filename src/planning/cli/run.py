@@ -13,6 +13,7 @@ import typer
 
 from planning.cli.kinds import refuse_other
 from planning.cli.mcp_tools import tools_of_servers
+from planning.cli.session_names import session_ids
 from planning.cli.source import (
     DEFAULT_STORE,
     Agents,
@@ -82,7 +83,9 @@ def run(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="SESSION", help="The session that keeps the run; named after the file if omitted."
+            metavar="SESSION",
+            help="The session that keeps the run; named after the file if omitted.",
+            autocompletion=session_ids,
         ),
     ] = None,
     *,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import AsJson, OneSession, name_of
+from planning.cli.session_names import OneSession
+from planning.cli.source import AsJson, name_of
 from planning.cli.terminal import HEADING, as_json
 from planning.cli.usage import Refused, bad_option
 

@@ -22,9 +22,7 @@ __all__ = [
     "SOURCES",
     "AsJson",
     "Finished",
-    "OneSession",
     "RunsFile",
-    "SessionName",
     "ShownSource",
     "StoreFile",
     "WorkflowFile",
@@ -64,11 +62,6 @@ RunsFile = Annotated[
         metavar="STORE",
         help="A SQLite file with sessions, or postgresql://HOST/DATABASE; by default that of 'planning run'.",
     ),
-]
-SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session in it.")]
-OneSession = Annotated[
-    str | None,
-    typer.Argument(metavar="SESSION", help="The id of a session in it; may be omitted if it has only one."),
 ]
 ShownSource = Annotated[
     str,

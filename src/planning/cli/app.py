@@ -16,6 +16,7 @@ from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import history, watch
 from planning.cli.mcp_server import MCP_HELP, mcp
+from planning.cli.new import NEW_HELP, new
 from planning.cli.replay import replay
 from planning.cli.run import RUN_HELP, run
 from planning.cli.sessions import diff, fork, rewind, sessions, verify
@@ -56,7 +57,8 @@ class Form(StrEnum):
 # \b keeps a paragraph as it is written.
 _HELP: Final = f"""\b
 Examples:
-  planning validate report.json --tools search,fetch
+  planning new report.json --tools my_app:tools
+  planning validate report.json --tools my_app:tools
   planning graph report.json
   planning run report.json --tools my_app:tools
   planning run report.json nightly --tools app:tools --store plans.db
@@ -152,6 +154,7 @@ for name, function, short, more in (
         }
 {TOOLS_HELP}""",
     ),
+    ("new", new, "Write a first workflow, with your tools.", NEW_HELP),
     ("graph", graph, "Draw a workflow: its steps, and what waits for what.", GRAPH_HELP),
     ("run", run, "Run a workflow: call its tools, print the answer.", RUN_HELP),
     ("show", show, "Show a session: its plan, or its run.", SHOW_HELP),

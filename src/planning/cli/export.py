@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE, SOURCES, OneSession, ShownSource, name_of, no_session
+from planning.cli.session_names import OneSession
+from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, name_of, no_session
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
 from planning.errors import show

@@ -13,11 +13,13 @@ import typer
 
 from planning.cli.kinds import refuse_other
 from planning.cli.mcp_tools import tools_of_servers
+from planning.cli.session_names import session_ids
 from planning.cli.source import (
     DEFAULT_STORE,
     Agents,
     Finished,
     Handlers,
+    McpServers,
     Tools,
     WorkflowFile,
     read_bytes,
@@ -81,20 +83,16 @@ def run(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="SESSION", help="The session that keeps the run; named after the file if omitted."
+            metavar="SESSION",
+            help="The session that keeps the run; named after the file if omitted.",
+            autocompletion=session_ids,
         ),
     ] = None,
     *,
     tools: Tools = None,
     handlers: Handlers = None,
     agents: Agents = None,
-    mcp: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="Start an MCP server with this command, and take its tools. May be repeated.",
-        ),
-    ] = None,
+    mcp: McpServers = None,
     prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="The value of ${user_prompt}.")] = None,
     var: Annotated[
         list[str] | None,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
+from planning.cli.session_names import OneSession, SessionName
+from planning.cli.source import DEFAULT_STORE, AsJson, RunsFile, StoreFile
 from planning.cli.terminal import as_json, columns, count
 from planning.cli.usage import bad_option
 from planning.view.text import fitted, one_line

@@ -17,13 +17,12 @@ __all__ = [
     "DEFAULT_STORE",
     "Agents",
     "Handlers",
+    "McpServers",
     "Tools",
     "SOURCES",
     "AsJson",
     "Finished",
-    "OneSession",
     "RunsFile",
-    "SessionName",
     "ShownSource",
     "StoreFile",
     "WorkflowFile",
@@ -48,6 +47,12 @@ Tools = Annotated[
 ]
 Handlers = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The handlers, in the same way.")]
 Agents = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The agents, in the same way.")]
+McpServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COMMAND", help="Start an MCP server with this command, and take its tools. May be repeated."
+    ),
+]
 StoreFile = Annotated[
     str, typer.Argument(metavar="STORE", help="A SQLite file with sessions, or postgresql://HOST/DATABASE.")
 ]
@@ -57,11 +62,6 @@ RunsFile = Annotated[
         metavar="STORE",
         help="A SQLite file with sessions, or postgresql://HOST/DATABASE; by default that of 'planning run'.",
     ),
-]
-SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session in it.")]
-OneSession = Annotated[
-    str | None,
-    typer.Argument(metavar="SESSION", help="The id of a session in it; may be omitted if it has only one."),
 ]
 ShownSource = Annotated[
     str,

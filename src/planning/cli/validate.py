@@ -97,6 +97,8 @@ def print_report(report: Report, file: str | None, *, err: bool = False) -> None
     color = wants_color(stream)
     name = "<stdin>" if file in (None, "-") else f"{file}"
     typer.echo(report.render(color=color, name=name, width=columns(stream)), err=err, color=color)
+    if report.errors:
+        typer.echo("'planning schema' prints the form of a workflow, 'planning new' writes one.", err=err)
 
 
 def _print(report: Report, form: ReportFormat, file: str | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from planning.cli.session_names import session_ids
 from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, no_session
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
@@ -43,7 +44,11 @@ def view(
     source: ShownSource = DEFAULT_STORE,
     session: Annotated[
         str | None,
-        typer.Argument(metavar="SESSION", help="The id of a session in it; all are listed if omitted."),
+        typer.Argument(
+            metavar="SESSION",
+            help="The id of a session in it; all are listed if omitted.",
+            autocompletion=session_ids,
+        ),
     ] = None,
     *,
     port: Annotated[

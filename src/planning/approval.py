@@ -42,7 +42,7 @@ class Pending:
 
 
 def pending_approval(source: HasFacts) -> Pending | None:
-    """What waits for approval; None where nothing does.
+    """What waits for approval; None if nothing does.
 
     Args:
         source: A session, ``session.at(version)`` or a snapshot.
@@ -68,7 +68,7 @@ def answer_approval(session: Session, shown: Pending, decision: ApprovePlan | Re
         decision: What the user decided.
 
     Returns:
-        Whether it was carried out; False where another plan waits by now, or none does.
+        Whether it was carried out; False if another plan waits now, or none does.
 
     Raises:
         StoreError: The session's store does not take it.

@@ -40,7 +40,7 @@ class PlanStep:
     """One thing to do.
 
     Attributes:
-        step_id: ``S###``, given out by the reducers, unique in its plan.
+        step_id: ``S###``, assigned by the reducers, unique in its plan.
         title: What to do, in one line.
         details: More about it, or None.
         status: Its progress.
@@ -129,7 +129,7 @@ class Plan(_Marked):
     """What the agent tracks: one per session.
 
     Attributes:
-        objective: What it is all for, in one line.
+        objective: The goal, in one line.
         status: ``active``; ``completed`` once every step is done; ``abandoned`` once cleared.
         steps: In the order of adding.
     """
@@ -171,7 +171,7 @@ class Plan(_Marked):
 
     @staticmethod
     def check_slice(plans: Sequence[Plan]) -> None:
-        """Refuse what no session holds. Text need not be ASCII: that is a rule for what models send.
+        """Refuse what no session can contain. Text need not be ASCII: that rule is for models.
 
         Raises:
             ValueError: There are several plans, a step id occurs twice, a part is of another type, or a text

@@ -17,7 +17,7 @@ __all__ = ["PlanningStrategy", "section_body"]
 
 
 class PlanningStrategy(Enum):
-    """The mindset that the planning section nudges a model toward."""
+    """How the planning section tells a model to work."""
 
     REACT = auto()
     PLAN_ACT_REFLECT = auto()

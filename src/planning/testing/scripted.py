@@ -82,7 +82,7 @@ class ScriptedModel:
     """
 
     def __init__(self, *script: Line) -> None:
-        """Take the turns in order. Calls and responses have ids that no model ever gives a second time.
+        """Prepare the script. The ids of calls and responses are never repeated.
 
         Args:
             script: Each turn is text, a list of calls, or a function that makes one of the request's body.

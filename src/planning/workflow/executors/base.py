@@ -16,7 +16,7 @@ __all__ = ["AnyExecutor", "ExecutorUnavailable", "JobExecutor", "check_executor"
 
 
 class ExecutorUnavailable(Exception):
-    """An executor cannot be opened; the text says why, on one line."""
+    """An executor cannot be opened; the message says why, on one line."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""What of a plan waits for the user's approval, and the user's decision, which is for that plan alone."""
+"""What waits for the user's approval in a plan, and the user's decision about that plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two plans: as data, as a sentence, and applied to the first it gives the second."""
+"""The difference between two plans: as data, as a sentence, and as a patch."""
 
 from __future__ import annotations
 

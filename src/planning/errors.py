@@ -1,4 +1,4 @@
-"""What a tool call can be refused for, as values with fields and text that says what to do next."""
+"""Errors of tool calls, as values with fields, and messages that say what to do next."""
 
 from __future__ import annotations
 

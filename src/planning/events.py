@@ -1,4 +1,4 @@
-"""What the bus says of the plan, and of the frameworks that rewind it."""
+"""The events of plans, and of the frameworks that rewind them."""
 
 from __future__ import annotations
 

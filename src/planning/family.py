@@ -1,4 +1,4 @@
-"""How far the plans of a session and of its children are, as a tree."""
+"""The progress of the plans of a session and of its children, as a tree."""
 
 from __future__ import annotations
 

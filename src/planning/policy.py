@@ -1,4 +1,4 @@
-"""What a host demands of the plan beyond the tools' own rules: one value, given to the section."""
+"""The host's rules for a plan, beyond the tools' own: one value, passed to the section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy registers with a session: the facts beside the plan, the guards of a change, the gate."""
+"""What a policy registers with a session: the facts of the plan, the guards of a change, the gate."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Policies:
 
 
 def register_facts(session: Session, *, always: bool = True) -> None:
-    """Register what is kept beside the plan; again is no change.
+    """Register the facts of a policy; repeating it changes nothing.
 
     Ids are never given out twice, with a policy and without. Without one nothing is kept until a step is
     removed, or a store or a snapshot brings what a policy kept.
@@ -95,7 +95,7 @@ def _new_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
-    """Register what a policy needs with a session; again is no change."""
+    """Register what a policy needs with a session; repeating it changes nothing."""
     register_facts(session)
     for setup in (SetupPlan, AddStep):
         session.register_guard(setup, _first_ids)

@@ -1,4 +1,4 @@
-"""What can go wrong in a session, as typed exceptions."""
+"""The exceptions of sessions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class RecordError(StoreError):
     """A value has no JSON form, or JSON does not match a value's type."""
 
     def __init__(self, reason: str, place: str = "") -> None:
-        """Say what is wrong.
+        """Make the error.
 
         Args:
             reason: What is wrong.

@@ -1,4 +1,4 @@
-"""What changed a session, one version after the other.
+"""The history of a session: its changes, one version after the other.
 
 A session keeps its changes beside its slices. What its slices were at a version is found by reducing
 the events again, from the nearest change that kept the slices before it.

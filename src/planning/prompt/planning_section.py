@@ -1,4 +1,4 @@
-"""The planning section: the copy, the six tools, and the reducers behind them."""
+"""The planning section: its text, the six tools, and their reducers."""
 
 from __future__ import annotations
 

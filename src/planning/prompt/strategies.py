@@ -1,4 +1,4 @@
-"""The copy of the planning section, as data: one text for all strategies, one mindset for each."""
+"""The text of the planning section, as data: the same for all strategies, except the mindset."""
 
 from __future__ import annotations
 

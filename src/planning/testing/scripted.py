@@ -1,4 +1,4 @@
-"""A model that follows a script: a server on this machine that speaks the providers' protocols.
+"""A model that follows a script: a local server with the providers' protocols.
 
 Any client and any framework can talk to it, streaming or not: it answers OpenAI's Chat Completions and
 Responses and Anthropic's Messages.

@@ -1,4 +1,4 @@
-"""Retry and circuit breaker: repeat what may pass by itself, and leave alone what is down."""
+"""Retry and circuit breaker: repeat after temporary failures, and stop calling a failing tool."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class CircuitBreaker:
         reset_after: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start closed.
+        """Make a closed breaker.
 
         Args:
             failures: After how many failures in a row the tool is not called for a while.

@@ -40,7 +40,7 @@ class RateLimiter:
         default: str = "60/minute",
         storage: str = "memory://",
     ) -> None:
-        """Read the rates; nothing is connected.
+        """Parse the rates; it connects on first use.
 
         Args:
             rates: By key, in the notation of the limits library: ``5/minute``, or several as in

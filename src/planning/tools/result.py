@@ -55,7 +55,7 @@ class ToolResult:
         message: What the model reads, whether it succeeded or not.
         value: What Python code reads: the normalised command, the plan, a tool's own result. No store keeps
             it: of what a store restores, it is None.
-        error: What went wrong; None on success. Never the text of an exception that is no ``ToolError``.
+        error: What went wrong; None on success. Never the text of an exception other than ``ToolError``.
         user_message: The message for a person instead; None if there is none.
         elapsed: How long it took, in seconds.
         code: Why it failed, a stable word; None on success.

@@ -1,4 +1,4 @@
-"""The toolbox: the tools that one agent may call, by name, in the name of its session."""
+"""The toolbox: the tools that one agent may call, by name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Toolbox:
         timeout: float | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
-        """Collect tools.
+        """Make a toolbox.
 
         Args:
             tools: In the order in which a model reads them; or a registry, whose limiter is then

@@ -40,7 +40,7 @@ class MemoryStore(Store):
     """Keeps sessions in memory, as the same text that a file would have."""
 
     def __init__(self, *, timeout: float = 5.0) -> None:
-        """Begin without sessions.
+        """Make an empty store.
 
         Args:
             timeout: How many seconds a writer waits for another.

@@ -1,4 +1,4 @@
-"""What an executor is, and how the outcome of a job becomes that of a step."""
+"""The interface of an executor, and how the outcome of a job becomes that of a step."""
 
 from __future__ import annotations
 

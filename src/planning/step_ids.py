@@ -1,4 +1,4 @@
-"""Step ids: ``S`` and a number of at least three digits, counted up and never given out twice."""
+"""Step ids: ``S`` and a number of at least three digits, counted up and never reused."""
 
 from __future__ import annotations
 

@@ -60,6 +60,11 @@ class Health:
     changed_at: datetime | None = None
     _token: str = attrs.field(default="", repr=False)
 
+    @property
+    def words(self) -> str:
+        """The state as a person reads it."""
+        return "waiting for approval" if self.state == "waiting" else self.state
+
     def at(self, now: datetime) -> Health:
         """The same session at a later time, without a change since: what worked on it may be gone.
 

@@ -1,4 +1,4 @@
-"""The workflow run of a session as the page has it: its graph, and how far each step is."""
+"""A session's health and its workflow run as the page has them: its graph, and how far each step is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
+from planning.health import Health
 from planning.view.deltas import Fields
 from planning.view.graph import graph_of
 from planning.workflow.drawing import State
@@ -15,7 +16,7 @@ from session import Change
 from session.history import Restored
 from session.selectors import Selectable
 
-__all__ = ["RunStates"]
+__all__ = ["RunStates", "health_fields"]
 
 _NEW: State = "pending"
 
@@ -88,6 +89,25 @@ class RunStates:
     def graph(self) -> Fields | int:
         """The graph; 0 where there is no run."""
         return 0 if self.workflow is None else graph_of(self.workflow)
+
+
+def health_fields(health: Health | None) -> Fields:
+    """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
+    if health is None:
+        return {}
+    fields: Fields = {
+        "state": health.state,
+        "objective": health.objective,
+        "done": health.done,
+        "total": health.total,
+        "step": health.step,
+        "title": health.title,
+        "others": health.others or None,
+        "error": health.error,
+        "began": None if health.began_at is None else round(health.began_at.timestamp(), 3),
+        "changed": None if health.changed_at is None else round(health.changed_at.timestamp(), 3),
+    }
+    return {name: value for name, value in fields.items() if value not in {None, ""}}
 
 
 def _state(record: StepRecord) -> State:

@@ -172,7 +172,7 @@ def _error_of(run: WorkflowRun, records: Mapping[str, StepRecord]) -> str | None
     if not failed:
         return None
     last = max(failed, key=lambda record: (fatal[record.step_id], record.at))
-    return cut(f"{last.step_id}: {last.error}", _LONGEST)
+    return cut(f"{last.step_id}: {last.error and (last.error.cause or last.error.message)}", _LONGEST)
 
 
 def _time_of(text: str) -> datetime | None:

@@ -14,7 +14,7 @@ import attrs
 from planning.facts import PlanFacts
 from planning.model import Plan
 from planning.view.calls import calls_of
-from planning.view.deltas import Fields, applied, delta_of, plan_fields
+from planning.view.deltas import Fields, applied, applied_list, delta_of, plan_fields
 from planning.view.facts import NO_FACTS
 from planning.view.states import RunStates
 from planning.view.text import line_of, shortened
@@ -76,7 +76,8 @@ class Document:
         self._base = {
             "plan": None if self.plan is None else plan_fields(self.plan, self.facts),
             "graph": self.run.graph() or None,
-            "states": dict(self.run.states),
+            "states": self.run.states,
+            "records": {name: list(each) for name, each in self.run.records.items()},
         }
 
     @property
@@ -170,8 +171,10 @@ class Document:
         change, base = json.loads(text), self._base
         base["plan"] = applied(base["plan"], change.get("plan"))
         if "graph" in change:
-            base["graph"], base["states"] = change["graph"] or None, {}
-        base["states"] |= change.get("states", {})
+            base |= {"graph": change["graph"] or None, "states": {}, "records": {}}
+        base["states"] = {**base["states"], **change.get("states", {})}
+        for name, delta in change.get("records", {}).items():
+            base["records"][name] = applied_list(base["records"].get(name, []), delta)
 
 
 def as_json(value: Any) -> str:

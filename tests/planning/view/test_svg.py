@@ -56,6 +56,19 @@ def test_each_step_follows_all_that_it_depends_on_with_a_line_from_each(steps: d
         assert all(one[along] < other[along] for one, other in pairwise(points))
 
 
+CHAIN = {f"s{at:02}": [f"s{at - 1:02}"] if at else [] for at in range(12)}
+FAN = {"first": [], **{f"s{at}": ["first"] for at in range(10)}, "last": [f"s{at}" for at in range(10)]}
+
+
+@pytest.mark.parametrize(("steps", "is_across"), [(CHAIN, False), (FAN, True)], ids=["a chain", "a fan"])
+def test_twelve_steps_are_drawn_so_that_they_can_be_read_on_a_page(
+    steps: dict[str, list[str]], *, is_across: bool
+) -> None:
+    graph = graph_of(a_workflow(steps))
+    assert graph.get("across", False) is is_across
+    assert min(700 / graph["width"], 640 / graph["height"]) > 0.72
+
+
 def test_more_lines_than_can_be_read_are_omitted_the_longest_first() -> None:
     graph = graph_of(a_workflow({f"s{at}": [f"s{other}" for other in range(at)] for at in range(200)}))
     assert len(graph["edges"]) == MOST_EDGES
@@ -105,7 +118,9 @@ def test_the_pictures_are_drawn_like_this(snapshot: SnapshotAssertion) -> None:
     )
     assert plan_svg(Plan("Fix the login", "active", steps)) == snapshot(name="plan")
     states: Any = dict(zip(STEPS, ("completed", "in_progress", "failed", "skipped", "pending"), strict=True))
-    assert graph_svg(RunStates("run", a_workflow(), {name: ({"state": state},) for name, state in states.items()})) == snapshot(name="graph")
+    assert graph_svg(
+        RunStates("run", a_workflow(), {name: ({"state": state},) for name, state in states.items()})
+    ) == snapshot(name="graph")
 
 
 @pytest.mark.parametrize(

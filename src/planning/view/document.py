@@ -77,7 +77,7 @@ class Document:
             "plan": None if self.plan is None else plan_fields(self.plan, self.facts),
             "graph": self.run.graph() or None,
             "states": self.run.states,
-            "records": {name: list(each) for name, each in self.run.records.items()},
+            "records": {name: each[:] for name, each in self.run.records.items()},
         }
 
     @property
@@ -135,12 +135,11 @@ class Document:
 
     def _fields(self, moment: Moment, session: Session) -> Fields:
         """A change as the page has it, without what is empty."""
-        change, before = moment.change, (self.plan, self.run)
+        change, before = moment.change, self.plan
         if moment.plan is not None:
             self.plan = moment.plan.after
         self.facts = moment.facts
-        self.run = self.run.after(change, lambda: session.at(change.version))
-        delta = delta_of(before[0], self.plan, moment.known, moment.facts)
+        delta = delta_of(before, self.plan, moment.known, moment.facts)
         fields: Fields = {
             "v": change.version,
             "at": round(change.at.timestamp(), 3) if self.is_timed else None,
@@ -149,7 +148,7 @@ class Document:
             "text": shortened(words_of(moment), _LONGEST_TEXT),
             "kind": _kind(moment, is_plan=delta is not None),
             "calls": calls_of(change, is_timed=self.is_timed),
-            **self.run.fields(before[1]),
+            **self.run.take(change, lambda: session.at(change.version)),
         }
         return {
             **{name: value for name, value in fields.items() if value not in (None, [])},

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import cached_property
 from typing import Final
 
 import attrs
@@ -27,19 +26,28 @@ _LONGEST_ANSWER: Final = 20_000  # the same of a step that no other step depends
 _LONGEST_ERROR: Final = 1_000
 
 
-@attrs.frozen(slots=False)
+Records = dict[str, list[Fields]]
+"""By step, its changes as the page has them, in order."""
+
+
+@attrs.define
 class RunStates:
     """The newest run of a session; without a workflow where there is none.
 
     Attributes:
         run_id: The run.
         workflow: What it runs.
-        records: By step, its changes as the page has them; a step without any is pending.
+        records: The changes of its steps; a step without any is pending.
     """
 
     run_id: str | None = None
     workflow: Workflow | None = None
-    records: Mapping[str, tuple[Fields, ...]] = attrs.field(factory=dict)
+    records: Records = attrs.field(factory=dict)
+    _needed: frozenset[str] = attrs.field(init=False, default=frozenset())
+
+    def __attrs_post_init__(self) -> None:
+        steps = () if self.workflow is None else self.workflow.steps
+        self._needed = frozenset(other for step in steps for other in step.depends_on)
 
     @classmethod
     def of(cls, source: Selectable) -> RunStates:
@@ -52,25 +60,23 @@ class RunStates:
         if run is None:
             return cls()
         now = cls(run.run_id, run.workflow)
-        records = dict[str, tuple[Fields, ...]]()
         for record in source.select_all(StepRecord):
-            if record.run_id == run.run_id:
-                records[record.step_id] = (*records.get(record.step_id, ()), now._fields_of(record))
-        return cls(run.run_id, run.workflow, records)
+            now._add(record)
+        return now
 
     @classmethod
     def of_document(cls, workflow: Workflow) -> RunStates:
         """A workflow by itself, with the states that its document has."""
         states = {step.step_id: state_of(step) for step in workflow.steps}
-        return cls("", workflow, {name: ({"state": each},) for name, each in states.items() if each != _NEW})
+        return cls("", workflow, {name: [{"state": each}] for name, each in states.items() if each != _NEW})
 
-    @cached_property
+    @property
     def states(self) -> dict[str, State]:
         """The states of the steps."""
         return {name: _state(records) for name, records in self.records.items()}
 
-    def after(self, change: Change, then: Callable[[], Selectable]) -> RunStates:
-        """The run after a change.
+    def take(self, change: Change, then: Callable[[], Selectable]) -> Fields:
+        """Take over a change; returns what of the ``graph``, the ``states`` and the ``records`` differs.
 
         Args:
             change: The change.
@@ -79,45 +85,47 @@ class RunStates:
         Raises:
             StoreError: They cannot be read.
         """
-        now = self
+        graph = Fields()
+        before = Records()  # of the steps that change
         for event in change.events:
             if isinstance(event, Restored):
-                now = RunStates.of(then())
+                before = {**self.records, **before}
+                graph |= self._become(RunStates.of(then()))
             elif isinstance(event, RunChanged):
-                records = now.records if event.run.run_id == now.run_id else {}
-                now = RunStates(event.run.run_id, event.run.workflow, records)
-            elif isinstance(event, StepChanged) and event.record.run_id == now.run_id:
+                is_same = event.run.run_id == self.run_id
+                graph |= self._become(
+                    RunStates(event.run.run_id, event.run.workflow, self.records if is_same else {})
+                )
+            elif isinstance(event, StepChanged):
                 name = event.record.step_id
-                records = {
-                    **now.records,
-                    name: (*now.records.get(name, ()), now._fields_of(event.record)),
-                }
-                now = RunStates(now.run_id, now.workflow, records)
-        return now
-
-    def fields(self, before: RunStates) -> Fields:
-        """What of the ``graph``, the ``states`` and the ``records`` differs from before."""
-        found, states, records = Fields(), Fields(), Fields()
-        if (self.run_id, self.workflow) != (before.run_id, before.workflow):
-            found["graph"], before = self.graph(), RunStates()
-        for name in {**before.records, **self.records}:
-            were, are = before.records.get(name, ()), self.records.get(name, ())
-            if were is not are and (delta := list_delta(were, are)) is not None:
+                before.setdefault(name, self.records.get(name, [])[:])
+                self._add(event.record)
+        if graph:  # all is told anew
+            before = {name: [] for name in self.records}
+        states, records = Fields(), Fields()
+        for name, were in before.items():
+            are = self.records.get(name, [])
+            if (delta := list_delta(were, are)) is not None:
                 records[name] = delta
                 if _state(were) != (now := _state(are)):
                     states[name] = now
-        more = {"states": states, "records": records}
-        return {**found, **{name: value for name, value in more.items() if value}}
+        found = {**graph, "states": states, "records": records}
+        return {name: value for name, value in found.items() if value or name == "graph"}
 
     def graph(self) -> Fields | int:
         """The graph; 0 where there is no run."""
         return 0 if self.workflow is None else graph_of(self.workflow)
 
-    @cached_property
-    def _needed(self) -> frozenset[str]:
-        """The steps that others depend on."""
-        steps = () if self.workflow is None else self.workflow.steps
-        return frozenset(other for step in steps for other in step.depends_on)
+    def _become(self, other: RunStates) -> Fields:
+        """Be another run; returns its graph, where that is another one."""
+        is_other = (self.run_id, self.workflow) != (other.run_id, other.workflow)
+        self.run_id, self.workflow, self.records = other.run_id, other.workflow, other.records
+        self._needed = other._needed
+        return {"graph": self.graph()} if is_other else {}
+
+    def _add(self, record: StepRecord) -> None:
+        if record.run_id == self.run_id:
+            self.records.setdefault(record.step_id, []).append(self._fields_of(record))
 
     def _fields_of(self, record: StepRecord) -> Fields:
         """A change of a step as the page has it, without what is empty."""

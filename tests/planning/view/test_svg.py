@@ -119,7 +119,7 @@ def test_the_pictures_are_drawn_like_this(snapshot: SnapshotAssertion) -> None:
     assert plan_svg(Plan("Fix the login", "active", steps)) == snapshot(name="plan")
     states: Any = dict(zip(STEPS, ("completed", "in_progress", "failed", "skipped", "pending"), strict=True))
     assert graph_svg(
-        RunStates("run", a_workflow(), {name: ({"state": state},) for name, state in states.items()})
+        RunStates("run", a_workflow(), {name: [{"state": state}] for name, state in states.items()})
     ) == snapshot(name="graph")
 
 

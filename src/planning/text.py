@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 __all__ = [
+    "ALPHABETS",
     "UNSEEN",
     "ASCII",
     "DETAILS",
@@ -330,6 +331,7 @@ class TextRules:
 _RULES = (OBJECTIVE, TITLE, DETAILS, NOTE, STEP_ID, OUTCOME)
 ASCII = TextRules(*_RULES)
 _UNICODE = TextRules(*[replace(rule, is_unicode=True) for rule in _RULES])
+ALPHABETS = (ASCII, _UNICODE)
 
 
 def rules_for(text: str) -> TextRules:

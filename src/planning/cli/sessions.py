@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
-from planning.cli.terminal import as_json, columns, count
+from planning.cli.terminal import TROUBLE, as_json, columns, count, seconds_text, wants_color
 from planning.cli.usage import bad_option
 from planning.view.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from rich.text import Text
 
-    from session.stores import StoredSession
+    from planning.health import HealthState
+    from planning.view.sessions import Listed
 
 __all__ = ["diff", "fork", "rewind", "sessions", "verify"]
 
 _ACTOR: Final = "planning rewind"
+_STYLES: Final[dict[HealthState, str]] = {
+    "working": "cyan",
+    "waiting": "bold yellow",
+    "finished": "green",
+    "failed": "bold red",
+    "stopped": "yellow",
+}
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
 
@@ -31,51 +40,64 @@ def sessions(
     ] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """List the sessions of a store, with their plans.
+    """List the sessions of a store: how each is doing, its step at hand or its error, and how long it took.
 
-    The session that was changed last is the first. Times are in UTC.
+    The session that was changed last is the first. Times are in UTC. A session is working, waiting for
+    approval, finished, failed or stopped; nothing works on one that is stopped.
     """
     from planning.cli.stores import opened_store
-    from planning.cli.table import MOST_ROWS, laid_out, line_text
-    from planning.view.sessions import session_fields
+    from planning.cli.table import MOST_ROWS, laid_out
+    from planning.view.sessions import listed
 
+    now = datetime.now(UTC)
     with opened_store(store) as opened, opened.reading():
         found = opened.sessions()
-        shown = found if all_ else found[:MOST_ROWS]
-        rows = [(each, session_fields(opened, each)) for each in shown]
+        rows = list(listed(opened, found if all_ else found[:MOST_ROWS], now))
     if as_json_:
-        typer.echo(as_json([_fields(*row) for row in rows]))
+        typer.echo(as_json([_fields(each, now) for each in rows]))
         return
     if not found:
         typer.echo("No sessions.")
         return
-    names = ("session", "version", "changed", "plan")
-    cells = [
-        (str(head.session_id), head.version, _moment_of(head), line_text(one_line(_plan_in(plan))))
-        for head, plan in rows
-    ]
-    for line in laid_out(names, cells, columns(sys.stdout), most=len(cells))[0]:
+    names = ("session", "state", "done", "at", "for", "took", "changed")
+    cells = [_cells(each, now) for each in rows]
+    paints = wants_color(sys.stdout)
+    for line in laid_out(names, cells, columns(sys.stdout), most=len(cells), color=paints)[0]:
         typer.echo(line)
-    if len(found) > len(shown):
-        typer.echo(f"and {len(found) - len(shown):,} more; --all lists all")
+    if len(found) > len(rows):
+        typer.echo(f"and {len(found) - len(rows):,} more; --all lists all")
 
 
-def _moment_of(head: StoredSession) -> str:
-    return "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
+def _cells(row: Listed, now: datetime) -> tuple[str | Text, ...]:
+    """A session as a row of the list."""
+    from planning.cli.table import line_text
+
+    health, head = row.health, row.head
+    name = str(head.session_id)
+    changed = "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
+    if health is None:
+        problem = (
+            "" if row.problem is None else line_text(one_line(f"cannot be read: {row.problem}"), TROUBLE)
+        )
+        return name, "no plan" if row.problem is None else "?", "", problem, "", "", changed
+    style = _STYLES[health.state]
+    is_error = health.error is not None and (health.state != "finished" or health.done < health.total)
+    at = health.error if is_error else " ".join(filter(None, (health.step, health.title)))
+    seconds = health.seconds(now)
+    return (
+        name,
+        line_text(health.words, style),
+        f"{health.done} of {health.total}",
+        line_text(one_line(at or ""), style if is_error else ""),
+        line_text(one_line(health.objective)),
+        "" if seconds is None else seconds_text(seconds),
+        changed,
+    )
 
 
-def _plan_in(plan: Mapping[str, Any]) -> str:
-    """The plan of a session, in brief."""
-    if plan["problem"] is not None:
-        return f"cannot be read: {plan['problem']}"
-    if plan["status"] is None:
-        return "no plan"
-    approval = {"waiting": ", waits for approval", "rejected": ", rejected"}.get(plan.get("approval", ""), "")
-    return f"{plan['status']}, {plan['done']} of {plan['total']} done{approval}: {plan['objective']}"
-
-
-def _fields(head: StoredSession, plan: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("objective", "status", "done", "total")
+def _fields(row: Listed, now: datetime) -> dict[str, Any]:
+    head, health = row.head, row.health
+    names = ("state", "objective", "done", "total", "step", "title", "others", "error")
     return {
         "session_id": str(head.session_id),
         "version": head.version,
@@ -83,8 +105,10 @@ def _fields(head: StoredSession, plan: Mapping[str, Any]) -> dict[str, Any]:
         "changed_at": head.changed_at.isoformat(),
         "tags": dict(head.tags),
         "forked_from": [{"session_id": str(source), "version": last} for source, last in head.forked_from],
-        "plan": None if plan["status"] is None else {name: plan[name] for name in names},
-        **({} if plan["problem"] is None else {"problem": plan["problem"]}),
+        **dict.fromkeys((*names, "seconds")),
+        **({} if health is None else {name: getattr(health, name) for name in names}),
+        **({} if health is None else {"seconds": health.seconds(now)}),
+        **({} if row.problem is None else {"problem": row.problem}),
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
+from rich.color import ColorSystem
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
@@ -23,7 +24,12 @@ _NO_END: Final = 1_000_000  # columns
 
 
 def laid_out(
-    names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None, *, most: int = MOST_ROWS
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    width: int | None,
+    *,
+    most: int = MOST_ROWS,
+    color: bool = False,
 ) -> tuple[list[str], int]:
     """Lay out rows as a table. NULL is not a text: a text that reads so is in quotes.
 
@@ -32,6 +38,7 @@ def laid_out(
         rows: The rows. A value that is a ``Text`` is shown as it is.
         width: How many columns of a terminal there are; None for as many as it takes.
         most: How many rows are read.
+        color: Whether the styles of ``Text`` values are painted.
 
     Returns:
         Its lines, the names first; and how many of its columns had room, from the left.
@@ -50,12 +57,19 @@ def laid_out(
             *(value if isinstance(value, Text) else line_text(_cell(value)) for value in row[: len(shown)])
         )
     lines = Console(width=wide, color_system=None).render_lines(table, pad=False)
-    return ["".join(part.text for part in line).rstrip() for line in lines], len(shown)
+    system = ColorSystem.STANDARD if color else None
+    painted = (
+        "".join(
+            part.style.render(part.text, color_system=system) if part.style else part.text for part in line
+        )
+        for line in lines
+    )
+    return [line.rstrip() for line in painted], len(shown)
 
 
-def line_text(text: str) -> Text:
+def line_text(text: str, style: str = "") -> Text:
     """A printable line as the text of a cell, cut with an ellipsis where it has no room."""
-    return Text(text, no_wrap=True, overflow="ellipsis")
+    return Text(text, style, no_wrap=True, overflow="ellipsis")
 
 
 def _cell(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The workflow run of a session as the page has it: its graph, and what happened to each step."""
+"""A session's health and its workflow run as the page has them: its graph, and what happened to each step."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from planning.health import Health
 from planning.view.deltas import Fields, list_delta
 from planning.view.graph import graph_of
 from planning.view.text import as_text, shortened
@@ -18,7 +19,7 @@ from session import Change
 from session.history import Restored
 from session.selectors import Selectable
 
-__all__ = ["RunStates"]
+__all__ = ["RunStates", "health_fields"]
 
 _NEW: State = "pending"
 _LONGEST: Final = 2_000  # characters of an output
@@ -156,3 +157,22 @@ def _seconds(at: str) -> float | None:
         return round(datetime.fromisoformat(at).timestamp(), 3)
     except ValueError:
         return None
+
+
+def health_fields(health: Health | None) -> Fields:
+    """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
+    if health is None:
+        return {}
+    fields: Fields = {
+        "state": health.state,
+        "objective": health.objective,
+        "done": health.done,
+        "total": health.total,
+        "step": health.step,
+        "title": health.title,
+        "others": health.others or None,
+        "error": health.error,
+        "began": None if health.began_at is None else round(health.began_at.timestamp(), 3),
+        "changed": None if health.changed_at is None else round(health.changed_at.timestamp(), 3),
+    }
+    return {name: value for name, value in fields.items() if value not in {None, ""}}

@@ -31,8 +31,7 @@ class _Requests(BaseHTTPRequestHandler):
             page = live_page(json.dumps({"mode": "live", "base": "/T", "session": self.server.session}))
             self.answer("text/html", page)
         elif url.path.endswith(".json"):
-            data = self.server.sessions if url.path.endswith("sessions.json") else self.server.run
-            self.answer("application/json", json.dumps(data).encode())
+            self.answer("application/json", json.dumps(self.server.run).encode())
         else:
             self.follow(int(parse_qs(url.query).get("after", ["0"])[0]))
 
@@ -78,7 +77,6 @@ class Stage(ThreadingHTTPServer):
         self.generation = 0
         self.session: str | None = None
         self.run: Any = None
-        self.sessions: Any = None
         self.events: list[tuple[str, Any]] = []
         self.asked: list[str] = []
         Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -196,12 +194,14 @@ def listed(number: int, **fields: Any) -> Any:
     return {
         "id": f"s/{number}",
         "version": 3,
-        "changed_at": 1_795_413_553.5 + number,
+        "changed": 1_795_413_553.5 + number,
+        "began": 1_795_413_550.5 + number,
         "objective": f"Plan {number}",
-        "status": "active",
+        "state": "working",
         "done": 1,
         "total": 4,
-        "problem": None,
+        "step": "S002",
+        "title": "Mend it",
         **fields,
     }
 
@@ -211,13 +211,15 @@ def listed(number: int, **fields: Any) -> Any:
 def test_nothing_in_the_list_keeps_people_out(
     pages: ExitStack, browser: Browser, stage: Stage, axe: str, scheme: str, width: int
 ) -> None:
-    stage.sessions = {
-        "sessions": [listed(2), listed(1, problem="damaged", status=None)],
-        "more": True,
-        "problem": "x",
-    }
+    damaged = {"id": "s/0", "version": 1, "changed": 0, "problem": "damaged"}
+    states = ("working", "waiting", "finished", "failed", "stopped")
+    every = [listed(number, state=state, error="No key") for number, state in enumerate(states, start=1)]
+    stage.say("sessions", [*every, damaged])
+    stage.say("list", {"more": True, "problem": "x", "reading": 3, "gone": []})
     page = opened(pages, browser, stage.url, width=width, scheme=scheme)
-    page.wait("document.querySelectorAll('#list li').length === 2")
+    page.wait("document.querySelectorAll('#list-box .entry').length === 6")
+    page.click("[data-state=failed]")
+    page.click("[data-state=failed]")
     page.evaluate(f"{axe}; null")
     assert page.evaluate("axe.run().then(found => found.violations.map(each => each.id))") == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -226,17 +228,20 @@ def test_nothing_in_the_list_keeps_people_out(
 def test_the_list_has_the_newest_session_first_and_follows(
     pages: ExitStack, browser: Browser, stage: Stage
 ) -> None:
-    stage.sessions = {"sessions": [listed(2), listed(1)], "more": False, "problem": None}
+    stage.say("sessions", [listed(2), listed(1)])
     page = opened(pages, browser, stage.url)
     names = "[...document.querySelectorAll('#list .name')].map(each => each.textContent)"
     page.wait(f"String({names}) === 'Plan 2,Plan 1'")
-    stage.say(
-        "sessions", [listed(1, changed_at=1_795_413_600.0, done=4, objective="<b>Plan 1</b>"), listed(3)]
-    )
+    stage.say("sessions", [listed(1, changed=1_795_413_600.0, done=4, objective="<b>Plan 1</b>"), listed(3)])
     page.wait(f"String({names}) === '<b>Plan 1</b>,Plan 3,Plan 2'")
     assert page.evaluate("document.querySelector('#list a').getAttribute('href')") == "/T/s/s%2F1"
     page.press("/")
     page.type("plan 3")
     page.wait(f"String({names}) === 'Plan 3'")
     assert page.text("#list .find p") == "1 of 3 sessions"
+    stage.say("list", {"more": True, "problem": None, "reading": 2, "gone": ["s/3"]})
+    page.wait(
+        "document.querySelector('#list .find p').textContent"
+        " === '0 of 2 sessions; 2 are still being read; older ones are not shown'"
+    )
     assert page.errors == []

@@ -63,7 +63,7 @@ def loaded(source: str | None) -> tuple[Session, Document]:
         report = validate_workflow(data)
         if not report.ok:
             raise Refused(f"{name_of(source)} is a workflow with errors; 'planning validate' lists them")
-        states = RunStates("", report.workflow)
+        states = RunStates.of_document(report.workflow)
         return Session(), Document(title=title, kind="workflow", source=title, run=states)
     if kind != "transcript":
         refuse_other(data, source, "one run")

@@ -41,6 +41,7 @@ Examples:
   planning run plan.json --tools my_app:tools --executor processes
   planning run plan.json --tools my_app:tools --json > result.json
   planning run plan.json --mcp "npx some-mcp-server"
+  planning run plan.json --tools my_app:tools --view
   planning run plan.json --tools my_app:tools --resume
   planning run plan.json --tools app:tools --store plans.db --session nightly
 
@@ -129,6 +130,10 @@ def run(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the last run of this workflow.")] = False,
     finished: Finished = False,
+    view: Annotated[
+        bool,
+        typer.Option("--view", help="Show the run as a page in the browser, until you press Ctrl-C."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
 ) -> None:
     """Run a workflow: call its tools, several at a time, and print the answer.
@@ -167,6 +172,7 @@ def run(
             executor=opened,
             max_parallel=max_parallel,
             timeout=timeout,
+            is_viewed=view,
             is_json=as_json,
             line=line,
         )

@@ -16,7 +16,7 @@ from planning.facts import PlanFacts
 from planning.health import Health, health_of
 from planning.model import Plan
 from planning.view.calls import calls_of
-from planning.view.deltas import Fields, applied, delta_of, plan_fields
+from planning.view.deltas import Fields, applied, applied_list, delta_of, plan_fields
 from planning.view.facts import NO_FACTS
 from planning.view.names import Names
 from planning.view.states import RunStates, health_fields
@@ -85,7 +85,8 @@ class Document:
         self._base = {
             "plan": None if self.plan is None else plan_fields(self.plan, self.facts),
             "graph": self.run.graph() or None,
-            "states": dict(self.run.states),
+            "states": self.run.states,
+            "records": {name: each[:] for name, each in self.run.records.items()},
             "names": dict(self.names),
         }
 
@@ -159,12 +160,11 @@ class Document:
 
     def _fields(self, moment: Moment, session: Session) -> Fields:
         """A change as the page has it, without what is empty."""
-        change, before = moment.change, (self.plan, self.run)
+        change, before = moment.change, self.plan
         if moment.plan is not None:
             self.plan = moment.plan.after
         self.facts = moment.facts
-        self.run = self.run.after(change, lambda: session.at(change.version))
-        delta = delta_of(before[0], self.plan, moment.known, moment.facts)
+        delta = delta_of(before, self.plan, moment.known, moment.facts)
         fields: Fields = {
             "v": change.version,
             "at": round(change.at.timestamp(), 3) if self.is_timed else None,
@@ -173,7 +173,7 @@ class Document:
             "text": shortened(words_of(moment), _LONGEST_TEXT),
             "kind": _kind(moment, is_plan=delta is not None),
             "calls": calls_of(change, is_timed=self.is_timed),
-            **self.run.fields(before[1]),
+            **self.run.take(change, lambda: session.at(change.version)),
         }
         return {
             **{name: value for name, value in fields.items() if value not in (None, [])},
@@ -196,8 +196,10 @@ class Document:
         change, base = json.loads(text), self._base
         base["plan"] = applied(base["plan"], change.get("plan"))
         if "graph" in change:
-            base["graph"], base["states"] = change["graph"] or None, {}
-        base["states"] |= change.get("states", {})
+            base |= {"graph": change["graph"] or None, "states": {}, "records": {}}
+        base["states"] = {**base["states"], **change.get("states", {})}
+        for name, delta in change.get("records", {}).items():
+            base["records"][name] = applied_list(base["records"].get(name, []), delta)
         base["names"] = change.get("names", base["names"])
 
 

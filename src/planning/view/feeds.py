@@ -23,6 +23,7 @@ _LOOKED: Final = 10.0  # seconds after which it is looked for what is over witho
 _HEARTBEAT: Final = 15.0  # seconds without news after which a client is sent a sign of life
 _LINGER: Final = 10.0  # seconds that a session is kept for a client that has read it and will follow it
 _MOST_KEPT: Final = 16  # sessions without clients
+_END: Final = "event: end\ndata: null\n\n"  # the server ends: there is nothing to connect to again
 
 
 class _Feed:
@@ -192,6 +193,7 @@ class Feeds:
                         health = document.health
                         yield _event("health", health_fields(health))
                     if is_over:
+                        yield _END
                         return
                     if not await feed.news():
                         yield ":\n\n"
@@ -216,6 +218,7 @@ class Feeds:
                     yield _event("list", found)
                 if not await feed.news():
                     yield ":\n\n"
+            yield _END
 
     async def steer(self, name: str, command: HostCommand, version: int) -> int:
         """Change the plan of a session, as ``StoreSource.steer`` does; those who follow it hear of it."""

@@ -215,7 +215,7 @@ def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(
     red = page.evaluate("getComputedStyle($('status').firstChild).backgroundColor")
     assert red == page.evaluate("getComputedStyle($('error')).color")
     assert page.evaluate("document.title").startswith("failed: Load ")
-    assert page.evaluate("document.querySelectorAll('h1, h2.text').length") == 1
+    assert page.evaluate("document.querySelectorAll('h1, #plan-summary h2').length") == 1
     page.click("#tab-plan")
     names = "[...document.querySelectorAll('.step .id')].map(each => each.innerText)"
     assert page.evaluate(names) == ["S002 S001", "S001 S002"]
@@ -224,6 +224,7 @@ def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(
     page.press("ArrowRight")
     page.settle()
     assert page.evaluate(names) == ["S002 S001", "S001 S002"]
+    page.click("#tab-changes")
     assert page.text("#changes-box .entry[aria-current] .body").endswith("Added S002, S001.")
     assert page.errors == []
 
@@ -327,10 +328,10 @@ def test_the_list_filters_by_state_and_sorts(pages: ExitStack, browser: Browser,
     rows = "[...document.querySelectorAll('#list .entry')].map(each => each.innerText.split('\\n'))"
     assert [[part for part in row if part][:3] for row in page.evaluate(rows)] == [
         ["s/5", "s/5", page.evaluate("minute.format(1795413559000)")],
-        ["working", "Plan 4", "s/4 S002 Mend it and 1 other step"],
-        ["waiting for approval", "Plan 3", "s/3 S002 Mend it"],
+        ["working", "Plan 4", "s/4 · S002 Mend it and 1 other step"],
+        ["waiting for approval", "Plan 3", "s/3 · S002 Mend it"],
         ["finished", "Plan 2", "s/2"],
-        ["failed", "Plan 1", "s/1 join: refused"],
+        ["failed", "Plan 1", "s/1 · join: refused"],
     ]
     buttons = "[...document.querySelectorAll('[data-state]')].map(each => each.textContent)"
     assert page.evaluate(buttons) == [

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import Browser, Page
-from page_data import call, in_memory, kept, of_memory, serving
+from page_data import a_run_of, call, in_memory, kept, of_memory, serving
 
 from planning.view.page import live_page, policy
 from planning.view.sources import StoreSource
@@ -193,6 +193,92 @@ def test_it_connects_again_and_asks_for_what_came_after(
     ]
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("finished", "The run is finished. The server has ended; this page stays as it is."),
+        ("failed", "The run has failed. The server has ended; this page stays as it is."),
+        ("stopped", "The run is stopped. The server has ended; this page stays as it is."),
+        ("working", "The server has ended. What is below may be old."),
+    ],
+)
+def test_a_server_that_ends_is_no_lost_connection(
+    pages: ExitStack, browser: Browser, stage: Stage, state: str, said: str
+) -> None:
+    run = a_run(3)
+    stage.session, stage.run = "one", {**run, "health": {**run["health"], "state": state}}
+    page = opened(pages, browser, stage.url)
+    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    stage.say("end", None)
+    page.wait(f"$('notes').innerText === {json.dumps(said)}")
+    assert not page.evaluate("$('live').checkVisibility()")
+    page.press("ArrowLeft")
+    assert page.text("#where") == "Version 2 of 3"
+    stage.drop()
+    assert len([each for each in stage.asked if "events" in each]) == 1
+
+
+def test_a_run_that_is_over_loses_no_connection(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    run = a_run(3)
+    health = {**run["health"], "state": "finished"}
+    stage.session, stage.run = "one", {**run, "health": health, "changes": run["changes"][:2]}
+    page = opened(pages, browser, stage.url)
+    page.wait(f"{WHERE} === 'Version 2 of 2'")
+    stage.say("change", run["changes"][2])
+    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    stage.shutdown()
+    stage.server_close()
+    stage.drop()
+    page.wait("notes.over !== null")
+    said = "The run is finished. The connection is lost; this page stays as it is."
+    assert notes_of(page) == {"over": said}
+
+
+def notes_of(page: Page) -> Any:
+    """What the page says above the run."""
+    return page.evaluate("Object.fromEntries(Object.entries(notes).filter(([, text]) => text))")
+
+
+def followed(pages: ExitStack, browser: Browser, stage: Stage, fails: str, keys: str = "") -> Page:
+    """A page that follows a run of a workflow from its first change to its end; the reader clicks a tab."""
+    run = {**json.loads(a_run_of({"a": [], "b": ["a"]}, fails)), "id": "one"}
+    stage.session, stage.run = "one", {**run, "changes": run["changes"][:1]}
+    page = opened(pages, browser, stage.url, width=1440)
+    page.wait(f"{WHERE} === 'Version 1 of 1'")
+    if keys:
+        page.click(keys)
+    for change in run["changes"][1:]:
+        stage.say("change", change)
+    last = len(run["changes"])
+    page.wait(f"{WHERE} === 'Version {last} of {last}'")
+    page.settle()
+    return page
+
+
+SHOWN = "['graph', 'times', 'step', 'answer', 'change', 'totals'].filter(name => $(name).checkVisibility())"
+
+
+def test_a_page_that_follows_a_run_shows_its_answer_at_its_end(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    page = followed(pages, browser, stage, "")
+    assert page.evaluate(SHOWN) == ["graph", "times", "answer"]
+    assert page.text("#answer") == 'Answer\n{"name":"b"}'
+
+
+def test_a_page_that_follows_a_run_shows_what_failed(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    page = followed(pages, browser, stage, "a")
+    assert page.evaluate(SHOWN) == ["graph", "times", "step"]
+    assert page.text("#step .wrong").splitlines()[1] == "Cause: a is gone"
+
+
+def test_what_the_reader_chose_to_see_stays(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    page = followed(pages, browser, stage, "a", "#tab-totals")
+    assert page.evaluate(SHOWN) == ["times", "change", "totals"]
+
+
 def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(
     pages: ExitStack, browser: Browser, stage: Stage
 ) -> None:
@@ -219,6 +305,7 @@ def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(
     page.click("#tab-plan")
     names = "[...document.querySelectorAll('.step .id')].map(each => each.innerText)"
     assert page.evaluate(names) == ["S002 S001", "S001 S002"]
+    page.click("#tab-changes")
     page.press("Home")
     assert page.text("#state").startswith("failed")
     page.press("ArrowRight")

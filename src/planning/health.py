@@ -60,6 +60,11 @@ class Health:
     changed_at: datetime | None = None
     _token: str = attrs.field(default="", repr=False)
 
+    @property
+    def words(self) -> str:
+        """The state as a person reads it."""
+        return "waiting for approval" if self.state == "waiting" else self.state
+
     def at(self, now: datetime) -> Health:
         """The same session at a later time, without a change since: what worked on it may be gone.
 
@@ -167,7 +172,7 @@ def _error_of(run: WorkflowRun, records: Mapping[str, StepRecord]) -> str | None
     if not failed:
         return None
     last = max(failed, key=lambda record: (fatal[record.step_id], record.at))
-    return cut(f"{last.step_id}: {last.error}", _LONGEST)
+    return cut(f"{last.step_id}: {last.error and (last.error.cause or last.error.message)}", _LONGEST)
 
 
 def _time_of(text: str) -> datetime | None:

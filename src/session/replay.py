@@ -53,6 +53,12 @@ class Replay:
         self._remembered: dict[int, ReadChange] = {}
         self._remembered_size = 0
 
+    def another(self, head: StoredSession) -> Replay:
+        """The same of another session of the store, whose values are of the types that are known here."""
+        other = Replay(self.store, head.session_id, head, self.limit)
+        other.records = self.records
+        return other
+
     def changes_after(self, version: int, slices: Slices) -> tuple[Change, ...]:
         """The changes after a version; see ``Session.history``."""
         newest = last_version(slices)

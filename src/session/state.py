@@ -374,6 +374,17 @@ class State(ProcessLock):
 
         return read
 
+    def elsewhere(self, head: StoredSession) -> Callable[[type], Slice | None]:
+        """What reads the slices of another session of the same store; see ``Session.peek``.
+
+        Raises:
+            TransactionError: This session has no store.
+        """
+        if self.stored is None:
+            raise TransactionError("only a session in a store can read others: give it a store")
+        registered, past = self.registered, self.stored.another(head)
+        return cache(lambda kind: past.slice_at(kind, head.version, registered))
+
     def _without_past(self) -> Slices:
         return {kind: slice_ for kind, slice_ in self.slices.items() if kind in self.private}
 

@@ -171,7 +171,7 @@ def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_
     code, listed = printed("sessions", str(path), "--json")
     assert code == 0
     found = {each["session_id"]: each for each in json.loads(listed)}
-    assert found["other"]["plan"]["objective"] == SETUP.objective
+    assert found["other"]["objective"] == SETUP.objective
     assert "problem" not in found["other"]
     source = StoreSource(path, None)
     assert {"run-7", "other"} <= {each["id"] for each in source.listed()["sessions"]}
@@ -207,7 +207,7 @@ def test_a_damaged_record_is_listed_and_hides_no_other(path: Path, damage: str) 
     assert {line.split()[0] for line in output.splitlines()[2:4]} == {"other", name}
     assert "cannot be read: the record of session" in output
     listed = StoreSource(path, None).listed()
-    assert {each["id"]: each["problem"] is None for each in listed["sessions"]} == {
+    assert {each["id"]: "problem" not in each for each in listed["sessions"]} == {
         "other": True,
         name: False,
     }

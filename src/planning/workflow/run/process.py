@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -45,6 +46,7 @@ def is_alive(token: str) -> bool | None:
     return start == found["start"] and state not in "ZX"
 
 
+@cache
 def _place() -> str:
     """A hash of what tells this machine, its last start and its container from others."""
     known = [platform.node()]

@@ -24,7 +24,7 @@ LOADED = re.compile(
     r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?:[^>]*>|@import|url\(['\"]?https?:"
 )
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
-BOOST = {"troubleshooting.md": 20, "howto": 5, "specs": 0.5, "reference": 0.5, "CONTRIBUTING.md": 0.2}
+BOOST = {"troubleshooting.md": 30, "howto": 10, "specs": 0.5, "reference": 0.5, "CONTRIBUTING.md": 0.2}
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
 COMMANDS = "reference/cli.md"
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")

@@ -16,7 +16,7 @@ from planning.render import plan_text, plan_to_dict
 from planning.text import NOTE
 from session import Session
 
-__all__ = ["HOST", "Pending", "answer_approval", "decision_of", "pending_approval"]
+__all__ = ["HOST", "Pending", "answer_approval", "decision_of", "is_pending", "pending_approval"]
 
 HOST: Final = "host"
 """Who approves and rejects, in the history."""
@@ -49,14 +49,19 @@ def pending_approval(source: HasFacts) -> Pending | None:
     """
     plan: Plan | None = source.select_latest(Plan)
     facts: PlanFacts | None = source.select_latest(PlanFacts)
-    if plan is None or facts is None or plan.status == "abandoned":
-        return None
-    if facts.approval != "waiting" and (facts.approval == "rejected" or not facts.waiting):
+    if plan is None or facts is None or not is_pending(plan, facts):
         return None
     step_ids = () if facts.approval == "waiting" else facts.waiting
     steps = tuple([(step.step_id, step.title, step.details) for step in plan.steps])
     content = (plan.objective, steps, tuple(sorted(facts.depends_on.items())))
     return Pending(plan_text(plan, facts), plan_to_dict(source), step_ids, content)
+
+
+def is_pending(plan: Plan, facts: PlanFacts) -> bool:
+    """Whether a plan waits for approval, or steps of it do."""
+    if plan.status == "abandoned" or facts.approval == "rejected":
+        return False
+    return facts.approval == "waiting" or bool(facts.waiting)
 
 
 def answer_approval(session: Session, shown: Pending, decision: ApprovePlan | RejectPlan) -> bool:

@@ -54,6 +54,12 @@ class Replay:
         self._remembered: dict[int, ReadChange] = {}
         self._remembered_size = 0
 
+    def another(self, head: StoredSession) -> Replay:
+        """The same of another session of the store, whose values are of the types that are known here."""
+        other = Replay(self.store, head.session_id, head, self.limit)
+        other.records = self.records
+        return other
+
     def changes_after(self, version: int, slices: Slices) -> tuple[Change, ...]:
         """The changes after a version; see ``Session.history``."""
         newest = last_version(slices)
@@ -109,9 +115,9 @@ class Replay:
                 kind, slice_, known[change.version], change.version
             ):
                 raise StoreError(
-                    f"the reducers of {kind.__qualname__} have changed since version {start}: they give "
+                    f"the reducers of {kind.__qualname__} have changed since version {start}: they compute "
                     f"another slice for version {change.version} than was written; use the release that "
-                    "wrote it, or accept the reducers of today with store.drop_checkpoints(session_id)",
+                    "wrote it, or accept the current reducers with store.drop_checkpoints(session_id)",
                     version=change.version,
                 )
             if change.version in restored:

@@ -33,6 +33,7 @@ from session.transaction import OTHER_KEY, Transaction
 
 if TYPE_CHECKING:
     from session.stores.base import Store
+    from session.stores.chain import StoredSession
 
 __all__ = ["Session"]
 
@@ -211,9 +212,22 @@ class Session:
         In memory, at most 32 changes are reduced again for it; in a store, those after a checkpoint.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
         """
         return PastState(self._state.session_id, version, self._state.slices_at(version), self._state.views)
+
+    def peek(self, head: StoredSession) -> PastState:
+        """The slices of another session of the same store, as the reducers of this one make them.
+
+        Nothing is opened or registered for it: to look at many sessions takes a third of the time.
+
+        Args:
+            head: The other session, as ``store.sessions()`` lists it.
+
+        Raises:
+            TransactionError: This session has no store.
+        """
+        return PastState(head.session_id, head.version, self._state.elsewhere(head), self._state.views)
 
     def rewind(self, version: int, *, actor: str | None = None) -> int:
         """Restore the slices of a version, as a new change: nothing in the history is rewritten.
@@ -228,7 +242,7 @@ class Session:
             The version that the session has now.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
         """
         with self.transaction(actor=actor) as transaction:
             transaction.restore(Rewound(self._state.restorable(version), version=version))
@@ -249,7 +263,7 @@ class Session:
             tags: The tags of the fork; this session's when omitted.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
             IdentityError: ``session_id`` is this session's own, or is refused as ``Session`` refuses it.
         """
         version = self.version if at is None else at

@@ -119,7 +119,7 @@ class State(ProcessLock):
             version: The version; the history up to it is copied where it is in memory.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
             StoreError: A slice cannot be read.
         """
         past = self.past
@@ -282,7 +282,7 @@ class State(ProcessLock):
     def refresh(self) -> None:
         """Take over what other writers committed; see ``Session.refresh``. The caller holds the lock."""
         if self.open is not None:
-            raise TransactionError("refresh outside of transactions: one has taken over what there is")
+            raise TransactionError("refresh outside of transactions: inside, you have the newest version")
         self.catch_up()
         if self.stored is not None:
             self.stored.is_unsettled = False
@@ -354,7 +354,7 @@ class State(ProcessLock):
         """Record a name; see ``Session.claim``."""
         with self.lock:
             if self.open is not None:
-                raise TransactionError("claim outside of transactions: a claim stays when one is taken back")
+                raise TransactionError("claim outside of transactions: a rollback does not undo a claim")
             return self.past.claim(name, last_version(self.slices))
 
     def slices_at(self, version: int) -> Callable[[type], Slice | None]:
@@ -374,6 +374,17 @@ class State(ProcessLock):
 
         return read
 
+    def elsewhere(self, head: StoredSession) -> Callable[[type], Slice | None]:
+        """What reads the slices of another session of the same store; see ``Session.peek``.
+
+        Raises:
+            TransactionError: This session has no store.
+        """
+        if self.stored is None:
+            raise TransactionError("only a session in a store can read others: give it a store")
+        registered, past = self.registered, self.stored.another(head)
+        return cache(lambda kind: past.slice_at(kind, head.version, registered))
+
     def _without_past(self) -> Slices:
         return {kind: slice_ for kind, slice_ in self.slices.items() if kind in self.private}
 
@@ -385,7 +396,7 @@ class State(ProcessLock):
         """The slices of a version that a rewind restores, as far as they are known here.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
             StoreError: A slice cannot be read.
         """
         past, read = self.past, self.slices_at(version)

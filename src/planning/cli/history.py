@@ -91,6 +91,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
     from planning.view.facts import approval_words
+    from planning.view.names import named_facts, named_plan
     from planning.view.text import line_of
     from session.stores import StoreError
 
@@ -103,8 +104,9 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
         try:
             plan = timeline.plan
             if plan is not None:
-                approval = approval_words(timeline.facts)
-                face.show(progress.take_plan(plan, timeline.facts) + [(approval, "")] * bool(approval))
+                approval, names = approval_words(timeline.facts), timeline.names
+                shown = progress.take_plan(named_plan(plan, names), named_facts(timeline.facts, names))
+                face.show(shown + [(approval, "")] * bool(approval))
             for moment in _as_they_come(timeline):
                 if as_json_:
                     _print_json(moment)
@@ -140,6 +142,7 @@ def _print_json(moment: Moment) -> None:
 def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
     """What a change did to the plan, and the calls in it that were refused."""
     from planning.facts import AskToFinish
+    from planning.view.names import named_facts, named_plan
     from planning.view.timeline import refusal_of, words_of
     from session import ToolFailed
 
@@ -151,7 +154,9 @@ def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
         elif isinstance(event, AskToFinish):
             yield words_of(moment), ""
     if moment.plan is not None or moment.steered:
-        plan = progress.plan if moment.plan is None else moment.plan.after
-        lines = progress.take_plan(plan, moment.facts)
+        plan = progress.plan
+        if moment.plan is not None:
+            plan = moment.plan.after and named_plan(moment.plan.after, moment.names)
+        lines = progress.take_plan(plan, named_facts(moment.facts, moment.names))
         yield from lines if moment.plan is not None else ()
         yield from ((text, "") for text in moment.steered)

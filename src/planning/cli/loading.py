@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +13,13 @@ from planning.cli.replay import MOST_BYTES, PREFIX, calls_in
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused
 from planning.facts import PlanFacts
+from planning.health import health_of
 from planning.model import Plan
 from planning.prompt import PlanningToolsSection
 from planning.tools import Toolbox
 from planning.view.document import Document
 from planning.view.facts import NO_FACTS
+from planning.view.names import names_in
 from planning.view.states import RunStates
 from planning.view.text import line_of
 from planning.view.timeline import Moment, Recent
@@ -46,14 +49,21 @@ def loaded(source: str | None) -> tuple[Session, Document]:
     kind = kind_of(data)
     if kind == "snapshot":
         session = session_of(data, source)
-        plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts) or NO_FACTS
-        run = RunStates.of(session)
-        return session, Document(title=title, kind="snapshot", source=title, plan=plan, facts=facts, run=run)
+        return session, Document(
+            title=title,
+            kind="snapshot",
+            source=title,
+            health=health_of(session, datetime.now(UTC)),
+            plan=session.select_latest(Plan),
+            facts=session.select_latest(PlanFacts) or NO_FACTS,
+            names=names_in(session),
+            run=RunStates.of(session),
+        )
     if kind == "workflow":
         report = validate_workflow(data)
         if not report.ok:
             raise Refused(f"{name_of(source)} is a workflow with errors; 'planning validate' lists them")
-        states = RunStates("", report.workflow)
+        states = RunStates.of_document(report.workflow)
         return Session(), Document(title=title, kind="workflow", source=title, run=states)
     if kind != "transcript":
         refuse_other(data, source, "one run")

@@ -43,6 +43,7 @@ Examples:
   planning run report.json --tools my_app:tools --executor processes
   planning run report.json --tools my_app:tools --json > result.json
   planning run report.json --mcp "npx some-mcp-server"
+  planning run report.json --tools my_app:tools --view
   planning run report.json --tools my_app:tools --resume
   planning run report.json nightly --tools app:tools --store plans.db
 
@@ -127,6 +128,10 @@ def run(
     ] = DEFAULT_STORE,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the last run of this workflow.")] = False,
     finished: Finished = False,
+    view: Annotated[
+        bool,
+        typer.Option("--view", help="Show the run as a page in the browser, until you press Ctrl-C."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
 ) -> None:
     """Run a workflow: call its tools, several at a time, and print the answer.
@@ -165,6 +170,7 @@ def run(
             executor=opened,
             max_parallel=max_parallel,
             timeout=timeout,
+            is_viewed=view,
             is_json=as_json,
             line=line,
         )

@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
-from typing import Final, TextIO
+from signal import SIGTERM
+from typing import TYPE_CHECKING, Final, TextIO
 
 import attrs
 
@@ -25,9 +26,12 @@ from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
 from planning.workflow.failures import WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
-from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun, states_of
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, states_of
 from planning.workflow.run.result import WorkflowResult
 from session import Session, SessionError, StoreError
+
+if TYPE_CHECKING:
+    from planning.cli.run_page import RunPage
 
 __all__ = ["Running", "report_lines"]
 
@@ -73,6 +77,7 @@ class Running:
         with ExitStack() as stack:
             own = stack.enter_context(own_stdout())
             stack.enter_context(leave_if_held_up(lambda: code))
+            page = self._page(stack, past)
             pool = None
             if past is None and asked.executor is not None:
                 try:
@@ -90,7 +95,25 @@ class Running:
             if past is None and self.session.version == before:
                 self._refuse()
             code = self._ended(past)
+            if page is not None and self._drive.signal is None and (received := page.wait()) == SIGTERM:
+                code = EXIT_CODES[received]
         return code
+
+    def _page(self, stack: ExitStack, past: WorkflowResult | None) -> RunPage | None:
+        """The page of the run, if it is asked for; it opens with the first change of the run.
+
+        Raises:
+            Refused: It cannot be served.
+        """
+        if not self.asked.is_viewed:
+            return None
+        from planning.cli.run_page import RunPage
+
+        page = stack.enter_context(RunPage(self.asked.store, self.asked.session))
+        if past is not None:
+            page.open()
+        self.session.bus.subscribe(RunChanged, page.open)
+        return page
 
     def _driven(self, face: Face, pool: AnyExecutor | None) -> WorkflowResult | None:
         """Run it, and show it meanwhile."""

@@ -48,6 +48,7 @@ class Asked:
         executor: Opens the executor; None for this process.
         max_parallel: How many steps run at the same time at most.
         timeout: Seconds for an attempt of a step; None for no limit.
+        is_viewed: Whether a page shows it.
         is_json: Whether only the result is printed, as JSON.
         line: The command that resumes it.
     """
@@ -62,6 +63,7 @@ class Asked:
     executor: AbstractContextManager[AnyExecutor] | None
     max_parallel: int
     timeout: float | None
+    is_viewed: bool
     is_json: bool
     line: str
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -11,23 +12,29 @@ import typer
 
 from planning.cli.session_names import OneSession, SessionName
 from planning.cli.source import DEFAULT_STORE, AsJson, RunsFile, StoreFile
-from planning.cli.terminal import as_json, columns, count
+from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
 from planning.cli.usage import bad_option
 from planning.view.text import fitted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from session.stores import StoredSession
+    from planning.health import HealthState
+    from planning.view.sessions import Listed
 
 __all__ = ["diff", "fork", "rewind", "sessions", "verify"]
 
 _ACTOR: Final = "planning rewind"
+_STYLES: Final[dict[HealthState, str]] = {
+    "working": "cyan",
+    "waiting": "bold yellow",
+    "finished": "green",
+    "failed": "bold red",
+    "stopped": "yellow",
+}
 _MOST: Final = 50  # sessions that are listed
 _GAP: Final = "  "
 _WIDEST: Final = 40  # columns of an id: a UUID has 36
 _ENOUGH: Final = 60  # columns for a plan; with fewer it is on a second line
-_LEAST: Final = 4  # columns of a plan, where not even that fits
+_LEAST: Final = 8  # columns of a plan, where not even that fits
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
 
@@ -39,71 +46,56 @@ def sessions(
     ] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """List the sessions of a store, with their plans.
+    """List the sessions of a store: how each is doing, its step at hand or its error, and how long it took.
 
-    The session that was changed last is the first. Times are in UTC.
+    The session that was changed last is the first. Times are in UTC. A session is working, waiting for
+    approval, finished, failed or stopped; nothing works on one that is stopped.
     """
     from planning.cli.stores import opened_store
-    from planning.view.sessions import session_fields
+    from planning.view.sessions import listed
 
+    now = datetime.now(UTC)
     with opened_store(store) as opened, opened.reading():
         found = opened.sessions()
-        shown = found if all_ else found[:_MOST]
-        rows = [(each, session_fields(opened, each)) for each in shown]
+        rows = list(listed(opened, found if all_ else found[:_MOST], now))
     if as_json_:
-        typer.echo(as_json([_fields(*row) for row in rows]))
+        typer.echo(as_json([_fields(each, now) for each in rows]))
         return
     if not found:
         typer.echo("No sessions.")
         return
-    names = ("session", "version", "changed", "plan")
-    cells = [
-        (str(head.session_id), str(head.version), _moment_of(head), one_line(_plan_in(plan)))
-        for head, plan in rows
-    ]
-    for line in _listed([names, *cells], columns(sys.stdout)):
+    names = ("session", "state", "done", "took", "changed", "plan")
+    styles = ["", *("" if each.health is None else _STYLES[each.health.state] for each in rows)]
+    for line in _listed([names, *(_cells(each, now) for each in rows)], styles, columns(sys.stdout)):
         typer.echo(line)
-    if len(found) > len(shown):
-        typer.echo(f"and {len(found) - len(shown):,} more; --all lists all")
+    if len(found) > len(rows):
+        typer.echo(f"and {len(found) - len(rows):,} more; --all lists all")
 
 
-def _listed(table: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:
-    """A line for each row, or two where a line has no room: only the last cell is ever cut.
-
-    Args:
-        table: The rows, the names of the columns first.
-        width: The columns of the terminal; None where nothing is cut.
-    """
-    *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
-    sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
-    ends = list(accumulate(size + len(_GAP) for size in sizes))
-    is_narrow = width is not None and width - ends[-1] < min(longest, _ENOUGH)
-    first = max(1, sum(end - len(_GAP) <= (width or 0) for end in ends)) if is_narrow else len(ends)
-    for *cells, last in table:
-        words = [cell.ljust(size) + _GAP for cell, size in zip(cells, sizes, strict=True)]
-        start = "".join(words[:first])
-        if is_narrow:
-            yield start.rstrip()
-            start = _GAP + "".join(words[first:])
-        yield start + (last if width is None else fitted(last, max(_LEAST, width - len(start))))
-
-
-def _moment_of(head: StoredSession) -> str:
-    return "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
+def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
+    """A session as a row of the list; the last cell is its step at hand or its error, and its objective."""
+    health, head = row.health, row.head
+    name = str(head.session_id)
+    changed = "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
+    if row.problem is not None:
+        return name, "?", "", "", changed, one_line(f"cannot be read: {row.problem}")
+    if health is None:
+        return name, "no plan", "", "", changed, ""
+    error = None if health.state == "finished" else health.error
+    at, seconds = error or " ".join(filter(None, (health.step, health.title))), health.seconds(now)
+    return (
+        name,
+        health.words,
+        f"{health.done} of {health.total}",
+        "" if seconds is None else seconds_text(seconds),
+        changed,
+        one_line(f"{at} ({health.objective})" if at and health.objective else at or health.objective),
+    )
 
 
-def _plan_in(plan: Mapping[str, Any]) -> str:
-    """The plan of a session, in brief."""
-    if plan["problem"] is not None:
-        return f"cannot be read: {plan['problem']}"
-    if plan["status"] is None:
-        return "no plan"
-    approval = {"waiting": ", waits for approval", "rejected": ", rejected"}.get(plan.get("approval", ""), "")
-    return f"{plan['status']}, {plan['done']} of {plan['total']} done{approval}: {plan['objective']}"
-
-
-def _fields(head: StoredSession, plan: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("objective", "status", "done", "total")
+def _fields(row: Listed, now: datetime) -> dict[str, Any]:
+    head, health = row.head, row.health
+    names = ("state", "objective", "done", "total", "step", "title", "others", "error")
     return {
         "session_id": str(head.session_id),
         "version": head.version,
@@ -111,9 +103,39 @@ def _fields(head: StoredSession, plan: Mapping[str, Any]) -> dict[str, Any]:
         "changed_at": head.changed_at.isoformat(),
         "tags": dict(head.tags),
         "forked_from": [{"session_id": str(source), "version": last} for source, last in head.forked_from],
-        "plan": None if plan["status"] is None else {name: plan[name] for name in names},
-        **({} if plan["problem"] is None else {"problem": plan["problem"]}),
+        **dict.fromkeys((*names, "seconds")),
+        **({} if health is None else {name: getattr(health, name) for name in names}),
+        **({} if health is None else {"seconds": health.seconds(now)}),
+        **({} if row.problem is None else {"problem": row.problem}),
     }
+
+
+def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | None) -> Iterator[str]:
+    """A line for each row, or two where a line has no room: only the last cell is cut, cells before it go.
+
+    Args:
+        table: The rows, the names of the columns first.
+        styles: The style of each row's state, which is its second cell.
+        width: The columns of the terminal; None where nothing is cut.
+    """
+    *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
+    sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
+    ends = list(accumulate(size + len(_GAP) for size in sizes))
+    is_narrow = width is not None and width - ends[-1] < min(longest, _ENOUGH)
+    first = max(1, sum(end - len(_GAP) <= (width or 0) for end in ends)) if is_narrow else len(ends)
+    kept = len(ends)
+    while is_narrow and kept > max(first, 2) and ends[kept - 1] - ends[first - 1] + _LEAST > (width or 0):
+        kept -= 1
+    color = wants_color(sys.stdout)
+    for (*cells, last), style in zip(table, styles, strict=True):
+        words = [cell.ljust(size) + _GAP for cell, size in zip(cells[:kept], sizes, strict=False)]
+        room = 0 if width is None else width - sum(map(len, [_GAP, *words[first:]] if is_narrow else words))
+        words[1] = painted(cells[1], style, color=color) + words[1][len(cells[1]) :]
+        start = "".join(words[:first])
+        if is_narrow:
+            yield start.rstrip()
+            start = _GAP + "".join(words[first:])
+        yield (start + (last if width is None else fitted(last, max(_LEAST, room)))).rstrip()
 
 
 def diff(

@@ -128,7 +128,9 @@ def _show(
     from planning.facts import PlanFacts
     from planning.model import Plan
     from planning.view.facts import NO_FACTS
+    from planning.view.names import named_facts, named_plan
     from planning.view.timeline import plan_fields_of
+    from planning.workflow.run.mirror import own_ids
     from planning.workflow.run.records import WorkflowRun
 
     plan, run = source.select_latest(Plan), source.select_latest(WorkflowRun)
@@ -146,8 +148,10 @@ def _show(
     if result is None or run is None:
         _show_plan(plan, facts, taken, head)
         return
-    if plan is not None and len(plan.steps) != len(result.workflow.steps):  # it does not mirror the run
-        _show_plan(plan, facts, taken, head)
+    if plan is not None and len(plan.steps) != len(result.workflow.steps):  # the run does not say it all
+        names = own_ids(plan, run)
+        times = {names.get(step_id, step_id): time for step_id, time in taken.items()}
+        _show_plan(named_plan(plan, names), named_facts(facts, names), times, head)
     elif head:
         typer.echo(head)
     _show_run(result, run, source, is_verbose=is_verbose)

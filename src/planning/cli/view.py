@@ -17,7 +17,7 @@ from planning.cli.usage import Refused, bad_option
 if TYPE_CHECKING:
     from planning.view.sources import StoreSource
 
-__all__ = ["VIEW_HELP", "view"]
+__all__ = ["VIEW_HELP", "open_browser", "view"]
 
 # \b keeps a paragraph as it is written.
 VIEW_HELP: Final = f"""\b
@@ -79,7 +79,7 @@ def view(
         typer.echo(link)
         typer.echo("Press Ctrl-C to end.", err=True)
         if not no_open:
-            threading.Thread(target=_open_browser, args=(link,), name="browser", daemon=True).start()
+            threading.Thread(target=open_browser, args=(link,), name="browser", daemon=True).start()
 
     shown = _shown(source, session)
     if steer and isinstance(shown, bytes):
@@ -116,7 +116,8 @@ def _shown(source: str, session: str | None) -> StoreSource | bytes:
         return StoreSource(source, only)
 
 
-def _open_browser(link: str) -> None:
+def open_browser(link: str) -> None:
+    """Open a link in a browser with windows of its own, if there is one."""
     import webbrowser
 
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import isfinite
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ from planning.commands import MarkSteps, ReadPlan
 from planning.reducers import REDUCERS
 from planning.tools.result import ToolResult, plain
 from planning.view.deltas import Fields
-from planning.view.text import shortened
+from planning.view.text import as_text, shortened
 from session import Change, ToolFailed, ToolInvoked
 from session.records import Unread
 
@@ -58,10 +57,8 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
 
 
 def _as_text(value: Any) -> str:
-    """Text as it is, any other value as compact JSON; absent fields are omitted, as a model omits them."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    shown = plain(value.fields if isinstance(value, Unread) else value)
+    """The text of a value; absent fields are omitted, as a model omits them."""
+    shown = value if isinstance(value, str) else plain(value.fields if isinstance(value, Unread) else value)
     if isinstance(shown, dict):
         shown = {name: item for name, item in shown.items() if item is not None}
-    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return as_text(shown)

@@ -9,7 +9,7 @@ from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep
 from planning.view.facts import NO_FACTS, plan_facts, step_facts
 
-__all__ = ["Fields", "applied", "delta_of", "plan_fields"]
+__all__ = ["Fields", "applied", "applied_list", "delta_of", "list_delta", "plan_fields"]
 
 Fields = dict[str, Any]
 """An object of the page's data."""
@@ -55,7 +55,7 @@ def delta_of(
     steps = {step_id: fields for step_id, fields in steps.items() if fields}
     if steps:
         delta["steps"] = steps
-    order = _list_delta([step.step_id for step in old.steps], [step.step_id for step in after.steps])
+    order = list_delta([step.step_id for step in old.steps], [step.step_id for step in after.steps])
     if before is None or order is not None:
         delta["order"] = order or [0]
     return delta or None
@@ -72,11 +72,11 @@ def applied(plan: Fields | None, delta: Fields | int | None) -> Fields | None:
     for step_id, changed in delta.get("steps", {}).items():
         step = {"id": step_id, **steps.get(step_id, {}), **changed}
         if "notes" in changed:
-            step["notes"] = _applied_list(steps.get(step_id, {}).get("notes", []), changed["notes"])
+            step["notes"] = applied_list(steps.get(step_id, {}).get("notes", []), changed["notes"])
         steps[step_id] = {name: value for name, value in step.items() if value not in (None, [])}
     ids = [step["id"] for step in plan["steps"]]
     if "order" in delta:
-        ids = _applied_list(ids, delta["order"])
+        ids = applied_list(ids, delta["order"])
     kept = {name: value for name, value in {**plan, **delta}.items() if name != "order" and value is not None}
     return {**kept, "steps": [steps[step_id] for step_id in ids]}
 
@@ -99,11 +99,11 @@ def _step_delta(before: PlanStep | None, after: PlanStep, known: PlanFacts, fact
     new = _step_fields(after, facts)
     delta = {name: new.get(name) for name in {**old, **new} if old.get(name) != new.get(name)}
     if "notes" in delta:
-        delta["notes"] = _list_delta(old.get("notes", []), new.get("notes", []))
+        delta["notes"] = list_delta(old.get("notes", []), new.get("notes", []))
     return delta
 
 
-def _list_delta(before: Sequence[str], after: Sequence[str]) -> list[Any] | None:
+def list_delta(before: Sequence[Any], after: Sequence[Any]) -> list[Any] | None:
     """How many entries stay at the beginning, and what follows them; None where nothing differs."""
     if before == after:
         return None
@@ -115,5 +115,6 @@ def _list_delta(before: Sequence[str], after: Sequence[str]) -> list[Any] | None
     return [kept, *after[kept:]]
 
 
-def _applied_list(before: Sequence[str], delta: Sequence[Any]) -> list[str]:
+def applied_list(before: Sequence[Any], delta: Sequence[Any]) -> list[Any]:
+    """The list after a change, as ``list_delta`` has it."""
     return [*before[: delta[0]], *delta[1:]]

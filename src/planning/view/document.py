@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from operator import itemgetter
 from threading import Lock
 from typing import Any, Final, Literal
@@ -12,11 +13,13 @@ from typing import Any, Final, Literal
 import attrs
 
 from planning.facts import PlanFacts
+from planning.health import Health, health_of
 from planning.model import Plan
 from planning.view.calls import calls_of
-from planning.view.deltas import Fields, applied, delta_of, plan_fields
+from planning.view.deltas import Fields, applied, applied_list, delta_of, plan_fields
 from planning.view.facts import NO_FACTS
-from planning.view.states import RunStates
+from planning.view.names import Names
+from planning.view.states import RunStates, health_fields
 from planning.view.text import line_of, shortened
 from planning.view.timeline import Moment, Recent, Timeline, refusal_of, words_of
 from planning.workflow.run.records import RunChanged, StepChanged
@@ -45,9 +48,12 @@ class Document:
         kind: What it was read from.
         source: The file.
         session_id: The session; None where it has no id that a person knows.
+        began_at: When it began; None for the time of the first change that is read.
+        health: How the session is doing; None where that is not known.
         first: The version that it begins at.
         plan: The plan there.
         facts: What a policy knows of it.
+        names: The names of its steps.
         run: The workflow run there.
         family: The session, its forks and its children; empty where it is alone.
         problem: What cannot be shown, and why; None for nothing.
@@ -59,9 +65,12 @@ class Document:
     kind: Kind
     source: str
     session_id: str | None = None
+    began_at: datetime | None = None
+    health: Health | None = None
     first: int = 0
     plan: Plan | None = None
     facts: PlanFacts = NO_FACTS
+    names: Names = attrs.field(factory=dict)
     run: RunStates = attrs.field(factory=RunStates)
     family: list[Fields] = attrs.field(factory=list)
     problem: str | None = None
@@ -76,7 +85,9 @@ class Document:
         self._base = {
             "plan": None if self.plan is None else plan_fields(self.plan, self.facts),
             "graph": self.run.graph() or None,
-            "states": dict(self.run.states),
+            "states": self.run.states,
+            "records": {name: each[:] for name, each in self.run.records.items()},
+            "names": dict(self.names),
         }
 
     @property
@@ -91,17 +102,31 @@ class Document:
             moments: The changes of the session.
             extra: Further fields for the first of them.
         """
-        given, problem = dict(extra or {}), None
+        given, problem, changed_at = dict(extra or {}), None, None
         try:
             for moment in moments.new():
                 self._add({**self._fields(moment, moments.session), **given})
-                given = {}
+                given, changed_at = {}, moment.change.at
+                self.began_at = self.began_at or changed_at
         except StoreError as error:
             problem = error
+        self._look(moments.session, changed_at)
         if problem is None and moments.is_deleted:
             problem = StoreError("the session was deleted")
         problem = problem or moments.problem
         self.problem = None if problem is None else line_of(problem)
+
+    def _look(self, session: Session, changed_at: datetime | None) -> None:
+        """Note how the session is doing, after its last change or some time after it."""
+        now = datetime.now(UTC)
+        if changed_at is None:
+            self.health = None if self.health is None else self.health.at(now)
+            return
+        times = {"began_at": self.began_at, "changed_at": changed_at} if self.is_timed else {}
+        try:
+            self.health = health_of(session, now, **times)
+        except StoreError:
+            self.health = None
 
     def after(self, version: int) -> list[tuple[int, str]]:
         """The changes after a version, each with its version and as JSON."""
@@ -119,6 +144,7 @@ class Document:
                 "source": self.source,
                 "id": self.session_id,
                 "from": self.first,
+                "health": health_fields(self.health),
                 **self._base,
                 "family": self.family,
                 "problem": self.problem,
@@ -134,12 +160,11 @@ class Document:
 
     def _fields(self, moment: Moment, session: Session) -> Fields:
         """A change as the page has it, without what is empty."""
-        change, before = moment.change, (self.plan, self.run)
+        change, before = moment.change, self.plan
         if moment.plan is not None:
             self.plan = moment.plan.after
         self.facts = moment.facts
-        self.run = self.run.after(change, lambda: session.at(change.version))
-        delta = delta_of(before[0], self.plan, moment.known, moment.facts)
+        delta = delta_of(before, self.plan, moment.known, moment.facts)
         fields: Fields = {
             "v": change.version,
             "at": round(change.at.timestamp(), 3) if self.is_timed else None,
@@ -148,11 +173,12 @@ class Document:
             "text": shortened(words_of(moment), _LONGEST_TEXT),
             "kind": _kind(moment, is_plan=delta is not None),
             "calls": calls_of(change, is_timed=self.is_timed),
-            **self.run.fields(before[1]),
+            **self.run.take(change, lambda: session.at(change.version)),
         }
         return {
             **{name: value for name, value in fields.items() if value not in (None, [])},
             **({} if delta is None else {"plan": delta}),
+            **({"names": dict(moment.names)} if moment.names != moment.named else {}),
         }
 
     def _add(self, fields: Fields) -> None:
@@ -170,8 +196,11 @@ class Document:
         change, base = json.loads(text), self._base
         base["plan"] = applied(base["plan"], change.get("plan"))
         if "graph" in change:
-            base["graph"], base["states"] = change["graph"] or None, {}
-        base["states"] |= change.get("states", {})
+            base |= {"graph": change["graph"] or None, "states": {}, "records": {}}
+        base["states"] = {**base["states"], **change.get("states", {})}
+        for name, delta in change.get("records", {}).items():
+            base["records"][name] = applied_list(base["records"].get(name, []), delta)
+        base["names"] = change.get("names", base["names"])
 
 
 def as_json(value: Any) -> str:

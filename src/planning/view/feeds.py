@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from threading import Lock
@@ -11,15 +12,18 @@ from typing import Final
 from planning.view.deltas import Fields
 from planning.view.document import Document, as_json
 from planning.view.sources import Run, StoreSource
+from planning.view.states import health_fields
 from planning.view.steer import HostCommand
 
 __all__ = ["Feeds", "problem_event"]
 
 _POLLED: Final = 0.1  # seconds between two looks at a session
 _LIST_POLLED: Final = 1.0  # the same at the list
+_LOOKED: Final = 10.0  # seconds after which it is looked for what is over without a change
 _HEARTBEAT: Final = 15.0  # seconds without news after which a client is sent a sign of life
 _LINGER: Final = 10.0  # seconds that a session is kept for a client that has read it and will follow it
 _MOST_KEPT: Final = 16  # sessions without clients
+_END: Final = "event: end\ndata: null\n\n"  # the server ends: there is nothing to connect to again
 
 
 class _Feed:
@@ -86,11 +90,12 @@ class _Feed:
             return self._look()
 
     async def _go_on(self) -> None:
+        looked = time.monotonic()
         while True:
             await asyncio.sleep(self._seconds)
             stamp = self._stamp()
-            if stamp is None or stamp != self._seen:
-                self._seen = stamp
+            if stamp is None or stamp != self._seen or time.monotonic() > looked + _LOOKED:
+                self._seen, looked = stamp, time.monotonic()
                 await self.look()
 
 
@@ -107,13 +112,31 @@ class _SessionFeed(_Feed):
 
     def _read(self) -> bool:
         document = self.document
-        before = document.version, document.problem
+        before = document.version, document.problem, document.health
         document.read(self.run.moments)
         if document.problem is not None:
             self._seen, self._seconds = None, _LIST_POLLED  # it may pass
         else:
             self._seconds = _POLLED
-        return before != (document.version, document.problem)
+        return before != (document.version, document.problem, document.health)
+
+
+class _ListFeed(_Feed):
+    """Follows the list of sessions; where there are many, it looks until all are read."""
+
+    def __init__(self, source: StoreSource) -> None:
+        super().__init__(self._read, source.stamp, _LIST_POLLED)
+        self.listed: Fields = {"sessions": []}
+        self._source = source
+
+    def _read(self) -> bool:
+        began, before = time.monotonic(), self.listed
+        self.listed = self._source.listed()
+        if self.listed["reading"]:
+            self._seen, self._seconds = None, _POLLED
+        else:
+            self._seconds = max(_LIST_POLLED, 10 * (time.monotonic() - began))
+        return before != self.listed
 
 
 class Feeds:
@@ -132,13 +155,7 @@ class Feeds:
         self.only = source.only
         self._source = source
         self._sessions: dict[str, asyncio.Task[_SessionFeed]] = {}
-        self._listed: Fields = {"sessions": [], "more": False, "problem": None}
-        self._list = _Feed(self._read_list, source.stamp, _LIST_POLLED)
-
-    async def sessions(self) -> Fields:
-        """The sessions, newest first."""
-        await self._list.look()
-        return self._listed
+        self._list = _ListFeed(source)
 
     async def run(self, name: str) -> list[str]:
         """A session as JSON, in parts.
@@ -161,7 +178,7 @@ class Feeds:
         return self._changes(await self._feed(name), name, after)
 
     async def _changes(self, feed: _SessionFeed, name: str, after: int) -> AsyncGenerator[str]:
-        document, problem = feed.document, None
+        document, problem, health = feed.document, None, None
         try:
             async with feed.followed():
                 while after >= document.first:
@@ -172,7 +189,11 @@ class Feeds:
                     if document.problem != problem:
                         problem = document.problem
                         yield problem_event(problem)
+                    if document.health != health:
+                        health = document.health
+                        yield _event("health", health_fields(health))
                     if is_over:
+                        yield _END
                         return
                     if not await feed.news():
                         yield ":\n\n"
@@ -181,16 +202,23 @@ class Feeds:
             self._leave(name, feed)
 
     async def session_changes(self) -> AsyncGenerator[str]:
-        """The sessions that changed as server-sent events, until the server ends."""
-        feed, known = self._list, dict[str, Fields]()
+        """The sessions, and then those that changed, as server-sent events, until the server ends."""
+        feed, known, said = self._list, dict[str, Fields](), Fields()
         async with feed.followed():
             while not feed.is_over:
-                changed = [each for each in self._listed["sessions"] if known.get(each["id"]) != each]
+                found = dict(feed.listed)
+                sessions = {each["id"]: each for each in found.pop("sessions")}
+                found["gone"] = [name for name in known if name not in sessions]
+                changed = [each for name, each in sessions.items() if known.get(name) != each]
+                known = sessions
                 if changed:
-                    known = {each["id"]: each for each in self._listed["sessions"]}
-                    yield f"event: sessions\ndata: {as_json(changed)}\n\n"
+                    yield _event("sessions", changed)
+                if found != said:
+                    said = {**found, "gone": []}
+                    yield _event("list", found)
                 if not await feed.news():
                     yield ":\n\n"
+            yield _END
 
     async def steer(self, name: str, command: HostCommand, version: int) -> int:
         """Change the plan of a session, as ``StoreSource.steer`` does; those who follow it hear of it."""
@@ -200,10 +228,6 @@ class Feeds:
         """Let all clients have what is newest, and leave."""
         opened = [task.result() for task in self._sessions.values() if _is_good(task)]
         await asyncio.gather(self._list.end(), *(feed.end() for feed in opened))
-
-    def _read_list(self) -> bool:
-        before, self._listed = self._listed, self._source.listed()
-        return before != self._listed
 
     async def _feed(self, name: str) -> _SessionFeed:
         task = self._sessions.get(name)
@@ -232,7 +256,11 @@ class Feeds:
 
 def problem_event(text: str | None) -> str:
     """What is wrong, or None where nothing is any more, as a server-sent event."""
-    return f"event: problem\ndata: {as_json({'text': text})}\n\n"
+    return _event("problem", {"text": text})
+
+
+def _event(name: str, data: object) -> str:
+    return f"event: {name}\ndata: {as_json(data)}\n\n"
 
 
 def _is_good(task: asyncio.Task[_SessionFeed]) -> bool:

@@ -8,15 +8,16 @@ from typing import Final
 from planning.errors import printable
 from planning.view.deltas import Fields
 from planning.view.layout import HEIGHT, WIDTH, lay_out
-from planning.view.text import fitted, shortened
+from planning.view.text import as_text, fitted, shortened
 from planning.workflow.drawing import called
 from planning.workflow.model import Workflow, WorkflowStep
 
 __all__ = ["graph_of"]
 
-_LABEL: Final = 25  # columns of text that fit a step, at 13 px
-_DETAIL: Final = 31  # the same at 11 px
+_LABEL: Final = 24  # columns of text that fit a step, at 13 px
+_DETAIL: Final = 24  # the same at 11 px, beside how long it took
 _LONGEST: Final = 1_000
+_LONGEST_INPUTS: Final = 2_000
 
 
 def graph_of(workflow: Workflow) -> Fields:
@@ -37,7 +38,8 @@ def graph_of(workflow: Workflow) -> Fields:
             for source, to, points in layout.lines
         ],
     }
-    return {**graph, "omitted": layout.omitted} if layout.omitted else graph
+    more = {"across": layout.is_across, "omitted": layout.omitted}
+    return {**graph, **{name: value for name, value in more.items() if value}}
 
 
 def _edges(workflow: Workflow) -> list[list[int]]:
@@ -70,8 +72,17 @@ def _depths(edges: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _node(step: WorkflowStep, x: int, y: int) -> Fields:
+    """A step: where it is drawn, and what the document says of it, without what is empty."""
     calls = f"Calls {called(step)}." if step.name or step.agent else ""
     about = (printable(step.step_id), step.description, calls)
+    limits = {"timeout": step.timeout, "retries": step.retries, "done_check": step.done_check}
+    said = {
+        "about": shortened(step.description, _LONGEST),
+        "after": list(step.depends_on),
+        "inputs": shortened(as_text(step.inputs or None), _LONGEST_INPUTS),
+        "on_failure": None if step.on_failure == "fail" else step.on_failure,
+        **limits,
+    }
     return {
         "id": step.step_id,
         "label": fitted(step.step_id, _LABEL),
@@ -81,4 +92,5 @@ def _node(step: WorkflowStep, x: int, y: int) -> Fields:
         "y": y,
         "w": WIDTH,
         "h": HEIGHT,
+        **{name: value for name, value in said.items() if value},
     }

@@ -1,10 +1,12 @@
 """Where the steps of a workflow and the lines between them are drawn, for the page and for the pictures.
 
+Layers follow each other down, or to the right where more of a graph is legible then.
 It takes time that grows with the steps and the lines, times the logarithm for sorting.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import fmean
@@ -16,15 +18,17 @@ __all__ = ["HEIGHT", "MOST_EDGES", "WIDTH", "Layout", "lay_out"]
 
 MOST_EDGES: Final = 5_000
 """The most lines that are drawn: of more, the longest are omitted."""
-WIDTH: Final = 200
+WIDTH: Final = 208
 """How wide a step is."""
-HEIGHT: Final = 48
+HEIGHT: Final = 46
 """How high it is."""
 
 _GAP: Final = 24  # between steps beside each other
-_ROW_GAP: Final = 16  # between rows of one layer
+_ROW_GAP: Final = 16  # between rows of one layer, and between steps below each other
 _LAYER_GAP: Final = 44
-_MARGIN: Final = 16
+_CHAIN_GAP: Final = 24  # between two layers of one step each
+_MARGIN: Final = 14
+_SEEN: Final = (700, 620)  # the width and the height that a page usually has for a graph
 _WIDEST: Final = 20  # the most steps beside each other
 _MOST_BENDS: Final = 20_000  # a line bends around what is between its ends, unless there are more bends
 _SWEEPS: Final = 4
@@ -38,8 +42,9 @@ class Layout:
         width: How wide it is.
         height: How high it is.
         places: The left and the top of each step.
-        lines: The numbers of two steps, and the points of the line from the first down to the second.
+        lines: The numbers of two steps, and the points of the line from the first to the second.
         omitted: How many lines are not drawn.
+        is_across: Whether the layers follow each other to the right.
     """
 
     width: int
@@ -47,6 +52,26 @@ class Layout:
     places: list[tuple[int, int]]
     lines: list[tuple[int, int, list[list[int]]]]
     omitted: int
+    is_across: bool
+
+
+@attrs.frozen
+class _Measure:
+    """The sizes of what is drawn, for layers that follow each other down.
+
+    Attributes:
+        width: How wide a step is.
+        height: How high it is.
+        gap: The space between steps beside each other.
+    """
+
+    width: int
+    height: int
+    gap: int
+
+
+_DOWN: Final = _Measure(WIDTH, HEIGHT, _GAP)
+_ACROSS: Final = _Measure(HEIGHT, WIDTH, _ROW_GAP)  # turned at the end
 
 
 @attrs.define(eq=False)
@@ -81,7 +106,8 @@ def lay_out(edges: Sequence[Sequence[int]], depths: Sequence[int]) -> Layout:
         ((depths[to] - depths[source], source, to) for to, sources in enumerate(edges) for source in sources)
     )
     omitted, drawn = len(drawn[MOST_EDGES:]), drawn[:MOST_EDGES]
-    spots = [_Spot(WIDTH) for _ in edges]
+    measure = _measure(depths)
+    spots = [_Spot(measure.width) for _ in edges]
     layers: list[list[_Spot]] = [[] for _ in range(max(depths, default=-1) + 1)]
     for depth, spot in zip(depths, spots, strict=True):
         layers[depth].append(spot)
@@ -98,15 +124,28 @@ def lay_out(edges: Sequence[Sequence[int]], depths: Sequence[int]) -> Layout:
         lines.append((source, to, bends))
     _order(layers)
     rows = [_rows(layer) for layer in layers]
-    _align([row for layer in rows for row in layer])
-    width, height = _place(rows)
-    return Layout(
-        width,
-        height,
-        [(round(spot.x) - WIDTH // 2, spot.y) for spot in spots],
-        [(source, to, _line(spots[source], bends, spots[to])) for source, to, bends in lines],
-        omitted,
-    )
+    _align([row for layer in rows for row in layer], measure)
+    width, height = _place(rows, measure)
+    places = [(round(spot.x) - measure.width // 2, spot.y) for spot in spots]
+    found = [
+        (source, to, _line(spots[source], bends, spots[to], measure.height)) for source, to, bends in lines
+    ]
+    if measure is _DOWN:
+        return Layout(width, height, places, found, omitted, is_across=False)
+    turned = [(source, to, [[x, y] for y, x in points]) for source, to, points in found]
+    return Layout(height, width, [(x, y) for y, x in places], turned, omitted, is_across=True)
+
+
+def _measure(depths: Sequence[int]) -> _Measure:
+    """The sizes with which more of a graph is legible at once: down, unless across is better."""
+    widest, layers = max(Counter(depths).values(), default=1), max(depths, default=0) + 1
+
+    def scale(width: int, height: int) -> float:
+        return min(1, _SEEN[0] / width, _SEEN[1] / height)
+
+    down = scale(min(widest, _WIDEST) * (WIDTH + _GAP), layers * (HEIGHT + _LAYER_GAP))
+    across = scale(layers * (WIDTH + _LAYER_GAP), min(widest, _WIDEST) * (HEIGHT + _ROW_GAP))
+    return _ACROSS if across > down else _DOWN
 
 
 def _order(layers: Sequence[list[_Spot]]) -> None:
@@ -143,11 +182,11 @@ def _rows(layer: Sequence[_Spot]) -> list[Sequence[_Spot]]:
     return [layer[first : first + size] for first in range(0, count, size)]
 
 
-def _align(rows: Sequence[Sequence[_Spot]]) -> None:
+def _align(rows: Sequence[Sequence[_Spot]], measure: _Measure) -> None:
     """Give each spot its ``x``: near the middle of its neighbours, beside those in its row."""
     for row in rows:
         for left, right in pairwise(row):
-            right.x = left.x + _apart(left, right)
+            right.x = left.x + _apart(left, right, measure)
         middle = row[-1].x / 2
         for spot in row:
             spot.x -= middle
@@ -156,35 +195,39 @@ def _align(rows: Sequence[Sequence[_Spot]]) -> None:
             wanted = [_mean(spot.above if sweep % 2 == 0 else spot.below, "x", spot.x) for spot in row]
             lefts, rights = list(wanted), list(wanted)
             for at in range(1, len(row)):
-                rights[at] = max(wanted[at], rights[at - 1] + _apart(row[at - 1], row[at]))
+                rights[at] = max(wanted[at], rights[at - 1] + _apart(row[at - 1], row[at], measure))
             for at in reversed(range(len(row) - 1)):
-                lefts[at] = min(wanted[at], lefts[at + 1] - _apart(row[at], row[at + 1]))
+                lefts[at] = min(wanted[at], lefts[at + 1] - _apart(row[at], row[at + 1], measure))
             for spot, one, other in zip(row, lefts, rights, strict=True):
                 spot.x = (one + other) / 2
 
 
-def _place(rows: Sequence[Sequence[Sequence[_Spot]]]) -> tuple[int, int]:
+def _place(rows: Sequence[Sequence[Sequence[_Spot]]], measure: _Measure) -> tuple[int, int]:
     """Move the rows of each layer below each other, from the top left; returns the width and the height."""
     every = [spot for layer in rows for row in layer for spot in row]
     left = min((spot.x - spot.width / 2 for spot in every), default=0.0) - _MARGIN
     for spot in every:
         spot.x -= left
-    y = _MARGIN
+    y, before = _MARGIN, 0
     for layer in rows:
-        for row in layer:
+        count = sum(map(len, layer))
+        if before:
+            y += _CHAIN_GAP if before == count == 1 and measure is _DOWN else _LAYER_GAP
+        for number, row in enumerate(layer):
+            y += _ROW_GAP if number else 0
             for spot in row:
                 spot.y = y
-            y += HEIGHT + _ROW_GAP
-        y += _LAYER_GAP - _ROW_GAP
-    height = y - _LAYER_GAP + _MARGIN if rows else 2 * _MARGIN
-    return round(max((spot.x + spot.width / 2 for spot in every), default=0.0)) + _MARGIN, height
+            y += measure.height
+        before = count
+    width = round(max((spot.x + spot.width / 2 for spot in every), default=0.0))
+    return width + _MARGIN, y + _MARGIN
 
 
-def _apart(left: _Spot, right: _Spot) -> float:
-    return (left.width + right.width) / 2 + _GAP
+def _apart(left: _Spot, right: _Spot, measure: _Measure) -> float:
+    return (left.width + right.width) / 2 + measure.gap
 
 
-def _line(source: _Spot, bends: Iterable[_Spot], to: _Spot) -> list[list[int]]:
-    """The points of a line: straight down through the layers that it passes."""
-    passed = [[round(bend.x), bend.y + part] for bend in bends for part in (0, HEIGHT)]
-    return [[round(source.x), source.y + HEIGHT], *passed, [round(to.x), to.y]]
+def _line(source: _Spot, bends: Iterable[_Spot], to: _Spot, height: int) -> list[list[int]]:
+    """The points of a line: straight through the layers that it passes."""
+    passed = [[round(bend.x), bend.y + part] for bend in bends for part in (0, height)]
+    return [[round(source.x), source.y + height], *passed, [round(to.x), to.y]]

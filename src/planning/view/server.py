@@ -65,7 +65,6 @@ def app_of(shown: Feeds | bytes, token: str, *, steers: bool = False) -> ASGIApp
     routes = [
         Route(f"{base}/", site.page),
         Route(f"{base}/s/{{name}}", site.page),
-        Route(f"{base}/sessions.json", site.sessions),
         Route(f"{base}/run/{{name}}.json", site.run),
         Route(f"{base}/events", site.session_changes),
         Route(f"{base}/events/{{name}}", site.changes),
@@ -89,10 +88,6 @@ class _Site:
         """The page."""
         session = request.path_params.get("name", self._feeds.only)
         return Response(live_page(as_json({**self._live, "session": session})), media_type="text/html")
-
-    async def sessions(self, _request: Request) -> Response:
-        """The list of sessions."""
-        return _streamed([as_json(await self._feeds.sessions())])
 
     async def run(self, request: Request) -> Response:
         """What a session did."""
@@ -134,7 +129,7 @@ class _Site:
         return _json({"version": version})
 
     async def session_changes(self, _request: Request) -> Response:
-        """What changes in the list."""
+        """The list of sessions, and what changes in it."""
         return _events(self._feeds.session_changes())
 
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import Final
 
-from planning.facts import PlanFacts
-from planning.model import Plan
+import attrs
+
+from planning.health import Health, health_of
 from planning.view.deltas import Fields
 from planning.view.document import MOST_CHANGES, Document
-from planning.view.facts import approval_words
-from planning.view.states import RunStates
+from planning.view.states import RunStates, health_fields
 from planning.view.stores import ShownStore, open_session
 from planning.view.text import line_of
 from planning.view.timeline import Timeline
-from session import StoreError
+from session import Session, StoreError
 from session.stores import Store, StoredSession
 
-__all__ = ["MOST_SESSIONS", "family_of", "read_session", "session_fields"]
+__all__ = ["MOST_SESSIONS", "Listed", "family_of", "listed", "read_session"]
 
-MOST_SESSIONS: Final = 200
+MOST_SESSIONS: Final = 10_000
 """The most sessions of a store that are listed."""
+_MOST_KIN: Final = 200  # sessions in which the family of one is looked for
 
 
 def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[Document, Timeline]:
@@ -47,9 +50,11 @@ def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[D
         kind="session",
         source=source,
         session_id=name,
+        began_at=head.created_at,
         first=first,
         plan=plan,
         facts=timeline.facts,
+        names=timeline.names,
         run=run,
         family=family,
     )
@@ -57,27 +62,59 @@ def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[D
     return document, timeline
 
 
-def session_fields(store: Store, head: StoredSession) -> Fields:
-    """A session in a list: how far its plan is."""
-    plan, facts, problem = None, None, head.damage
-    try:
-        if not problem:
-            session = open_session(store, head.session_id)
-            plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts)
-    except StoreError as error:
-        problem = line_of(error)
-    done, total = (0, 0) if plan is None else plan.progress
-    return {
-        "id": str(head.session_id),
-        "version": head.version,
-        "changed_at": round(head.changed_at.timestamp(), 3),
-        "objective": None if plan is None else plan.objective,
-        "status": None if plan is None else plan.status,
-        "done": done,
-        "total": total,
-        "problem": problem,
-        **({"approval": facts.approval} if facts is not None and approval_words(facts) else {}),
-    }
+@attrs.frozen
+class Listed:
+    """A session in a list.
+
+    Attributes:
+        head: What the store has of it.
+        health: How it is doing; None where it has neither a plan nor a run, and where it cannot be read.
+        problem: Why it cannot be read; None where it can.
+    """
+
+    head: StoredSession
+    health: Health | None
+    problem: str | None = None
+
+    def at(self, now: datetime) -> Listed:
+        """The same session at a later time, without a change since; see ``Health.at``."""
+        health = None if self.health is None else self.health.at(now)
+        return self if health is self.health else attrs.evolve(self, health=health)
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The session as the page has it; times are seconds."""
+        return {
+            "id": str(self.head.session_id),
+            "version": self.head.version,
+            "changed": round(self.head.changed_at.timestamp(), 3),
+            **health_fields(self.health),
+            **({} if self.problem is None else {"problem": self.problem}),
+        }
+
+
+def listed(store: Store, heads: Iterable[StoredSession], now: datetime) -> Iterator[Listed]:
+    """How sessions of a store are doing, in time that grows with their number.
+
+    Of each, the changes after its newest checkpoints are read, and nothing is opened.
+
+    Args:
+        store: The store.
+        heads: What it has of the sessions.
+        now: The time.
+    """
+    reader: Session | None = None
+    for head in heads:
+        health, problem = None, head.damage
+        try:
+            if not problem:
+                reader = reader or open_session(store, head.session_id)
+                health = health_of(
+                    reader.peek(head), now, began_at=head.created_at, changed_at=head.changed_at
+                )
+        except StoreError as error:
+            problem = line_of(error)
+        yield Listed(head, health, problem)
 
 
 def family_of(store: Store, head: StoredSession) -> list[Fields]:
@@ -86,18 +123,22 @@ def family_of(store: Store, head: StoredSession) -> list[Fields]:
     Raises:
         StoreError: The store cannot be read.
     """
-    heads = {str(each.session_id): each for each in (*store.sessions(MOST_SESSIONS), head)}
+    heads = {str(each.session_id): each for each in (*store.sessions(_MOST_KIN), head)}
     parents = {name: _parent_of(each, heads) for name, each in heads.items()}
     oldest = {name: _oldest(name, parents) for name in heads}
     kin = [name for name in heads if oldest[name] == oldest[str(head.session_id)]]
     if len(kin) == 1:
         return []
-    family = list[Fields]()
-    for name in kin:
-        fields = session_fields(store, heads[name])
-        kept = {key: fields[key] for key in ("id", "status", "done", "total")}
-        family.append({**kept, "parent": parents[name], "title": fields["objective"] or name})
-    return family
+    names = ("id", "state", "done", "total")
+    found = [each.fields for each in listed(store, [heads[name] for name in kin], datetime.now(UTC))]
+    return [
+        {
+            **{name: fields[name] for name in names if name in fields},
+            "parent": parents[fields["id"]],
+            "title": fields.get("objective", fields["id"]),
+        }
+        for fields in found
+    ]
 
 
 def _parent_of(head: StoredSession, heads: Mapping[str, StoredSession]) -> str | None:

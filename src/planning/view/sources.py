@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import attrs
 
 from planning.view.deltas import Fields
 from planning.view.document import Document
-from planning.view.sessions import MOST_SESSIONS, read_session, session_fields
+from planning.view.sessions import MOST_SESSIONS, Listed, listed, read_session
 from planning.view.steer import HostCommand, steer
 from planning.view.stores import open_session, open_store
 from planning.view.text import line_of
 from planning.view.timeline import Timeline
 from session import IdentityError, StoreError
 from session.events import SessionId, session_id_of
+from session.stores import StoredSession
 
 __all__ = ["Run", "StoreSource"]
+
+_MOMENT: Final = 0.5  # seconds
 
 
 @attrs.frozen
@@ -56,32 +62,49 @@ class StoreSource:
             StoreError: It cannot be opened.
         """
         self._store = open_store(str(place))
-        self._known: dict[str, Fields] = {}
+        self._known: dict[str, Listed] = {}
         heads = self._store.sessions(2) if only is None else ()
         self.only = str(heads[0].session_id) if len(heads) == 1 else only
 
     def listed(self) -> Fields:
-        """The sessions that were changed last, newest first; whether there are more; and what is wrong.
+        """The sessions that were changed last, newest first, as far as they can be read in a moment.
 
-        A session is read again only when its version has changed.
+        A session is read again only when it has changed, or could not be read. ``reading`` is how many the
+        next calls will read; ``more`` is whether the store has further sessions, ``problem`` what is wrong.
         """
         try:
             self._store.require()
             with self._store.reading():
                 return self._listed()
         except StoreError as error:
-            return {"sessions": [], "more": False, "problem": line_of(error)}
+            return {"sessions": [], "more": False, "problem": line_of(error), "reading": 0}
 
     def _listed(self) -> Fields:
-        heads, known = self._store.sessions(MOST_SESSIONS + 1), dict[str, Fields]()
+        heads, now = self._store.sessions(MOST_SESSIONS + 1), datetime.now(UTC)
+        known, unread, troubled = dict[str, Listed](), list[StoredSession](), list[StoredSession]()
         for head in heads[:MOST_SESSIONS]:
             name = str(head.session_id)
             found = self._known.get(name)
-            is_same = found is not None and found["version"] == head.version and found["problem"] is None
-            known[name] = found if found is not None and is_same else session_fields(self._store, head)
-        self._known = known
-        damage = next((head.damage for head in heads if head.damage is not None), None)
-        return {"sessions": list(known.values()), "more": len(heads) > MOST_SESSIONS, "problem": damage}
+            if found is None or found.head != head:
+                unread.append(head)
+                found = Listed(head, None)
+            elif found.problem is not None:
+                troubled.append(head)
+            known[name] = found.at(now)
+        self._known, end, count = dict(known), time.monotonic() + _MOMENT, 0
+        for each in listed(self._store, [*unread, *troubled], now):
+            count += 1
+            known[str(each.head.session_id)] = self._known[str(each.head.session_id)] = each
+            if time.monotonic() > end:
+                break
+        for head in unread[count:]:
+            del self._known[str(head.session_id)]
+        return {
+            "sessions": [each.fields for each in known.values()],
+            "more": len(heads) > MOST_SESSIONS,
+            "problem": next((head.damage for head in heads if head.damage is not None), None),
+            "reading": max(0, len(unread) - count),
+        }
 
     def stamp(self) -> object | None:
         """As in ``Run``, for the list."""

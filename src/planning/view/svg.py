@@ -75,7 +75,7 @@ def graph_svg(run: RunStates) -> str:
         run: The run, or a workflow that has not run; it has a workflow.
     """
     graph: Any = run.graph()
-    parts = [_line(edge["points"]) for edge in graph["edges"]]
+    parts = [_line(edge["points"], is_across="across" in graph) for edge in graph["edges"]]
     for node in graph["nodes"]:
         state = run.states.get(node["id"], "pending")
         x, y, middle = node["x"], node["y"], node["x"] + node["w"] // 2
@@ -107,13 +107,17 @@ def _step(step: PlanStep, y: int, remark: str) -> Iterator[str]:
     yield "</g>"
 
 
-def _line(points: list[list[int]]) -> str:
+def _line(points: list[list[int]], *, is_across: bool) -> str:
     """A line with an arrow at its end; it is curved where it changes its direction."""
     (x, y), *rest = points
     path = f"M{x} {y}"
     for to_x, to_y in rest:
-        middle = (y + to_y) // 2
-        path += f"C{x} {middle} {to_x} {middle} {to_x} {to_y}"
+        if is_across:
+            middle = (x + to_x) // 2
+            path += f"C{middle} {y} {middle} {to_y} {to_x} {to_y}"
+        else:
+            middle = (y + to_y) // 2
+            path += f"C{x} {middle} {to_x} {middle} {to_x} {to_y}"
         x, y = to_x, to_y
     return f'<path d="{path}" marker-end="url(#arrow)"/>'
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
+from typing import Any
 
 from planning.errors import one_line as strict_line
 from planning.errors import printable
 from planning.text import UNSEEN
+from planning.tools.result import plain
 
-__all__ = ["fitted", "line_of", "one_line", "shortened"]
+__all__ = ["as_text", "fitted", "line_of", "one_line", "shortened"]
 
 
 def one_line(text: str) -> str:
     """The lines of a text beside each other, with the joiners and the blanks that its language needs."""
     return strict_line(text, UNSEEN)
+
+
+def as_text(value: Any) -> str:
+    """Text as it is, None as nothing, any other value as compact JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def shortened(text: str, most: int) -> str:

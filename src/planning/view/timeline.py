@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -27,10 +28,11 @@ from planning.render import plan_data
 from planning.step_ids import listed_ids
 from planning.tools.result import ToolResult, plain
 from planning.view.facts import NO_FACTS, facts_words
+from planning.view.names import Names, Naming, named_diff, named_facts, names_in
 from planning.view.stores import ShownStore, open_session
 from planning.view.text import one_line
 from planning.workflow.run.memory import MemoryItem
-from planning.workflow.run.records import RunChanged, StepChanged
+from planning.workflow.run.records import RunChanged, StepChanged, WorkflowRun
 from session import Change, Commit, Reset, Rewound, RolledBack, Session, ToolFailed, ToolInvoked
 from session.changes import change_of
 from session.events import SessionEvent
@@ -75,19 +77,30 @@ class Moment:
         plan: The plan before and after it; None where it left the plan as it was.
         known: What a policy knew of the plan before it.
         facts: What it knows after it.
+        named: The names of the plan's steps before it.
+        names: The names after it.
     """
 
     change: Change
     plan: PlanChanged | None
     known: PlanFacts = NO_FACTS
     facts: PlanFacts = NO_FACTS
+    named: Names = attrs.field(factory=dict)
+    names: Names = attrs.field(factory=dict)
+
+    @property
+    def diff(self) -> PlanDiff | None:
+        """What it did to the plan, with the names of its steps."""
+        return None if self.plan is None else named_diff(self.plan.diff, {**self.named, **self.names})
 
     @property
     def steered(self) -> list[str]:
         """What it did to what a policy knows of the plan, in sentences."""
         if self.known is self.facts:
             return []
-        return facts_words(self.known, self.facts, None if self.plan is None else self.plan.diff)
+        return facts_words(
+            named_facts(self.known, self.named), named_facts(self.facts, self.names), self.diff
+        )
 
 
 class Timeline:
@@ -127,8 +140,10 @@ class Timeline:
         self.session.announce(PlanFacts, Commit, _of_facts)
         self.session.bus.subscribe(Commit, self._keep_facts)
         self.facts = NO_FACTS
+        self._naming = Naming()
         with suppress(StoreError):
             self.facts = self.session.select_latest(PlanFacts) or NO_FACTS
+            self._naming = Naming(self.plan, self.session.select_latest(WorkflowRun))
         self.is_deleted = False
         self.problem: StoreError | None = None
 
@@ -140,6 +155,11 @@ class Timeline:
             StoreError: It cannot be read here: a program changed it by a reducer of its own.
         """
         return self.session.select_latest(Plan)
+
+    @property
+    def names(self) -> Names:
+        """The names of its steps there."""
+        return self._naming.names
 
     def _keep(self, event: PlanChanged) -> None:
         self._changed[event.version] = event
@@ -207,7 +227,9 @@ class Timeline:
             owner = head.owner(each.version)
             change = change_of(each.text, each.version, owner, self._records)
             known, self.facts = self.facts, self._known.pop(each.version, self.facts)
-            yield Moment(change, self._changed.pop(each.version, None), known, self.facts)
+            moved, named = self._changed.pop(each.version, None), self.names
+            names = self._naming.take(change, moved, partial(self.session.at, each.version))
+            yield Moment(change, moved, known, self.facts, named, names)
 
 
 class Recent:
@@ -231,6 +253,7 @@ class Recent:
         self._version = 0
         self._plan: Plan | None = None
         self._facts = NO_FACTS
+        self._naming = Naming()
 
     def new(self) -> Iterator[Moment]:
         """The changes that were not read yet."""
@@ -238,9 +261,10 @@ class Recent:
             return
         for change in self.session.history(after=self._version):
             moved = self._moved(change) if change.changed else None
-            known, self._version = self._facts, change.version
+            known, named, self._version = self._facts, self._naming.names, change.version
             self._facts = self.session.at(change.version).select_latest(PlanFacts) or NO_FACTS
-            yield Moment(change, moved, known, self._facts)
+            names = self._naming.take(change, moved, partial(self.session.at, change.version))
+            yield Moment(change, moved, known, self._facts, named, names)
 
     def _moved(self, change: Change) -> PlanChanged | None:
         before, self._plan = self._plan, self.session.at(change.version).select_latest(Plan)
@@ -255,7 +279,7 @@ def words_of(moment: Moment) -> str:
     change, moved = moment.change, moment.plan
     parts = [text for event in change.events if (text := _words_of_event(event, is_told=moved is not None))]
     if moved is not None:
-        parts.append(str(moved.diff))
+        parts.append(str(moment.diff))
     parts += moment.steered
     return " ".join(dict.fromkeys(map(one_line, parts))) or "nothing"
 
@@ -320,6 +344,7 @@ def fields_of_moment(moment: Moment) -> dict[str, Any]:
         "text": words_of(moment),
         "diff": None if moved is None else diff_fields(moved.diff),
         "plan": None if moved is None or moved.after is None else plan_fields_of(moved.after, moment.facts),
+        **({"names": dict(moment.names)} if moved is not None and moment.names else {}),
         "events": [_fields_of_event(event) for event in change.events],
     }
 
@@ -327,11 +352,17 @@ def fields_of_moment(moment: Moment) -> dict[str, Any]:
 def between(before: Selectable, after: Selectable) -> dict[str, Any]:
     """What differs between two versions, as ``diff_fields`` has it; its text also has what a policy knows."""
     diff = diff_plans(before.select_latest(Plan), after.select_latest(Plan))
-    fields = diff_fields(diff)
+    named, names = names_in(before), names_in(after)
+    both = {**named, **names}
     known, facts = (each.select_latest(PlanFacts) or NO_FACTS for each in (before, after))
-    steered = facts_words(known, facts, diff)
-    said = [fields["text"]] if diff or not steered else []
-    return {**fields, "text": " ".join([*said, *steered])}
+    shown = named_diff(diff, both)
+    steered = facts_words(named_facts(known, named), named_facts(facts, names), shown)
+    said = [str(shown)] if diff or not steered else []
+    return {
+        **diff_fields(diff),
+        "text": " ".join([*said, *steered]),
+        **({"names": both} if both else {}),
+    }
 
 
 def plan_fields_of(plan: Plan, facts: PlanFacts) -> dict[str, Any]:

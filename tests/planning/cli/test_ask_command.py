@@ -181,7 +181,7 @@ def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPat
     assert shown.startswith("exit code 1\n--- stderr\n")
     assert "--- stdout" not in shown
     assert KEY not in shown
-    assert "refused the API key (401); set OPENAI_API_KEY to one it knows" in shown.splitlines()[-1]
+    assert "refused the API key (401); set OPENAI_API_KEY to a valid one" in shown.splitlines()[-1]
 
 
 # Nothing is asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import PlanningToolsSection, Toolbox
 from planning.integrations._rewind import calling
 from planning.model import Plan
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore
 
@@ -132,6 +134,68 @@ def test_the_history_has_no_words_for_the_framework_that_made_a_change() -> None
     ]
 
 
+def a_workflow_run(*step_ids: str) -> None:
+    """Run a workflow with these ids in a session of the store; its last tool fails."""
+
+    def boom() -> None:
+        raise ConnectionError("it is gone")
+
+    steps = tuple(
+        WorkflowStep(
+            step_id=each, description=each, type="tool", name="boom" if each == step_ids[-1] else "work"
+        )
+        for each in step_ids
+    )
+    tools = {"work": lambda: "worked", "boom": boom}
+    session = Session(session_id="flow", store=SqliteStore("plans.db"))
+    run_workflow(
+        Workflow(goal="Load it", steps=steps), Capabilities(tools=tools), session=session, max_parallel=1
+    )
+
+
+def test_a_step_of_a_workflow_has_its_own_id_in_every_command() -> None:
+    a_workflow_run("S002", "fetch", "S001")
+    toolbox = Toolbox(PlanningToolsSection(session=opened("flow")).tools())
+    toolbox.call("planning_add_step", {"steps": ["Tell the team"]})
+    last = opened("flow").version
+    shown = printed("history", "plans.db", "flow")
+    assert shown[0]["text"] == "Run in progress: Load it. New plan: Load it. Added S002, fetch, S001."
+    assert shown[0]["names"] == {"S001": "S002", "S002": "fetch", "S003": "S001"}
+    assert shown[0]["diff"]["added"][0]["step"]["step_id"] == "S001"
+    assert shown[-1]["text"] == "Added S004."
+    text = run("history", "plans.db", "flow")
+    assert "S001 blocked: Failed: boom cannot reach its data now" in text
+    assert "S003" not in text
+    difference = printed("diff", "plans.db", "flow", "1", str(last))
+    assert difference["text"].startswith("S002 done: worked. fetch done: worked. S001 blocked: Failed:")
+    assert difference["text"].endswith(" Added S004.")
+    assert difference["names"] == shown[0]["names"]
+    shown = run("show", "plans.db", "flow").partition("Load it: ")[0]
+    steps = re.findall(r"^(\S+) (?:done|blocked|pending)\b", shown, re.MULTILINE)
+    assert steps == ["S002", "fetch", "S001", "S004"]
+
+
+def test_a_failed_run_says_so_in_red_and_why() -> None:
+    a_workflow_run("fetch", "load")
+    (line,) = (each for each in run("sessions", "plans.db").splitlines() if each.startswith("flow "))
+    assert re.split("  +", line)[:3] == ["flow", "failed", "1 of 2"]
+    assert line.endswith("  load: it is gone (Load it)")
+    assert "\nflow     <ESC>[1;31mfailed<ESC>[0m    1 of 2  " in in_terminal(150, "sessions", "plans.db")
+    (found,) = (each for each in printed("sessions", "plans.db") if each["session_id"] == "flow")
+    assert found["seconds"] >= 0
+    names = ("state", "objective", "done", "total", "step", "title", "others", "error")
+    assert {name: found[name] for name in names} == {
+        "state": "failed",
+        "objective": "Load it",
+        "done": 1,
+        "total": 2,
+        "step": "load",
+        "title": "load",
+        "others": 0,
+        "error": "load: it is gone",
+    }
+
+
 def test_a_rewind_is_a_new_change_of_the_session() -> None:
     before = opened("nightly").at(2).select_latest(Plan)
     shown = printed("rewind", "plans.db", "nightly", "2")
@@ -176,7 +240,7 @@ NO_SESSION = "the store holds no session"
         ("sessions -", "a store cannot be read from standard input; give the path of a SQLite file"),
         ("sessions empty.db", "'empty.db' is not a store of sessions"),
         ("sessions notes.txt", "'notes.txt' is not a store of sessions"),
-        ("sessions bare.db", "bare.db is a SQLite file, but not a store of sessions: name another"),
+        ("sessions bare.db", "bare.db is a SQLite file, but not a store of sessions: use another file"),
         (
             "sessions mysql://localhost/plans",
             "stores at mysql:// are not supported; give a SQLite file, or postgresql://HOST/DATABASE",

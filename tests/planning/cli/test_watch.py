@@ -16,6 +16,7 @@ from run_folders import PATIENCE
 from planning import PlanningToolsSection, PlanPolicy, Toolbox
 from planning.commands import ApprovePlan
 from planning.tools import Tool
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore
 
@@ -111,6 +112,24 @@ def test_each_change_is_shown_until_the_session_is_deleted(
         "Plan removed.\n"
     )
     assert (errors, process.returncode) == ("planning: the session was deleted\n", 0)
+
+
+def test_the_steps_of_a_workflow_have_their_own_ids(session: Session, watch: Watch) -> None:
+    steps = tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in ("S002", "load"))
+    run_workflow(Workflow(goal="Load it", steps=steps), Capabilities(), session=session)
+    process = watch()
+    assert [next_line(process) for _ in range(3)] == [
+        "New plan: Load it. Added S002, load. Plan completed.\n",
+        "  S002  Do S002\n",
+        "  load  Do load\n",
+    ]
+    session.rewind(1)
+    assert next_line(process).startswith("S002, load pending. ")
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.invoke("planning_mark_step", {"step_id": "S001", "status": "done"})
+    assert next_line(process) == "S002 done.\n"
+    toolbox.invoke("planning_setup_plan", {"objective": "Else", "initial_steps": ["Look"]})
+    assert [next_line(process) for _ in range(2)] == ["New plan: Else. Added S001.\n", "  S001  Look\n"]
 
 
 def test_approval_and_evidence_are_shown_as_they_come(session: Session, watch: Watch) -> None:

@@ -133,6 +133,22 @@ def run_of(session: Session) -> None:
     run_workflow(a_workflow(), Capabilities(tools=tools), session=session)
 
 
+def a_run_of(steps: dict[str, list[str]], fails: str = "") -> str:
+    """A run of a workflow as the page has it; one of its tools may fail."""
+
+    def tool(name: str) -> Any:
+        def called() -> dict[str, str]:
+            if name == fails:
+                raise ConnectionError(f"{name} is gone")
+            return {"name": name}
+
+        return called
+
+    session = Session()
+    run_workflow(a_workflow(steps), Capabilities(tools={name: tool(name) for name in steps}), session=session)
+    return json.dumps(of_memory(session))
+
+
 @contextmanager
 def serving(source: StoreSource | bytes, **options: bool) -> Iterator[str]:
     """Serve the page in a thread within the block; yields the link."""

@@ -40,7 +40,7 @@ from session.stores import SqliteStore
 def timeless(value: Any) -> Any:
     """The same data with the same times."""
     if isinstance(value, dict):
-        fixed = {"at": 1.5, "ms": 0.5, "changed_at": 1.5}
+        fixed = {"at": 1.5, "ms": 0.5, "began": 1.5, "changed": 1.5}
         return {name: fixed.get(name, timeless(each)) for name, each in value.items()}
     return [timeless(each) for each in value] if isinstance(value, list) else value
 
@@ -197,7 +197,7 @@ def test_the_family_of_a_session_is_its_line_and_its_forks(tmp_path: Path) -> No
     call(tools, "setup_plan", objective="Else", initial_steps=["One"])
     store = PastStore(path)
     heads = {str(head.session_id): head for head in store.sessions()}
-    plan = {"status": "active", "total": 2, "title": "Fix the login"}
+    plan = {"state": "working", "total": 2, "title": "Fix the login"}
     family = [
         {"id": "deeper", "parent": "what-if", "done": 1, **plan},
         {"id": "nightly", "parent": None, "done": 1, **plan},

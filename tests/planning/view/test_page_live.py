@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,10 +14,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import Browser, Page
-from page_data import call, in_memory, kept, of_memory, serving
+from page_data import a_run_of, call, in_memory, kept, of_memory, serving
 
 from planning.view.page import live_page, policy
 from planning.view.sources import StoreSource
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from session import Session
 
 pytestmark = pytest.mark.browser
 
@@ -31,8 +34,7 @@ class _Requests(BaseHTTPRequestHandler):
             page = live_page(json.dumps({"mode": "live", "base": "/T", "session": self.server.session}))
             self.answer("text/html", page)
         elif url.path.endswith(".json"):
-            data = self.server.sessions if url.path.endswith("sessions.json") else self.server.run
-            self.answer("application/json", json.dumps(data).encode())
+            self.answer("application/json", json.dumps(self.server.run).encode())
         else:
             self.follow(int(parse_qs(url.query).get("after", ["0"])[0]))
 
@@ -78,7 +80,6 @@ class Stage(ThreadingHTTPServer):
         self.generation = 0
         self.session: str | None = None
         self.run: Any = None
-        self.sessions: Any = None
         self.events: list[tuple[str, Any]] = []
         self.asked: list[str] = []
         Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -192,16 +193,164 @@ def test_it_connects_again_and_asks_for_what_came_after(
     ]
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("finished", "The run is finished. The server has ended; this page stays as it is."),
+        ("failed", "The run has failed. The server has ended; this page stays as it is."),
+        ("stopped", "The run is stopped. The server has ended; this page stays as it is."),
+        ("working", "The server has ended. What is below may be old."),
+    ],
+)
+def test_a_server_that_ends_is_no_lost_connection(
+    pages: ExitStack, browser: Browser, stage: Stage, state: str, said: str
+) -> None:
+    run = a_run(3)
+    stage.session, stage.run = "one", {**run, "health": {**run["health"], "state": state}}
+    page = opened(pages, browser, stage.url)
+    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    stage.say("end", None)
+    page.wait(f"$('notes').innerText === {json.dumps(said)}")
+    assert not page.evaluate("$('live').checkVisibility()")
+    page.press("ArrowLeft")
+    assert page.text("#where") == "Version 2 of 3"
+    stage.drop()
+    assert len([each for each in stage.asked if "events" in each]) == 1
+
+
+def test_a_run_that_is_over_loses_no_connection(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    run = a_run(3)
+    health = {**run["health"], "state": "finished"}
+    stage.session, stage.run = "one", {**run, "health": health, "changes": run["changes"][:2]}
+    page = opened(pages, browser, stage.url)
+    page.wait(f"{WHERE} === 'Version 2 of 2'")
+    stage.say("change", run["changes"][2])
+    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    stage.shutdown()
+    stage.server_close()
+    stage.drop()
+    page.wait("notes.over !== null")
+    said = "The run is finished. The connection is lost; this page stays as it is."
+    assert notes_of(page) == {"over": said}
+
+
+def notes_of(page: Page) -> Any:
+    """What the page says above the run."""
+    return page.evaluate("Object.fromEntries(Object.entries(notes).filter(([, text]) => text))")
+
+
+def followed(pages: ExitStack, browser: Browser, stage: Stage, fails: str, keys: str = "") -> Page:
+    """A page that follows a run of a workflow from its first change to its end; the reader clicks a tab."""
+    run = {**json.loads(a_run_of({"a": [], "b": ["a"]}, fails)), "id": "one"}
+    stage.session, stage.run = "one", {**run, "changes": run["changes"][:1]}
+    page = opened(pages, browser, stage.url, width=1440)
+    page.wait(f"{WHERE} === 'Version 1 of 1'")
+    if keys:
+        page.click(keys)
+    for change in run["changes"][1:]:
+        stage.say("change", change)
+    last = len(run["changes"])
+    page.wait(f"{WHERE} === 'Version {last} of {last}'")
+    page.settle()
+    return page
+
+
+SHOWN = "['graph', 'times', 'step', 'answer', 'change', 'totals'].filter(name => $(name).checkVisibility())"
+
+
+def test_a_page_that_follows_a_run_shows_its_answer_at_its_end(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    page = followed(pages, browser, stage, "")
+    assert page.evaluate(SHOWN) == ["graph", "times", "answer"]
+    assert page.text("#answer") == 'Answer\n{"name":"b"}'
+
+
+def test_a_page_that_follows_a_run_shows_what_failed(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    page = followed(pages, browser, stage, "a")
+    assert page.evaluate(SHOWN) == ["graph", "times", "step"]
+    assert page.text("#step .wrong").splitlines()[1] == "Cause: a is gone"
+
+
+def test_what_the_reader_chose_to_see_stays(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    page = followed(pages, browser, stage, "a", "#tab-totals")
+    assert page.evaluate(SHOWN) == ["times", "change", "totals"]
+
+
+def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    session = Session()
+    long = "x" * 400
+
+    def boom() -> None:
+        raise ConnectionError(f"refused {long}")
+
+    steps = (
+        WorkflowStep(step_id="S002", description="Fetch it", type="tool", name="boom"),
+        WorkflowStep(step_id="S001", description="Use it", type="tool", name="boom", depends_on=("S002",)),
+    )
+    run_workflow(Workflow(goal="Load", steps=steps), Capabilities(tools={"boom": boom}), session=session)
+    stage.session, stage.run = "one", {**of_memory(session), "id": "one"}
+    page = opened(pages, browser, stage.url)
+    page.wait("timeline !== null")
+    assert page.text("#state").startswith("failed\n0 of 2 done\nS002 Fetch it\nafter ")
+    assert page.text("#error") == f"S002: refused {long[:286]}… Show all 414 characters"
+    red = page.evaluate("getComputedStyle($('status').firstChild).backgroundColor")
+    assert red == page.evaluate("getComputedStyle($('error')).color")
+    assert page.evaluate("document.title").startswith("failed: Load ")
+    assert page.evaluate("document.querySelectorAll('h1, #plan-summary h2').length") == 1
+    page.click("#tab-plan")
+    names = "[...document.querySelectorAll('.step .id')].map(each => each.innerText)"
+    assert page.evaluate(names) == ["S002 S001", "S001 S002"]
+    page.click("#tab-changes")
+    page.press("Home")
+    assert page.text("#state").startswith("failed")
+    page.press("ArrowRight")
+    page.settle()
+    assert page.evaluate(names) == ["S002 S001", "S001 S002"]
+    page.click("#tab-changes")
+    assert page.text("#changes-box .entry[aria-current] .body").endswith("Added S002, S001.")
+    assert page.errors == []
+
+
+def test_the_header_follows_the_health_of_a_session(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    stage.session, stage.run = "one", a_run(2)
+    page = opened(pages, browser, stage.url)
+    page.wait("timeline !== null")
+    assert page.text("#state").startswith("working\n0 of 3 done\nS001 Look\nfor ")
+    common = {"objective": "Fix it", "total": 3, "began": 1_795_413_550, "changed": 1_795_413_555.25}
+    said = {}
+    for state, done in (("waiting", 1), ("stopped", 1), ("finished", 3)):
+        more = {"step": "S002", "title": "Mend", "others": 2} if done == 1 else {}
+        stage.say("health", {"state": state, "done": done, **common, **more})
+        page.wait(f"run.health.state === '{state}'")
+        said[state] = re.sub(r"(last change|\nfor) .*", r"\1 ...", page.text("#state"))
+    assert said == {
+        "waiting": "waiting for approval\n1 of 3 done\nS002 Mend and 2 other steps\nfor ...",
+        "stopped": "stopped\n1 of 3 done\nS002 Mend and 2 other steps\nafter 5.3 s, last change ...",
+        "finished": "finished\n3 of 3 done\nin 5.3 s",
+    }
+    assert page.evaluate("[$('progress').value, $('progress').max]") == [3, 3]
+    stage.say("health", {})
+    page.wait("$('state').hidden")
+    assert page.errors == []
+
+
 def listed(number: int, **fields: Any) -> Any:
     return {
         "id": f"s/{number}",
         "version": 3,
-        "changed_at": 1_795_413_553.5 + number,
+        "changed": 1_795_413_553.5 + number,
+        "began": 1_795_413_550.5 + number,
         "objective": f"Plan {number}",
-        "status": "active",
+        "state": "working",
         "done": 1,
         "total": 4,
-        "problem": None,
+        "step": "S002",
+        "title": "Mend it",
         **fields,
     }
 
@@ -211,13 +360,15 @@ def listed(number: int, **fields: Any) -> Any:
 def test_nothing_in_the_list_keeps_people_out(
     pages: ExitStack, browser: Browser, stage: Stage, axe: str, scheme: str, width: int
 ) -> None:
-    stage.sessions = {
-        "sessions": [listed(2), listed(1, problem="damaged", status=None)],
-        "more": True,
-        "problem": "x",
-    }
+    damaged = {"id": "s/0", "version": 1, "changed": 0, "problem": "damaged"}
+    states = ("working", "waiting", "finished", "failed", "stopped")
+    every = [listed(number, state=state, error="No key") for number, state in enumerate(states, start=1)]
+    stage.say("sessions", [*every, damaged])
+    stage.say("list", {"more": True, "problem": "x", "reading": 3, "gone": []})
     page = opened(pages, browser, stage.url, width=width, scheme=scheme)
-    page.wait("document.querySelectorAll('#list li').length === 2")
+    page.wait("document.querySelectorAll('#list-box .entry').length === 6")
+    page.click("[data-state=failed]")
+    page.click("[data-state=failed]")
     page.evaluate(f"{axe}; null")
     assert page.evaluate("axe.run().then(found => found.violations.map(each => each.id))") == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -226,17 +377,95 @@ def test_nothing_in_the_list_keeps_people_out(
 def test_the_list_has_the_newest_session_first_and_follows(
     pages: ExitStack, browser: Browser, stage: Stage
 ) -> None:
-    stage.sessions = {"sessions": [listed(2), listed(1)], "more": False, "problem": None}
+    stage.say("sessions", [listed(2), listed(1)])
     page = opened(pages, browser, stage.url)
     names = "[...document.querySelectorAll('#list .name')].map(each => each.textContent)"
     page.wait(f"String({names}) === 'Plan 2,Plan 1'")
-    stage.say(
-        "sessions", [listed(1, changed_at=1_795_413_600.0, done=4, objective="<b>Plan 1</b>"), listed(3)]
-    )
+    stage.say("sessions", [listed(1, changed=1_795_413_600.0, done=4, objective="<b>Plan 1</b>"), listed(3)])
     page.wait(f"String({names}) === '<b>Plan 1</b>,Plan 3,Plan 2'")
     assert page.evaluate("document.querySelector('#list a').getAttribute('href')") == "/T/s/s%2F1"
     page.press("/")
     page.type("plan 3")
     page.wait(f"String({names}) === 'Plan 3'")
     assert page.text("#list .find p") == "1 of 3 sessions"
+    stage.say("list", {"more": True, "problem": None, "reading": 2, "gone": ["s/3"]})
+    page.wait(
+        "document.querySelector('#list .find p').textContent"
+        " === '0 of 2 sessions; 2 are still being read; older ones are not shown'"
+    )
     assert page.errors == []
+
+
+NAMES = "[...document.querySelectorAll('#list .name')].map(each => each.textContent)"
+
+
+def test_the_list_filters_by_state_and_sorts(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    stage.say(
+        "sessions",
+        [
+            listed(1, state="failed", done=3, error="join: refused"),
+            listed(2, state="finished", done=4, step=None, error="ask: closed"),
+            listed(3, state="waiting", done=0),
+            listed(4, done=2, others=1),
+            {"id": "s/5", "version": 1, "changed": 1_795_413_559},
+        ],
+    )
+    page = opened(pages, browser, stage.url)
+    page.wait(f"String({NAMES}) === 's/5,Plan 4,Plan 3,Plan 2,Plan 1'")
+    rows = "[...document.querySelectorAll('#list .entry')].map(each => each.innerText.split('\\n'))"
+    assert [[part for part in row if part][:3] for row in page.evaluate(rows)] == [
+        ["s/5", "s/5", page.evaluate("minute.format(1795413559000)")],
+        ["working", "Plan 4", "s/4 · S002 Mend it and 1 other step"],
+        ["waiting for approval", "Plan 3", "s/3 · S002 Mend it"],
+        ["finished", "Plan 2", "s/2"],
+        ["failed", "Plan 1", "s/1 · join: refused"],
+    ]
+    buttons = "[...document.querySelectorAll('[data-state]')].map(each => each.textContent)"
+    assert page.evaluate(buttons) == [
+        "working 1",
+        "waiting for approval 1",
+        "finished 1",
+        "failed 1",
+        "stopped 0",
+    ]
+    orders = {}
+    for sort in ("progress", "state", "name", "changed"):
+        page.evaluate(f"$('list-sort').value = '{sort}'; $('list-sort').dispatchEvent(new Event('change'))")
+        page.settle()
+        orders[sort] = "".join(name[-1] for name in page.evaluate(NAMES))
+    assert orders == {"progress": "21453", "state": "31425", "name": "12345", "changed": "54321"}
+    page.click("[data-state=failed]")
+    page.click("[data-state=waiting]")
+    page.settle()
+    assert page.evaluate(NAMES) == ["Plan 3", "Plan 1"]
+    assert page.text("#list .find p") == "2 of 5 sessions"
+    page.evaluate("document.querySelector('#list a').focus()")
+    stage.say("sessions", [listed(3, state="waiting", done=1)])
+    page.wait("document.querySelector('#list .steps').textContent === '1 of 4'")
+    page.press("ArrowDown")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "/T/s/s%2F1"
+    stage.say("sessions", [listed(1, state="working")])
+    page.wait(f"String({NAMES}) === 'Plan 3'")
+    assert page.errors == []
+
+
+def test_ten_thousand_sessions_draw_what_is_in_sight(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    states = ("working", "failed", "finished", "stopped")
+    stage.say("sessions", [listed(number, state=states[number % 4]) for number in range(10_000)])
+    page = opened(pages, browser, stage.url)
+    page.wait("document.querySelector('#list .find p')?.textContent === '10,000 sessions'")
+    seen = []
+    for part in (0, 0.5, 1):
+        page.evaluate(f"$('list-box').scrollTop = $('list-box').scrollHeight * {part}")
+        page.settle()
+        page.settle()
+        assert page.evaluate("document.querySelectorAll('*').length") < 1_000
+        seen.append(page.evaluate(NAMES))
+    assert (seen[0][0], seen[2][-1]) == ("Plan 9999", "Plan 0")
+    page.press("/")
+    page.type("plan 123")
+    page.click("[data-state=failed]")
+    page.wait("document.querySelector('#list .find p').textContent === '2 of 10,000 sessions'")
+    assert page.evaluate(NAMES) == ["Plan 1237", "Plan 1233"]

@@ -112,7 +112,7 @@ def test_a_decision_about_a_plan_that_changed_meanwhile_is_not_carried_out(
 
 def test_steps_are_moved_and_removed(agent: tuple[Session, Toolbox], opened: Opened) -> None:
     page = opened()
-    assert seen(page, "#plan-rows") == [
+    assert seen(page, "#plan-rows .tools") == [
         "Move S001 down", "Remove S001", "Move S002 up", "Move S002 down", "Remove S002", "Move S003 up",
         "Remove S003",
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def test_steps_are_moved_and_removed(agent: tuple[Session, Toolbox], opened: Ope
         "S003",
         "S002",
     ]
-    assert page.evaluate("document.activeElement.id") == "plan"
+    assert page.evaluate("document.activeElement.id") == "plan-box"
     assert page.text("#change .lead") == "S001 was removed. S002 no longer depends on S001."
     assert page.errors == []
 
@@ -146,12 +146,12 @@ def test_an_old_version_and_a_page_that_may_not_steer_have_no_buttons(
     assert seen(page, "#approval") == ["Approve", "Reject…"]
     page.press("ArrowLeft")
     assert page.text("#approval-text") == "The plan was rejected: Too long"
-    assert seen(page, "#approval") == seen(page, "#plan-rows") == []
+    assert seen(page, "#approval") == seen(page, "#plan-rows .tools") == []
     page.press("ArrowRight")
-    assert len(seen(page, "#plan-rows")) == 10
+    assert len(seen(page, "#plan-rows .tools")) == 10
     page = opened(steers=False)
     assert page.text("#approval-text") == "The plan waits for approval."
-    assert seen(page, "#approval") == seen(page, "#plan-rows") == []
+    assert seen(page, "#approval") == seen(page, "#plan-rows .tools") == []
 
 
 def test_steps_say_what_shows_that_they_are_done_and_what_they_wait_for(

@@ -46,14 +46,15 @@ class Client:
         assert status == 200
         return json.loads(text)
 
-    def events(self, path: str, **options: Any) -> Iterator[tuple[str, Any]]:
-        """The events of a stream, as they come."""
+    def events(self, path: str, *kinds: str, **options: Any) -> Iterator[tuple[str, Any]]:
+        """The events of a stream, as they come; without kinds, the changes and problems of a session."""
+        kinds = kinds or ("change", "problem")
         with self.open(path, **options) as answer:
             kind = ""
             while line := answer.readline().decode():
                 name, _, value = line.rstrip("\n").partition(": ")
                 kind = value if name == "event" else kind
-                if name == "data":
+                if name == "data" and kind in kinds:
                     yield kind, json.loads(value)
 
 
@@ -83,7 +84,8 @@ def test_the_page_shows_the_only_session_or_the_list_and_each_session_by_its_lin
         live = {"mode": "live", "base": client.base}
         assert embedded(client.get("/")[1].encode()) == {**live, "session": None}
         assert embedded(client.get("/s/nightly")[1].encode()) == {**live, "session": "nightly"}
-        assert [each["id"] for each in client.json("/sessions.json")["sessions"]] == ["other", "nightly"]
+        _, listed = next(client.events("/events", "sessions"))
+        assert [each["id"] for each in listed] == ["other", "nightly"]
     with serving(StoreSource(path, "nightly")) as link:
         assert embedded(Client(link).get("/")[1].encode())["session"] == "nightly"
 
@@ -142,7 +144,7 @@ def test_who_comes_back_is_sent_what_came_meanwhile(path: Path) -> None:
 
 def test_the_list_is_told_which_sessions_changed_and_which_are_new(path: Path) -> None:
     with serving(StoreSource(path, None)) as link:
-        stream = Client(link).events("/events")
+        stream = Client(link).events("/events", "sessions")
         (first,) = next(stream)[1]
         assert (first["id"], first["done"], first["total"]) == ("nightly", 0, 2)
         mark(path)
@@ -199,11 +201,8 @@ def test_damage_and_the_loss_of_the_store_are_told_and_the_page_goes_on(path: Pa
         assert [next(stream)[1]["v"] for _ in range(2)] == [1, 2]
         path.rename(path.with_suffix(".away"))
         assert next(stream) == ("problem", {"text": f"the store {path} is gone"})
-        assert client.json("/sessions.json") == {
-            "sessions": [],
-            "more": False,
-            "problem": f"the store {path} is gone",
-        }
+        _, listed = next(client.events("/events", "list"))
+        assert listed == {"more": False, "problem": f"the store {path} is gone", "reading": 0, "gone": []}
         assert not path.exists()
         path.with_suffix(".away").rename(path)
         assert next(stream) == ("problem", {"text": None})
@@ -219,4 +218,4 @@ def test_a_session_that_cannot_be_read_at_all_says_so(path: Path) -> None:
             connection.commit()
         problem = "the record of session 'nightly' is damaged"
         assert client.json("/run/nightly.json")["problem"] == problem
-        assert client.json("/sessions.json")["problem"] == problem
+        assert next(client.events("/events", "list"))[1]["problem"] == problem

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanStep
 from planning.view.graph import graph_of
-from planning.view.layout import MOST_EDGES
+from planning.view.layout import HEIGHT, MOST_EDGES, WIDTH
 from planning.view.states import RunStates
 from planning.view.svg import graph_svg, plan_svg
 from planning.view.text import fitted
@@ -35,7 +35,7 @@ def boxes(graph: Any) -> dict[str, tuple[int, int, int, int]]:
 
 
 @given(steps=graphs)
-def test_each_step_is_below_all_that_it_depends_on_with_a_line_from_each(steps: dict[str, list[str]]) -> None:
+def test_each_step_follows_all_that_it_depends_on_with_a_line_from_each(steps: dict[str, list[str]]) -> None:
     graph = graph_of(a_workflow(steps))
     assert graph_of(a_workflow(steps)) == graph
     placed = boxes(graph)
@@ -46,10 +46,27 @@ def test_each_step_is_below_all_that_it_depends_on_with_a_line_from_each(steps: 
         assert 0 <= y <= graph["height"] - h
     edges = {(edge["from"], edge["to"]): edge["points"] for edge in graph["edges"]}
     assert edges.keys() == {(other, name) for name, others in steps.items() for other in others}
+    along = 0 if graph.get("across") else 1
+    end = (0, HEIGHT // 2) if along == 0 else (WIDTH // 2, 0)
     for (source, to), points in edges.items():
-        assert points[0] == [placed[source][0] + 100, placed[source][1] + 48]
-        assert points[-1] == [placed[to][0] + 100, placed[to][1]]
-        assert all(upper[1] < lower[1] for upper, lower in pairwise(points))
+        (x, y), (u, v) = placed[source][:2], placed[to][:2]
+        far = (WIDTH, HEIGHT // 2) if along == 0 else (WIDTH // 2, HEIGHT)
+        assert points[0] == [x + far[0], y + far[1]]
+        assert points[-1] == [u + end[0], v + end[1]]
+        assert all(one[along] < other[along] for one, other in pairwise(points))
+
+
+CHAIN = {f"s{at:02}": [f"s{at - 1:02}"] if at else [] for at in range(12)}
+FAN = {"first": [], **{f"s{at}": ["first"] for at in range(10)}, "last": [f"s{at}" for at in range(10)]}
+
+
+@pytest.mark.parametrize(("steps", "is_across"), [(CHAIN, False), (FAN, True)], ids=["a chain", "a fan"])
+def test_twelve_steps_are_drawn_so_that_they_can_be_read_on_a_page(
+    steps: dict[str, list[str]], *, is_across: bool
+) -> None:
+    graph = graph_of(a_workflow(steps))
+    assert graph.get("across", False) is is_across
+    assert min(700 / graph["width"], 640 / graph["height"]) > 0.72
 
 
 def test_more_lines_than_can_be_read_are_omitted_the_longest_first() -> None:
@@ -101,7 +118,9 @@ def test_the_pictures_are_drawn_like_this(snapshot: SnapshotAssertion) -> None:
     )
     assert plan_svg(Plan("Fix the login", "active", steps)) == snapshot(name="plan")
     states: Any = dict(zip(STEPS, ("completed", "in_progress", "failed", "skipped", "pending"), strict=True))
-    assert graph_svg(RunStates("run", a_workflow(), states)) == snapshot(name="graph")
+    assert graph_svg(
+        RunStates("run", a_workflow(), {name: [{"state": state}] for name, state in states.items()})
+    ) == snapshot(name="graph")
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_
     code, listed = printed("sessions", str(path), "--json")
     assert code == 0
     found = {each["session_id"]: each for each in json.loads(listed)}
-    assert found["other"]["plan"]["objective"] == SETUP.objective
+    assert found["other"]["objective"] == SETUP.objective
     assert "problem" not in found["other"]
     source = StoreSource(path, None)
     assert {"run-7", "other"} <= {each["id"] for each in source.listed()["sessions"]}
@@ -207,7 +207,7 @@ def test_a_damaged_record_is_listed_and_hides_no_other(path: Path, damage: str) 
     assert {line.split()[0] for line in output.splitlines()[2:4]} == {"other", name}
     assert "cannot be read: the record of session" in output
     listed = StoreSource(path, None).listed()
-    assert {each["id"]: each["problem"] is None for each in listed["sessions"]} == {
+    assert {each["id"]: "problem" not in each for each in listed["sessions"]} == {
         "other": True,
         name: False,
     }
@@ -289,7 +289,7 @@ def test_a_session_that_is_deleted_while_it_is_read_is_not_called_damaged(
     assert other.delete("run-7")
     expected = "session 'run-7' was deleted from the store"
     if begins_again:
-        expected = "another session is in the place of 'run-7': open it anew"
+        expected = "session 'run-7' was replaced by another: open it again"
         there = Session(session_id="run-7", store=other)
         register_plan(there)
         there.dispatch(SetupPlan("new"))
@@ -304,7 +304,7 @@ def test_a_session_that_is_deleted_while_it_is_read_is_not_called_damaged(
             read()
         assert str(caught.value) == expected
     watch._found.clear()
-    with pytest.raises(StoreError, match="was deleted" if not begins_again else "is in the place of"):
+    with pytest.raises(StoreError, match="was deleted" if not begins_again else "was replaced by another"):
         next(watch)
 
 

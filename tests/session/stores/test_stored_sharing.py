@@ -25,7 +25,7 @@ from store_places import (
 
 from planning import Plan
 from planning.events import PlanChanged
-from session import InProcessEventBus, Session, TransactionError
+from session import InProcessEventBus, Session, TransactionError, stored
 from session.stores import SqliteStore, StaleVersion, StoreError
 
 pytestmark = every_store
@@ -276,3 +276,28 @@ def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
         place.open().delete("run-7")
         del old, fresh
         gc.collect()
+
+
+def test_another_session_is_read_by_the_reducers_of_this_one(
+    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 2)
+    store = place_type(tmp_path).open()
+    for name in ("one", "two"):
+        session = open_session(store, name)
+        call(session, *PLAN)
+        for text in "abc":
+            session.dispatch(Note(f"{name} {text}"))
+        session.rewind(3)
+    reader = open_session(store, "reader")
+    for head in store.sessions():
+        past = reader.peek(head)
+        assert (past.session_id, past.version) == (head.session_id, 5)
+        assert texts(past) == [f"{head.session_id} a", f"{head.session_id} b"]
+        assert past.select_latest(Plan) == open_session(store, str(head.session_id)).select_latest(Plan)
+    assert (reader.version, texts(reader), len(store.sessions())) == (0, [], 2)
+    call(open_session(store, "late"), *PLAN)
+    with pytest.raises(StoreError, match="by a reducer that is not registered here"):
+        Session(session_id="stranger", store=store).peek(store.sessions()[0]).select_latest(Plan)
+    with pytest.raises(TransactionError, match="only a session in a store can read others: give it a store"):
+        Session().peek(store.sessions()[0])

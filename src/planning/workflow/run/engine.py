@@ -20,6 +20,7 @@ from planning.workflow.run.calls import Ended
 from planning.workflow.run.claim import run_to_begin
 from planning.workflow.run.known import Known
 from planning.workflow.run.private import without_arguments
+from planning.workflow.run.process import new_token
 from planning.workflow.run.records import RunChanged, WorkflowRun, bare, now, register_workflow
 from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
@@ -169,7 +170,7 @@ async def arun_workflow(
             user_prompt=user_prompt,
             inputs=kept,
             started_at=now(),
-            token=str(uuid4()),
+            token=new_token(),
         )
         with session.transaction():
             run = new

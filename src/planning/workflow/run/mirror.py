@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from planning.commands import NewPlanStep, SetupPlan
+from planning.fact_guards import rules_of
 from planning.model import Plan, StepStatus
 from planning.plan_mirror import PlanMirror, shows
-from planning.policy_guards import rules_of
 from planning.step_ids import format_id
-from planning.text import TextRules, fitted
+from planning.text import ALPHABETS, TextRules, fitted
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
 from session import Session
 from session.transaction import Transaction
 
-__all__ = ["RunMirror", "StepMark"]
+__all__ = ["RunMirror", "StepMark", "own_ids"]
 
 StepMark = tuple[str, StepStatus, str | None]
 """A workflow step's id, its status in the plan, and a note."""
@@ -24,7 +24,7 @@ StepMark = tuple[str, StepStatus, str | None]
 _NAMELESS = "Run a workflow"
 _FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
 _STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
-_UNSPELLED = "the plan takes only ASCII text; where the workflow has other text, it shows step ids instead"
+_UNSPELLED = "the plan allows only ASCII text; it shows step ids in place of other text"
 
 
 class RunMirror:
@@ -112,6 +112,25 @@ class RunMirror:
             return fits or None
         self._is_spelled = False
         return "Done" if status == "done" else fitted(note.partition(":")[0], self._rules.outcome) or None
+
+
+def own_ids(plan: Plan | None, run: WorkflowRun | None) -> Mapping[str, str]:
+    """The ids that a workflow has for the steps of the plan that shows its run, by their ids in the plan.
+
+    Args:
+        plan: A plan.
+        run: The newest run of the same session.
+
+    Returns:
+        The ids; none where the plan shows something else.
+    """
+    if plan is None or run is None:
+        return {}
+    setups = (_setup_of(run.workflow, run.user_prompt, rules) for rules in ALPHABETS)
+    if not any(shows(plan, setup) for setup in setups):
+        return {}
+    both = zip(plan.steps, run.workflow.steps, strict=False)
+    return {step.step_id: own.step_id for step, own in both}
 
 
 def _setup_of(workflow: Workflow, prompt: str | None, rules: TextRules) -> SetupPlan:

@@ -69,8 +69,8 @@ class WorkflowRun:
         status: Its status; ``in_progress`` also for a run that was stopped and can be resumed.
         started_at: When it began, as ISO 8601 in UTC.
         completed_at: When it was completed; None unless it was.
-        token: Who runs it: whoever begins or resumes it sets another one. Empty once it has ended or was
-            stopped, but not where its process was killed.
+        token: Which caller runs it, and in which process: whoever begins or resumes it sets another one.
+            Empty once it has ended or was stopped, but not where its process was killed: see ``is_alive``.
     """
 
     run_id: str

@@ -1,0 +1,284 @@
+"""A workflow on the page: its graph, its timeline, one of its steps, and the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Page
+from page_data import a_run_of, a_workflow, data_of, of_memory
+
+from planning.cli.loading import loaded
+from planning.tools import Tool
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from session import Session
+
+pytestmark = pytest.mark.browser
+
+Shown = Callable[..., Page]
+SMALLEST = 9.0  # pixels of a letter that can be read
+
+CHAIN = {f"step_{at:02}": [f"step_{at - 1:02}"] if at else [] for at in range(12)}
+FAN = {
+    "start": [],
+    **{f"part_{at:02}": ["start"] for at in range(10)},
+    "end": [f"part_{at:02}" for at in range(10)],
+}
+LAYERS = {
+    f"s{at:02}": [f"s{other:02}" for other in range(at // 3 * 3 - 3, at // 3 * 3) if other >= 0]
+    for at in range(12)
+}
+MANY = {f"n{at:03}": [f"n{at - 1 - at % 3:03}"] if at > 3 else [] for at in range(60)}
+
+NODES = """[...document.querySelectorAll('.node')].map(each => {
+  const label = each.querySelector('text'), [box, frame, text] = [each, $('canvas'), label].map(one => one.getBoundingClientRect());
+  return {
+    name: each.dataset.step, size: parseFloat(getComputedStyle(label).fontSize) * graph.scale,
+    isIn: box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom,
+    isWhole: text.right <= box.right && text.left >= box.left,
+  };
+})"""  # noqa: E501 - one line of script
+BARS = """[...document.querySelectorAll('.time')].map(each => [each.dataset.step, [...each.querySelectorAll('i')].map(bar => {
+  const box = bar.getBoundingClientRect(), band = bar.parentNode.getBoundingClientRect();
+  return [bar.className, ...[box.left, box.right].map(x => Math.round(100 * (x - band.left) / band.width))];
+})])"""  # noqa: E501
+
+
+def nodes(page: Page) -> dict[str, Any]:
+    """The nodes that are drawn, by their names."""
+    return {each["name"]: each for each in page.evaluate(NODES)}
+
+
+def timed(*changes: dict[str, Any], steps: dict[str, list[str]]) -> str:
+    """A run whose changes are these, each with records of steps at a second of the run."""
+    session = Session()
+    run_workflow(a_workflow(steps), Capabilities(tools=dict.fromkeys(steps, lambda: None)), session=session)
+    data = of_memory(session)
+    first, known = data["changes"][0], dict[str, int]()
+    data["changes"] = [{**first, "at": 1_000.0}]
+    for number, change in enumerate(changes, start=2):
+        records, at = dict[str, Any](), 0.0
+        for step, (state, second, more) in change.items():
+            at = 1_000.0 + second
+            records[step] = [known.get(step, 0), {"state": state, "at": at, **more}]
+            known[step] = known.get(step, 0) + 1
+        states = {step: record[1]["state"] for step, record in records.items()}
+        data["changes"].append(
+            {"v": number, "at": at, "kind": "run", "text": "x", "states": states, "records": records}
+        )
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize("steps", [CHAIN, FAN, LAYERS], ids=["a chain", "a fan", "layers"])
+def test_a_workflow_of_twelve_steps_opens_on_its_graph_with_every_name_legible(
+    shown: Shown, steps: dict[str, list[str]]
+) -> None:
+    page = shown(a_run_of(steps), width=1440, height=900)
+    found = nodes(page)
+    assert found.keys() == steps.keys()
+    assert [name for name, each in found.items() if not (each["isIn"] and each["isWhole"])] == []
+    assert min(each["size"] for each in found.values()) >= SMALLEST
+    assert page.evaluate("$('tab-graph').ariaSelected") == "true"
+    assert not page.evaluate("$('map').checkVisibility()")
+
+
+@pytest.mark.parametrize("width", [360, 800, 1440])
+def test_what_failed_is_in_sight_and_says_why(shown: Shown, width: int) -> None:
+    page = shown(a_run_of(MANY, fails="n047"), width=width, height=800)
+    assert nodes(page)["n047"]["isIn"]
+    assert nodes(page)["n047"]["size"] >= SMALLEST
+    assert page.evaluate("$('step').checkVisibility()")
+    assert page.text("#step .head-of")[:-2] == "n047\nfailed"
+    assert page.text("#step .wrong").splitlines()[1] == "Cause: n047 is gone"
+    chips = "[...document.querySelectorAll('#graph-chips button')].map(each => each.textContent)"
+    assert page.evaluate(chips) == [
+        "completed 47", "failed 1", "skipped 12", "Hide completed",
+    ]  # fmt: skip
+
+
+def test_more_than_thirty_nodes_have_a_map_that_leads_to_a_place(shown: Shown) -> None:
+    page = shown(a_run_of(MANY), width=1440, height=800)
+    assert page.evaluate("$('map').checkVisibility()")
+    assert not nodes(page).get("n059", {"isIn": False})["isIn"]
+    place = page.evaluate("""(() => {
+        const box = $('map').getBoundingClientRect(), { nodes, width, height } = graph.data;
+        const { x, y } = nodes.find(node => node.id === 'n059');
+        return [box.left + 1 + x / width * box.width, box.top + 1 + y / height * box.height];
+    })()""")
+    for kind in ("mousePressed", "mouseReleased"):
+        page.send("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+    page.settle()
+    assert nodes(page)["n059"]["isIn"]
+    page.click("#zoom-fit")
+    assert all(each["isIn"] for each in nodes(page).values())
+    assert len(nodes(page)) == 60
+    assert not page.evaluate("$('map').checkVisibility()")
+
+
+def test_the_graph_zooms_where_the_reader_looks(shown: Shown) -> None:
+    page = shown(a_run_of(MANY), width=1440, height=800)
+    middle = "(($('canvas').scrollTop + $('canvas').clientHeight / 2) / graph.scale)"
+    page.evaluate("$('canvas').scrollTop = $('canvas').scrollHeight / 2")
+    page.settle()
+    before, scale = page.evaluate(middle), page.evaluate("graph.scale")
+    page.click("#zoom-in")
+    page.evaluate("$('canvas').focus()")
+    page.press("+")
+    assert page.evaluate("graph.scale") == pytest.approx(scale * 1.25**2)
+    assert page.evaluate(middle) == pytest.approx(before, abs=2)
+    page.press("0")
+    assert page.evaluate("graph.scale") < scale
+
+
+def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Shown) -> None:
+    tries = iter([TimeoutError("late"), None])
+
+    def ask(query: dict[str, Any]) -> dict[str, Any]:
+        if (error := next(tries)) is not None:
+            raise error
+        return {"rows": [{"month": month, "revenue": 1000 * month} for month in range(1, 13)]}
+
+    first = WorkflowStep(step_id="first", description="Think of a year")
+    step = WorkflowStep(
+        step_id="ask", description="Ask for the revenue", type="tool", name="ask", depends_on=("first",),
+        inputs={"query": {"year": "${first.output}", "table": "sales_by_month_and_by_region_of_2024"}},
+        retries=2,
+    )  # fmt: skip
+    session = Session()
+    run_workflow(Workflow(goal="Ask", steps=(first, step)), Capabilities(tools={"ask": ask}), session=session)
+    page = shown(json.dumps(of_memory(session)), width=1440)
+    page.evaluate("document.querySelector('.node[data-step=ask]').focus()")
+    assert not page.evaluate("$('step').checkVisibility()")
+    page.press("Enter")
+    told = page.text("#step")
+    lines = told.splitlines()
+    assert [*lines[:2], *lines[3:7]] == [
+        "ask", "completed", "Ask for the revenue", "tool ask", "When", "Began",
+    ]  # fmt: skip
+    assert "\nAttempts\n2\n" in told
+    assert page.evaluate(
+        "[...document.querySelectorAll('#step .differences .badge')].map(each => each.textContent)"
+    ) == ["failed", "completed"]
+    inputs, output = page.evaluate(
+        "[...document.querySelectorAll('#step pre')].map(each => each.textContent)"
+    )
+    assert json.loads(inputs) == step.inputs
+    assert output.startswith('{\n  "rows": [\n    {\n      "month": 1,\n')
+    page.click("#step .links button")
+    assert page.text("#step h2") == "first"
+    assert "\nAttempts" not in page.text("#step")
+    page.press("Escape")
+    assert not page.evaluate("$('step').checkVisibility()")
+
+
+def test_each_step_has_a_bar_in_the_timeline(shown: Shown) -> None:
+    run = timed(
+        {"a": ("in_progress", 0, {"attempt": 1})},
+        {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
+        {"b": ("in_progress", 6, {"attempt": 2})},
+        {"b": ("failed", 10, {"attempt": 2, "error": "gone"}), "c": ("pending", 10, {"after": "b"})},
+        steps={"a": [], "b": ["a"], "c": ["b"]},
+    )
+    page = shown(run, width=1440)
+    assert page.evaluate(BARS) == [
+        ["a", [["in-completed", 0, 40]]],
+        ["b", [["in-failed", 40, 60], ["in-failed", 60, 100]]],
+        ["c", []],
+    ]
+    assert page.evaluate("[...document.querySelectorAll('.time')].map(each => each.innerText)") == [
+        "a\n4.0 s\ncompleted", "b\n2 attempts\n6.0 s\nfailed", "c\nblocked",
+    ]  # fmt: skip
+    assert page.text("#axis").endswith("10.0 s from the first step to the last")
+    page.evaluate("show(2, { settles: false }); render()")
+    assert [name for name, bars in page.evaluate(BARS) if bars] == ["a"]
+    page.evaluate("document.querySelector('.time[data-step=c]').click()")
+    page.evaluate("show(5, { settles: false }); render()")
+    assert page.text("#step .wrong") == "It did not run, for this step failed: b"
+
+
+def test_a_pause_of_a_run_does_not_hide_its_bars(shown: Shown) -> None:
+    day = 86_400
+    run = timed(
+        {"a": ("in_progress", 0, {"attempt": 1})},
+        {"a": ("completed", 10, {"attempt": 1})},
+        {"b": ("in_progress", day, {"attempt": 1})},
+        {"b": ("completed", day + 10, {"attempt": 1})},
+        steps={"a": [], "b": ["a"]},
+    )
+    page = shown(run, width=1440)
+    (_, [(_, begin, end)]), (_, [(_, second, last)]) = page.evaluate(BARS)
+    assert (begin, last) == (0, 100)
+    assert 45 <= end < second <= 55
+    assert page.text("#axis").endswith("; pauses are cut")
+
+
+def test_the_answer_has_a_place_of_its_own(shown: Shown) -> None:
+    def summed() -> dict[str, Any]:
+        return {
+            "answer": "Revenue grew in each quarter",
+            "quarters": {f"Q{each}": 1000 * each for each in range(1, 5)},
+        }
+
+    steps = {"fetch": [], "sum": ["fetch"]}
+    session = Session()
+    run_workflow(a_workflow(steps), Capabilities(tools={"fetch": lambda: 1, "sum": summed}), session=session)
+    data = of_memory(session)
+    page = shown(json.dumps(data), width=1440)
+    assert page.evaluate("$('answer').checkVisibility()")
+    assert json.loads(page.evaluate("document.querySelector('#answer pre').textContent")) == summed()
+    page.press("Home")
+    page.press("ArrowRight")
+    assert page.text("#answer").startswith("No answer yet\n")
+    narrow = shown(json.dumps(data), width=360)
+    narrow.click("#tab-answer")
+    assert narrow.text("#answer h2") == "Answer"
+
+
+def test_an_answer_that_is_private_is_not_shown(shown: Shown) -> None:
+    tool = Tool(
+        name="find", description="Find", function=lambda: {"name": "secret-9f1"}, returns_private_data=True
+    )
+    session = Session()
+    run_workflow(a_workflow({"find": []}), Capabilities(tools={"find": tool}), session=session)
+    data = json.dumps(of_memory(session))
+    assert "9f1" not in data
+    assert shown(data, width=1440).text("#answer") == "Answer\nPrivate, not shown."
+
+
+def test_a_document_alone_opens_on_its_graph(shown: Shown, tmp_path: Path) -> None:
+    steps = [
+        {"step_id": "find", "description": "Find it", "type": "tool", "name": "find", "inputs": {"n": 1}},
+        {"step_id": "tell", "description": "Tell it", "depends_on": ["find"]},
+    ]
+    (tmp_path / "flow.json").write_text(json.dumps({"schema_version": 2, "goal": "Look", "steps": steps}))
+    page = shown(json.dumps(data_of(loaded(str(tmp_path / "flow.json"))[1])), width=1440)
+    assert [each["isIn"] for each in nodes(page).values()] == [True, True]
+    assert not page.evaluate("$('versions').checkVisibility() || $('plan').checkVisibility()")
+    page.evaluate("document.querySelector('.node[data-step=find]').dispatchEvent(new MouseEvent('click'))")
+    page.settle()
+    assert page.text("#step code.text") == '{"n":1}'
+    assert page.errors == []
+
+
+def test_statuses_filter_the_graph_and_the_timeline(shown: Shown) -> None:
+    page = shown(a_run_of({"a": [], "b": ["a"], "c": ["b"]}, fails="b"), width=1440)
+    page.click("#graph-chips [data-status=failed]")
+    assert [name for name, _ in page.evaluate(BARS)] == ["b"]
+    assert page.evaluate(
+        "[...document.querySelectorAll('.node.unmatched')].map(each => each.dataset.step)"
+    ) == ["a", "c"]
+    page.click("#graph-chips [data-status=failed]")
+    page.click("#graph-chips [data-status=open]")
+    assert [name for name, _ in page.evaluate(BARS)] == ["b", "c"]
+
+
+def test_the_parts_of_the_page_stay_where_they_are_while_it_opens(shown: Shown) -> None:
+    page = shown(a_run_of(MANY, fails="n047"), width=1440)
+    moved = (
+        "new Promise(done => new PerformanceObserver(list => done(list.getEntries().map(each => each.value)))"
+        ".observe({ type: 'layout-shift', buffered: true }))"
+    )
+    assert page.evaluate(f"Promise.race([{moved}, new Promise(done => setTimeout(done, 50, []))])") == []

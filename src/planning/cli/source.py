@@ -122,7 +122,8 @@ def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: i
             data = _read(sys.stdin.buffer, first or most + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in a path
         reason = getattr(error, "strerror", None) or error
-        raise Refused(f"cannot read {name_of(path)}: {reason}") from None
+        hint = "; 'planning run' creates it, or name another" if path == DEFAULT_STORE else ""
+        raise Refused(f"cannot read {name_of(path)}: {reason}{hint}") from None
     if len(data) > most:
         raise Refused(f"{name_of(path)} is larger than {most // _MEGABYTE} MB; it was not read")
     return data

@@ -271,6 +271,14 @@ def test_wrong_input_is_refused_in_one_line_and_creates_nothing(
     assert {path.name: path.stat().st_size for path in folder.iterdir()} == files
 
 
+@pytest.mark.parametrize("command", ["sessions", "view", "export -o run.html"])
+def test_the_default_store_that_is_not_there_yet_says_what_creates_it(command: str) -> None:
+    assert run(*command.split()) == (
+        "exit code 2\n--- stderr\nplanning: cannot read '.planning/runs.db': No such file or directory;"
+        " 'planning run' creates it, or name another\n"
+    )
+
+
 def test_what_is_not_a_file_is_refused_without_waiting_for_it(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to(folder / "pipe")

@@ -28,7 +28,7 @@ demo: $(VENV)/installed ## set up .venv; replay, run, ask, and kill and resume a
 	@echo "Next, try:"
 	@echo "  $(BIN)/planning view examples/triage.jsonl                  the same replay as a page in the browser"
 	@echo "  $(BIN)/planning export examples/triage.jsonl -o triage.html the page as one file, to send"
-	@echo "  $(BIN)/planning graph examples/filings/plan.json            the workflow that ran, drawn"
+	@echo "  $(BIN)/planning graph examples/filings/workflow.json        the workflow that ran, drawn"
 	@echo "  $(BIN)/planning mcp --help                                  the planning tools for any MCP client"
 	@echo "  $(BIN)/planning --help                                      every command"
 

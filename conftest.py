@@ -44,7 +44,11 @@ def prints_what_it_says(example: Example) -> None:
 pytest_collect_file = SybilCollection([
     Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md"], fixtures=["readme_model"]),
     Sybil(parsers=[PythonCodeBlockParser()], patterns=["specs/*.md"]),
-    Sybil(parsers=[CodeBlockParser("python", prints_what_it_says)], patterns=["docs/*.md", "docs/*/*.md"]),
+    Sybil(
+        parsers=[CodeBlockParser("python", prints_what_it_says)],
+        patterns=["docs/*.md", "docs/*/*.md"],
+        fixtures=["readme_model"],
+    ),
 ]).pytest()  # fmt: skip
 
 SCRIPT: tuple[Any, ...] = (
@@ -62,7 +66,7 @@ SCRIPT: tuple[Any, ...] = (
 
 @pytest.fixture
 def readme_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The models that the README asks: a server on this machine that plays a script."""
+    """The models that README and docs ask: a server on this machine that plays a script."""
     from planning.testing import ScriptedModel  # noqa: PLC0415 - no other test needs it
 
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):

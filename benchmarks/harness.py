@@ -106,7 +106,7 @@ class Section:
 
 
 def _wrapped(block: str) -> str:
-    return block if block.startswith(("|", "- ")) else fill(block, 110)
+    return block if block.startswith(("|", "- ")) else fill(block, 110, break_on_hyphens=False)
 
 
 def at_most(what: str, figure: float, most: float, unit: str = "times") -> Check:

@@ -17,7 +17,7 @@ def measured(packages: Iterable[str]) -> str:
     """Name the date, the source, the interpreter, the processor, and the versions of ``packages``."""
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return (
-        f"Measured {today()} of the source at commit {commit()}, with {platform.python_implementation()}"
+        f"Measured on {today()} at commit {commit()}, with {platform.python_implementation()}"
         f" {platform.python_version()} on {platform.system()}, {os.cpu_count()} processors ({_processor()});"
         f" {versions}."
     )

@@ -36,9 +36,10 @@ PARTS = {part: f"benchmarks.proof.{part}" for part in PROOF} | {
 HEAD = """\
 # Benchmarks
 
-Each section says when and with what it was measured. Repeat one with `python benchmarks/run.py PART`, all
-with `make bench`. Times are those of the processor, except where a section says otherwise. They move with the
-machine and what else runs on it: what counts are the ratios within a section.
+Each section names its date, commit and versions. To repeat one, run `python benchmarks/run.py PART`; `make
+bench` runs all. Times are processor times unless a section says otherwise. They depend on the machine and
+its load, so compare figures only within a section. Several tables name a floor: the least that the same
+work takes without this library, measured in the same run.
 """
 
 

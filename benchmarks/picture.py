@@ -93,7 +93,7 @@ def draw_proof(figures: Mapping[str, Any]) -> str:
     for place, panel in enumerate(panels):
         left = MARGIN + place % 2 * (COLUMN + GUTTER)
         lines += _panel(panel, left, MARGIN + place // 2 * tall)
-    foot = f"Counted {measured['date']} of the source at commit {measured['commit']}: benchmarks/RESULTS.md"
+    foot = f"Counted on {measured['date']} at commit {measured['commit']}: benchmarks/RESULTS.md"
     lines += [f'<text class="foot" x="{MARGIN}" y="{height - 16}">{escape(foot)}</text>', "</svg>"]
     return "\n".join(lines) + "\n"
 
@@ -104,25 +104,25 @@ def _panels(figures: Mapping[str, Any]) -> list[Panel]:
     lengths = {name: each["characters"] / each["refused"] for name, each in two.items()}
     return [
         Panel(
-            "The right name, in the refusal of a misspelt one",
+            "Misspelt names that the refusal corrects",
             f"{misspelt[OURS]['calls']:,} calls of a public benchmark; longer is better",
             [_share(name, each["suggested"], each["faults"]) for name, each in misspelt.items()],
         ),
         Panel(
-            "Characters of a refusal of two faults",
+            "Characters in a refusal of two mistakes",
             f"mean of {two[OURS]['calls']:,} calls; shorter is better",
             [Bar(name, length, f"{length:.0f}") for name, length in lengths.items()],
             whole=max(lengths.values()),
         ),
         Panel(
-            "Characters of a plan of 20 steps",
-            "prompt, schemas, calls and results to its end; shorter is better",
+            "Characters to finish a 20-step plan",
+            "prompt, schemas, calls and results; shorter is better",
             [Bar(name, total, f"{total:,}") for name, total in figures["characters"].items()],
             whole=max(figures["characters"].values()),
         ),
         Panel(
-            "Earlier plans, exactly restored",
-            "each its own way: versions, checkpoints, snapshots",
+            "Earlier plans restored exactly",
+            "from versions, checkpoints or snapshots",
             [_share(name, exact, asked) for name, (asked, exact) in figures["rewinds"].items()],
         ),
         Panel(
@@ -131,8 +131,8 @@ def _panels(figures: Mapping[str, Any]) -> list[Panel]:
             [_share(name, each["kept"], _made(each)) for name, each in crashes["killed"].items()],
         ),
         Panel(
-            "Kept when two change the same steps",
-            "one process the titles, one the statuses, at once",
+            "Kept when two processes edit the same steps",
+            "one edits titles, the other statuses, at once",
             [_share(name, each["kept"], _made(each)) for name, each in crashes["edited"].items()],
         ),
     ]
@@ -176,19 +176,19 @@ def quote_proof(readme: str, figures: Mapping[str, Any]) -> str:
     }
     no_file = dict.fromkeys(PEERS, "no file")
     rows = {
-        "characters of a plan of 20 steps, to its end": {"agentscope": "not counted", **totals},
-        "changes kept, two processes at the same steps": {**no_file, **kept["edited"]},
+        "characters to finish a 20-step plan": {"agentscope": "not counted", **totals},
+        "changes kept when two processes edit the same steps": {**no_file, **kept["edited"]},
         "acknowledged changes kept after `kill -9`": {
             **no_file,
             "langchain": "not counted",
             **kept["killed"],
         },
-        "earlier plans, exactly restored": {**dict.fromkeys(PEERS, "none kept"), **plans},
+        "earlier plans restored exactly": {**dict.fromkeys(PEERS, "none kept"), **plans},
     }
     for what, row in rows.items():
         line = f"| {' | '.join([what, *(row[name] for name in (OURS, *PEERS))])} |"
         readme = re.sub(rf"^\| {re.escape(what)} \|.*$", line, readme, flags=re.MULTILINE)
-    return re.sub(r"(?<=of the source at commit )\w+", figures["measured"]["commit"], readme)
+    return re.sub(r"(?<=at commit )\w+", figures["measured"]["commit"], readme)
 
 
 def write_shown(figures: Mapping[str, Any]) -> None:

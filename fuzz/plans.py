@@ -11,7 +11,7 @@ from promises import BrokenPromise, demand, demand_readable
 
 from planning.reading import read_document
 from planning.workflow import Capabilities, Report, Workflow, dump_workflow, validate_workflow
-from planning.workflow.wire.form import PLAN
+from planning.workflow.wire.form import WORKFLOW
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "planning" / "workflow"
@@ -39,9 +39,9 @@ def check(text: str) -> None:
     demand(json.loads(json.dumps(answer))["success"] is report.ok, "the response can be written as JSON")
     demand(bool(report.render(width=60)), "the report can be printed")
 
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     if document.value is not None:
-        again = read_document(json.dumps(document.value), PLAN)
+        again = read_document(json.dumps(document.value), WORKFLOW)
         demand(repr(again.value) == repr(document.value), "what was recovered reads back equal")
         demand(again.found == [], "what was recovered is plain JSON")
     source = document.source

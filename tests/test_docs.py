@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import pkgutil
 import re
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from postgres_server import PostgresServer
 
-from planning.tools import ErrorKind, ToolError
-from session import SessionError
+from planning.tools import ErrorKind
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+TROUBLESHOOTING = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
 PACKAGES = [
     "session",
     "session.stores",
@@ -78,23 +83,95 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert set(pages().values()) - {"index.md"} <= links_of("index.md")
 
 
-def errors_below(base: type[Exception]) -> set[str]:
-    """The names of a class of errors and of those derived from it in the package."""
-    found = {base.__name__} if base.__module__.startswith(("session.", "planning.")) else set()
-    return found.union(*map(errors_below, base.__subclasses__()))
+INTERNAL = {
+    "CheckBroken": "ends the constructor of a record",
+    "Ended": "ends a run, which raises its cause",
+    "Failure": "becomes the result of a question to a database",
+    "Fault": "ends the reading of a step",
+    "NoJsonForm": "becomes ResultInvalid",
+    "NotStrict": "leads to the tolerant reader",
+    "Refused": "becomes the message of a command",
+}
+"""Exceptions that their package catches, each with what becomes of it."""
+
+
+def errors_of(package: str) -> set[str]:
+    """The names of the exception classes of a package that do not begin with an underscore."""
+    found = set[str]()
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        if not module.name.endswith(".__main__"):
+            found |= {
+                name
+                for name, value in vars(importlib.import_module(module.name)).items()
+                if isinstance(value, type)
+                and issubclass(value, Exception)
+                and value.__module__ == module.name
+                and not name.startswith("_")
+            }
+    return found
 
 
 def test_troubleshooting_has_every_error_that_a_program_can_catch_and_every_code() -> None:
-    for package in PACKAGES:
-        for name in importlib.import_module(package).__all__:
-            getattr(importlib.import_module(package), name)
-    importlib.import_module("planning.workflow.run.memory")
-    public = errors_below(SessionError) | errors_below(ToolError) | {"PromptRenderError"}
-    text = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^### (\w+)$", text, re.MULTILINE)) == sorted(
-        name for name in public if not name.startswith("_")
+    public = (errors_of("session") | errors_of("planning")) - INTERNAL.keys()
+    assert sorted(re.findall(r"^### (\w+)$", TROUBLESHOOTING, re.MULTILINE)) == sorted(public)
+    assert set(re.findall(r"^\| `(\w+)`", TROUBLESHOOTING, re.MULTILINE)) == {
+        kind.value for kind in ErrorKind
+    }
+
+
+@cache
+def messages() -> str:
+    """Every text of the sources, a line each, with ``...`` in place of its values."""
+    found = []
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "..." for part in node.values]
+                found.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(re.sub(r"\{\w*\}", "...", node.value))
+    return "\n".join(found)
+
+
+def sections() -> dict[str, str]:
+    """What troubleshooting says of each error, on one line."""
+    parts = re.split(r"^##+ (.*)$", TROUBLESHOOTING, flags=re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@pytest.mark.parametrize("name", re.findall(r"^### (\w+)$", TROUBLESHOOTING, re.MULTILINE))
+def test_troubleshooting_quotes_a_message_of_each_error_as_the_sources_have_it(name: str) -> None:
+    quotes = re.findall(r'(?<!`)"([^"`]+)"(?!`)', re.sub(r"`[^`]*`", "", sections()[name]))
+    assert bool(quotes) != (name in {"SessionError", "ToolError"})  # bases without a message of their own
+    pieces = [piece.strip(" ;:,.'") for quote in quotes for piece in quote.split("...")]
+    assert [piece for piece in pieces if piece not in messages()] == []
+
+
+def test_every_example_of_the_pages_runs_as_a_test_but_one_that_is_a_test_itself() -> None:
+    apart = {
+        path.relative_to(DOCS).as_posix()
+        for path in DOCS.rglob("*.md")
+        if "```py\n" in path.read_text(encoding="utf-8")
+    }
+    assert apart == {"howto/several-machines.md", "howto/test-prompt-and-plan.md"}  # the first runs below
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("page", "address"), [
+    ("docs/howto/several-machines.md", "postgresql://agents@db.internal/agents"),
+    ("specs/POSTGRES.md", "postgresql://planning:SECRET@db.example:5432/agents"),
+])  # fmt: skip
+def test_the_program_for_several_machines_runs_with_a_real_server(
+    page: str, address: str, postgres: PostgresServer
+) -> None:
+    (program,) = re.findall(
+        r"```(?:py|text)\n(.*?PostgresStore.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
     )
-    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == {kind.value for kind in ErrorKind}
+    assert address in program
+    names: dict[str, Any] = {}
+    exec(program.replace(address, postgres.url), names)  # noqa: S102 - a page of this repository
+    assert names["session"].version == 0
+    names["store"].close()
 
 
 @pytest.mark.parametrize("package", PACKAGES)

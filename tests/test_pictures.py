@@ -56,13 +56,14 @@ def test_figures_that_are_counted_again_are_written_into_the_readme(
     edited["session-planning"] |= {"acknowledged": 400, "kept": 399, "failed": 100}
     edited["pydantic-ai-harness"] |= {"acknowledged": 500, "kept": 1, "failed": 0}
     before = (
-        "Counted of the source at commit 45a83cbfe: version 1.\n"
-        "| changes kept, two processes at the same steps | 1 of 1 | no file | 1 of 1 | no file | no file |\n"
+        "Counted at commit 45a83cbfe: version 1.\n"
+        "| changes kept when two processes edit the same steps | 1 of 1 | no file | 1 of 1 | no file "
+        "| no file |\n"
         "| changes by step id | yes |\n"
     )
     assert picture["quote_proof"](before, figures) == (
-        "Counted of the source at commit 0123abcde: version 1.\n"
-        "| changes kept, two processes at the same steps | 399 of 500 | no file | 1 of 500 | no file "
+        "Counted at commit 0123abcde: version 1.\n"
+        "| changes kept when two processes edit the same steps | 399 of 500 | no file | 1 of 500 | no file "
         "| no file |\n"
         "| changes by step id | yes |\n"
     )

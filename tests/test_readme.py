@@ -16,6 +16,10 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_readme_is_short_enough_to_be_read() -> None:
+    assert len(README.splitlines()) <= 145
+
+
 @pytest.mark.usefixtures("readme_model")
 def test_the_programs_print_what_the_comments_beside_them_say() -> None:
     blocks = re.findall(

@@ -17,9 +17,10 @@ CONVERSATIONS = {
     LANGCHAIN: with_langchain.converse,
 }
 METHOD = f"""\
-Characters through a model for a plan of {len(TITLES)} steps taken to its end, the same titles everywhere:
-each step is marked done. The total counts everything once. LangChain's list is rewritten for each step: one
-rewrite finishes it and starts the next, which is the least that its prompt asks for."""
+The characters that a model reads and writes to finish a plan of {len(TITLES)} steps. All libraries get the
+same titles, and the model marks each step done. The total counts everything once. With LangChain, the model
+rewrites the list for each step: one rewrite finishes it and starts the next, which is the least that its
+prompt asks for."""
 
 
 def measure(_rounds: int) -> Section:

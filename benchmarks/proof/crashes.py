@@ -27,15 +27,15 @@ BROKEN = (OSError, ValueError, IndexError, RuntimeError, SqliteError)
 """What a damaged file, or a change that cannot be made, raises."""
 METHODS = {
     "killed": f"""\
-{KILLS} processes that add steps to a plan of {BEFORE}, one call after the other, each ended by SIGKILL at a
-random moment. The JSON file is read, changed and written again with `write_text`, as a program without a
-library does:""",
+{KILLS} processes add steps to a plan of {BEFORE}, one call after the other; SIGKILL ends each at a random
+moment. The JSON file is what a program without a library does: it reads the file, changes the value and
+writes it with `write_text`:""",
     "added": f"""\
-{WRITERS} processes that add {ADDED} steps each to the same plan at the same time, {ROUNDS} plans. A change
+{WRITERS} processes add {ADDED} steps each to the same plan at the same time, in {ROUNDS} plans. A change
 that raised an error is not acknowledged:""",
     "edited": f"""\
-Two processes that change the same {EDITED} steps at the same time, one the title and the other the status,
-{ROUNDS} plans. How many of the others' changes are lost differs from run to run:""",
+Two processes edit the same {EDITED} steps at the same time, one the titles and the other the statuses, in
+{ROUNDS} plans. The numbers of the two others differ from run to run:""",
 }
 
 Edit = tuple[str, str, tuple[object, ...]]

@@ -16,19 +16,18 @@ SHORTENED = 30
 """A message may quote so many characters of a longer name."""
 READ = """\
 {:,} calls of the Berkeley Function Calling Leaderboard that have one right answer and flat arguments.
-Accepted as they are: {}. {} are refused rightly, as their own schema does not allow them (an "N/A" that is
-not in the list, a required argument that is missing); the others that jsonschema refuses have null for what
-may be omitted."""
+Accepted unchanged: {}. {} are refused rightly, because their own schema does not allow them (an "N/A" that
+is not in the list, a required argument that is missing). The others that jsonschema refuses send null for
+an optional argument."""
 BREAKING = """\
-Each call is then broken by its schema alone, with a fixed seed: a name or a value of a list is misspelt (a
-letter doubled, dropped, or swapped with its neighbour), a required argument is omitted, or a text becomes
-an object and a number a word. Only calls that match their own schema are broken. "All named" are the
-refusals that name every argument at fault; "right word" are the faults whose right name or value comes
-after the wrong one in the same problem; the characters are those of a mean refusal. What pydantic says is
-`str(error)` without its links, of a model whose optional fields may be null; what jsonschema says are the
-messages of all its errors, with their places. LangGraph's answer to an unknown tool lists every tool of the
-question."""
-LOOSE = "Accepted, of what models send that has one meaning, though not the form of the schema:"
+The benchmark then breaks each call that matches its own schema, with a fixed seed: it misspells a name or a
+value of a list (doubles, drops or swaps a letter), omits a required argument, or replaces a string by an
+object or a number by a word. "All named" counts the refusals that name every wrong argument. "Right word"
+counts the mistakes for which the refusal gives the right name or value after the wrong one. The characters
+are those of a mean refusal. For pydantic the refusal is `str(error)` without its links, from a model whose
+optional fields may be null; for jsonschema it is the messages of all errors, with their places. LangGraph's
+answer to an unknown tool lists every tool of the question."""
+LOOSE = "Accepted arguments that are in another form than the schema's, with only one possible meaning:"
 
 
 @dataclass(slots=True)

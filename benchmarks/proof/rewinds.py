@@ -30,11 +30,12 @@ __all__ = ["measure"]
 PLANS, CHANGES = 10, 40
 STATUSES = ("in_progress", "blocked", "done", "pending")
 METHOD = f"""\
-{PLANS} plans, {CHANGES} random changes each. Ours is rewound and forked on the way, and opened again before
-each version is read (`at`), restored (`rewind`), and compared with what it was, and so is each fork. Of the
-others, each checkpoint's list is compared and forked, and each snapshot rolled back; LangChain keeps a
-checkpoint by itself, a user of weakincentives takes the snapshots. pydantic-ai-harness and agentscope have
-no earlier plan to ask for."""
+{PLANS} plans, {CHANGES} random changes each. For session-planning, the changes include rewinds and forks.
+The test then opens the session again, reads each version (`at`), restores it (`rewind`) and compares it
+with the plan of that moment, and does the same with each fork. For LangChain it compares and forks each
+checkpoint; for weakincentives it rolls back to each snapshot. LangChain makes its checkpoints itself; with
+weakincentives, the user's code takes the snapshots. pydantic-ai-harness and agentscope keep no earlier
+plan."""
 
 
 def measure(_rounds: int) -> Section:

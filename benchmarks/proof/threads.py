@@ -23,8 +23,8 @@ THREADS, ADDS = 4, 250
 SWITCH = 1e-5
 """Seconds after which the interpreter looks at the next thread: often, for all alike."""
 METHOD = f"""\
-{THREADS} threads of one process that add {ADDS} steps each to the same plan in memory, with the interpreter
-switching threads often:"""
+{THREADS} threads of one process add {ADDS} steps each to the same plan in memory, while the interpreter
+switches threads often:"""
 
 Steps = Callable[[], list[tuple[str, str]]]
 """The id and the title of each step."""

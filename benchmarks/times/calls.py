@@ -51,9 +51,9 @@ DESCRIPTIONS = {
     PYDANTIC_AI_TOOLSET: "its own validator on the text, then FunctionToolset.call_tool; a timeout, no event",
 }
 METHOD = """\
-Microseconds for one call of an async tool that does nothing, from the call to its result. Every round
-visits all doors once; a figure is the least of the rounds, a round the mean of its calls, in one running
-loop."""
+Microseconds for one call of an async tool that does nothing, from the call to its result, in one running
+loop. Every round measures each entry point once and takes the mean of its calls; a figure is the lowest of
+the rounds."""
 OWN, PLAIN = "own tool", "json.loads of the text, and the function called"
 BOTH = "Microseconds for a call of a function of one parameter as a tool, with JSON text, in both versions:"
 OVERHEAD = 25.0
@@ -84,7 +84,7 @@ def measure(rounds: int) -> Section:
         [
             METHOD,
             table(
-                ["door", "microseconds", "times ours"],
+                ["call", "microseconds", "times ours"],
                 [[name, time, time / ours] for name, time in one.items()],
             ),
             bullets(DESCRIPTIONS),

@@ -26,9 +26,9 @@ DOORS = {
 }
 CAPABILITIES = Capabilities(tools=["search"])
 METHOD = """\
-Milliseconds from a document's text to the verdict on it. Every round visits all doors once; a figure is the
-least of the rounds. The broken document is in a fence, with prose around it and a trailing comma in every
-step and list; the value that both doors read is compared with the intended one first."""
+Milliseconds from a document's text to its report. Every round measures each library once; a figure is the
+lowest of the rounds. The broken document is in a fence, with prose around it and a trailing comma in every
+step and list. Before measuring, the value that each library reads is compared with the intended one."""
 SMALL_MILLISECONDS, LARGE_MILLISECONDS, LINEAR = 1.0, 150.0, 2.0
 TIMES_SCHEMA, TIMES_REPAIR = 5.0, 2.5
 
@@ -57,7 +57,7 @@ def measure(rounds: int) -> Section:
         [
             METHOD,
             table(
-                ["door", f"{SMALL} steps, valid", f"{LARGE:,} steps, valid", f"{SMALL} steps, broken"],
+                ["with", f"{SMALL} steps, valid", f"{LARGE:,} steps, valid", f"{SMALL} steps, broken"],
                 [[door, *(time.get((door, column), "") for column in columns)] for door in DOORS],
             ),
             bullets(DOORS),

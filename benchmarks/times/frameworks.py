@@ -41,11 +41,11 @@ __all__ = ["measure"]
 
 CALLS = 40
 METHOD = """\
-Microseconds for a turn of a framework's own agent that calls an empty tool, with a model that is a script:
-with seven tools of its own, and with ours, which brings the six planning tools, the section, the reminder
-and the position in the framework's state. With a provider's client both offer the same tools, and its own is
-a loop by hand that calls a function; by MCP it is a call of the official client in memory, of the official
-server or of ours. Every round visits all once; a figure is the least of the rounds."""
+Microseconds for a turn of a framework's own agent that calls an empty tool, with a scripted model. "Its
+own" is the agent with seven tools of the framework; "with ours" adds the six planning tools, the section,
+the reminder and the position in the framework's state. With a provider's client both offer the same tools,
+and "its own" is a loop that calls a function. With MCP it is a call of the official client in memory, to
+the official server or to ours. Every round measures each once; a figure is the lowest of the rounds."""
 TIMES_OWN = 1.1
 
 

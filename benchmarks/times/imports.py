@@ -25,8 +25,8 @@ TIMING = "from time import process_time_ns as now; began = now(); {}; print(now(
 BARE, HELP = "a bare interpreter", "planning --help"
 IMPORT_MILLISECONDS, HELP_MILLISECONDS = 50.0, 250.0
 METHOD = """\
-Milliseconds, the least of fresh interpreters that start in turn: of the processor for the import alone, and
-by the clock for a whole process."""
+Milliseconds, the lowest of several fresh interpreters: processor time for the import, and wall-clock time
+for a whole process."""
 
 
 def measure(rounds: int) -> Section:

@@ -52,15 +52,16 @@ TIMES_FASTER, TIMES_FLOOR, TEXT_MICROSECONDS, REFUSAL_MICROSECONDS = 4.6, 5.0, 1
 MANY, QUICK_MANY = 1_000_000, 20_000
 
 METHOD = """\
-Microseconds for one status change of one step, the middle one of the plan, from the call to the state that
-can be read; in parentheses, times ours. Marks finish the step and reopen it in turn. Every round visits all
-doors once, each with a fresh plan and a warm-up; a figure is the least of the rounds, a round the mean of
-its marks. After each round the plan is read back, and the run stops if the marks did not do what they say.
-Async doors are awaited in one running loop. Arguments are typed objects, except where the name says JSON
-text."""
+Microseconds to change the status of the middle step of a plan, from the call until the new state can be
+read; in parentheses, the ratio to ours. Marks finish the step and reopen it in turn. Every round measures
+each entry point once, with a fresh plan and a warm-up, and takes the mean of its marks; a figure is the
+lowest of the rounds. After each round the benchmark reads the plan, and stops if a mark had no effect.
+Async entry points are awaited in one running loop. Arguments are typed objects, except where the name says
+JSON text."""
 VERSIONS = """\
-The same beside version 0.1.0, each in a process of its own, visited in the same rounds. The refused call has
-two faults: a step that is not in the plan, and a synonym of a status. Below are floors of the same run:"""
+The same compared with version 0.1.0, each version in its own process, in the same rounds. The refused call
+has two mistakes: a step that is not in the plan, and a synonym of a status. The second table has the floors
+of the same run:"""
 
 
 def measure(rounds: int) -> Section:
@@ -88,7 +89,7 @@ def measure(rounds: int) -> Section:
         ("session-planning", "weakincentives", "agentscope", "langchain", "pydantic-ai-harness"),
         [
             METHOD,
-            table(["door", *(f"{steps:,} steps" for steps in SIZES)], rows),
+            table(["call", *(f"{steps:,} steps" for steps in SIZES)], rows),
             bullets({door.name: door.description for door in DOORS}),
             VERSIONS,
             versions.compared(figures, BOTH),

@@ -32,10 +32,10 @@ SELECT = (
     "SELECT id, name, city, amount, pieces FROM sales WHERE amount > 10 AND id <> {} ORDER BY id LIMIT 1000"
 )
 METHOD = """\
-Microseconds for a turn of the agent's loop, decide and act: the time of a run by its number of turns. Every
-round visits all once; a figure is the least of the rounds."""
+Microseconds for a turn of the agent's loop, decide and act: the time of a run divided by its turns. Every
+round measures each once; a figure is the lowest of the rounds."""
 SQL = f"""\
-Microseconds for a query of {ROWS:,} rows and five columns, no two statements the same:"""
+Microseconds for a query of {ROWS:,} rows and five columns; every statement is different:"""
 TIMES_EMPTY, TIMES_BARE = 1.1, 3.0
 
 

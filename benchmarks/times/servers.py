@@ -37,13 +37,13 @@ MARK, COMMIT = "a durable mark in PostgreSQL", "an UPDATE of one row, committed"
 OURS, FILE, PEER = "PostgresStore", "SqliteStore, synchronous full", "pydantic-ai-harness, PostgresPlanStore"
 MILLISECONDS, TIMES_PEER, SEEN = 1.0, 2.0, 50.0
 METHOD = f"""\
-A server of PostgreSQL on this machine, with the settings that it has by itself (each commit waits for the
-disk), reached by its socket. Milliseconds by the clock on the wall, the least of the rounds. A mark is a call
-with its arguments as JSON text, of a plan of {STEPS} steps."""
+A PostgreSQL server on the same machine, with its default settings (each commit waits for the disk), over
+its socket. Wall-clock milliseconds, the lowest of the rounds. A mark is a call with its arguments as JSON
+text, in a plan of {STEPS} steps."""
 LOAD = """\
-{processes} processes write to {sessions} sessions with a plan of {few} steps each, {total:,} marks in all,
-while {watched} watches of another process follow {watched} of the sessions; the peer has no watches, and no
-history. A change is seen when its watch returns it."""
+{processes} processes write {few}-step plans in {sessions} sessions, {total:,} marks in all, while another
+process watches {watched} of the sessions. The peer has no watches and no history. A change counts as seen
+when its watch returns it."""
 
 
 @dataclass

@@ -56,11 +56,10 @@ MOST = {MARK: 0.25, OPEN: 5.0, PAST: 20.0, READ: 0.1, READ_SESSION: 0.3}
 """Milliseconds."""
 FIRST_MILLISECONDS, VERIFY_SECONDS, TIMES_PEER, FILE_MEGABYTES = 50.0, 4.0, 2.0, 8.0
 METHOD = f"""\
-Milliseconds by the clock on the wall, the least of the rounds; every round visits all once. A mark is a
-call with its arguments as JSON text, of a plan of {STEPS} steps, in a file of its own. The peer's store
-opens the file for each statement and waits for the disk as SQLite does by itself: with a rollback journal
-and synchronous full; it reads the item and writes it, and keeps no history. The worst version is that of a
-round."""
+Wall-clock milliseconds, the lowest of the rounds; every round measures each once. A mark is a call with its
+arguments as JSON text, in a plan of {STEPS} steps, in its own file. The peer's store opens the file for
+each statement and uses SQLite's defaults, a rollback journal and synchronous full; it reads the item,
+writes it, and keeps no history. The worst version is the worst of a round."""
 
 
 def measure(rounds: int) -> Section:

@@ -48,14 +48,14 @@ DESCRIPTIONS = {
 }
 METHOD = f"""\
 Microseconds for each step of a run of {FEW:,} independent steps that do nothing: the time of the whole run
-by the number of its steps. Every round visits all once; a figure is the least of the rounds. After each
-run it is checked that every step was done."""
+divided by its steps. Every round measures each once; a figure is the lowest of the rounds. After each run
+the benchmark checks that every step was done."""
 SHAPES = """\
-The same of ours in two shapes: in a chain each step depends on the one before; a fan is a first step, a
-last one that waits for all, and between them the others."""
+Two shapes of our workflows: in a chain each step depends on the one before; in a fan one step comes first,
+one waits for all, and the others run between them."""
 WORKERS = f"""\
-Seconds by the clock on the wall for {PIECES} steps that keep one processor busy for about {PIECE_SECONDS} s
-each, in worker processes that have started:"""
+Wall-clock seconds for {PIECES} steps that each keep one processor busy for about {PIECE_SECONDS} s, in
+worker processes that have started:"""
 STEP_MICROSECONDS, TIMES_LANGGRAPH, MANY_SECONDS, LINEAR, TIMES_WORKERS = 42.0, 4.5, 2.0, 2.0, 1.7
 
 

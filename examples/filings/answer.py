@@ -1,4 +1,4 @@
-"""Answers a question over the annual reports of five companies: runs ``plan.json``, and then once more.
+"""Answers a question over the annual reports of five companies: runs ``workflow.json``, and then once more.
 
 The SQLite file is made in a temporary directory and is gone at the end.
 """
@@ -26,14 +26,14 @@ from session import Session
 QUESTION = (
     "How much of its revenue did Apple spend on research in 2022, and how does that compare with its peers?"
 )
-PLAN = Path(__file__).with_name("plan.json")
+WORKFLOW = Path(__file__).with_name("workflow.json")
 
 
 def main(folder: Path) -> None:
     """Make the file, check the plan, run it twice in one session, and print the outcome."""
     create_database(folder / "filings.db")
     capabilities = Capabilities(filings_tools(folder / "filings.db"), handlers, agents)
-    report = validate_workflow(PLAN.read_bytes(), capabilities)
+    report = validate_workflow(WORKFLOW.read_bytes(), capabilities)
     if report.workflow is None or not report.ok:
         raise SystemExit(report.render())
 

@@ -45,7 +45,7 @@ def main(url: str, folder: Path) -> None:
 def machine(home: Path, url: str, scheduler: str, *options: str) -> subprocess.Popen[bytes]:
     """Start ``planning run`` on a machine that has the workflow, the tools and two addresses."""
     home.mkdir()
-    where = ["--executor", scheduler.replace("tcp:", "dask:"), "--store", url, "--session", "report"]
+    where = ["--executor", scheduler.replace("tcp:", "dask:"), "--store", url]
     words = ["planning", "run", str(HERE / "report.json"), "--tools", "tools:TOOLS", *where, *options]
     command = [sys.executable, "-m", *words]
     return subprocess.Popen(command, cwd=home, env={**os.environ, "HOME": str(home)})  # noqa: S603 - this interpreter, our words

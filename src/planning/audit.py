@@ -16,10 +16,9 @@ import attrs
 
 from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, ReadPlan, RemoveStep, SetupPlan
 from planning.errors import cut, one_line
-from planning.facts import PlanFacts, RecordEvidence
+from planning.facts import PLANNING_TOOLS, PlanFacts, RecordEvidence
 from planning.gates import open_steps
 from planning.model import Plan, index_of
-from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.reducers import REDUCERS
 from planning.step_ids import listed_ids
 from planning.view.calls import calls_of
@@ -32,7 +31,6 @@ __all__ = ["FINDINGS", "STALE_AFTER", "Audit", "Finding", "Rule", "audit_plan"]
 STALE_AFTER: Final = 10
 """How many calls in a row without a change of the plan are a stale stretch."""
 _LONGEST_REASON: Final = 200
-_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 _COMMANDS: Final = frozenset({*REDUCERS, MarkSteps, ReadPlan})
 
 
@@ -389,4 +387,4 @@ def _characters(change: Change) -> int:
 def _is_planning(event: ToolInvoked | ToolFailed) -> bool:
     """Whether a call is one of a planning tool: it carries a command, or was refused under its name."""
     value = getattr(event, "value", None)
-    return event.name in _TOOLS if value is None else type(value) in _COMMANDS
+    return event.name in PLANNING_TOOLS if value is None else type(value) in _COMMANDS

@@ -81,7 +81,7 @@ def evidence_for(
         if not call.success or number <= since or alias in used:
             wrong = f"was made before {step_id} began" if call.success else "failed"
             if alias in used and number > since:
-                wrong = f"is the evidence of {used[alias]} already"
+                wrong = f"is already the evidence of {used[alias]}"
             raise refusal(f"{alias} ({cut(call.tool, _LONGEST_NAME)}) {wrong}")
         kept[alias] = call.tool
     tools = {alias: tool for alias, tool in kept.items() if tool}

@@ -25,12 +25,13 @@ from planning.commands import (
 )
 from planning.model import Plan
 from planning.plan_facts import EvidenceCall, PlanFacts, Proof
-from planning.policy import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.step_ids import format_id, highest_number
 
 __all__ = [
     "FACT_REDUCERS",
+    "OPTIONAL_TOOLS",
     "PLANNING_TOOLS",
+    "SEED_TOOLS",
     "AskToFinish",
     "EvidenceCall",
     "PlanFacts",
@@ -87,6 +88,9 @@ class AskToFinish:
 
 
 Facts = tuple[PlanFacts, ...]
+SEED_TOOLS: Final = ("setup_plan", "add_step", "update_step", "mark_step", "clear_plan", "read_plan")
+OPTIONAL_TOOLS: Final = ("remove_step", "move_step")
+"""The tools that an agent has only with ``agent_edits``."""
 PLANNING_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 
 

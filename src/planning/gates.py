@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
 from planning.facts import PlanFacts
 from planning.model import Plan
-from planning.policy import PlanPolicy
 from planning.step_ids import listed_ids
+
+if TYPE_CHECKING:
+    from planning.policy import PlanPolicy
 
 __all__ = ["Finish", "is_stale", "open_steps", "unfinished"]
 

@@ -245,7 +245,7 @@ def _require_steps(steps: tuple[PlanStep, ...]) -> None:
         _require_type(step, PlanStep, "steps[{}]", index)
         require_text(step.step_id, STEP_ID, "steps[{}].step_id", index)
         if step.step_id in known:
-            raise ValueError(f"steps[{index}].step_id: {step.step_id} is there twice")
+            raise ValueError(f"steps[{index}].step_id: {step.step_id} appears twice")
         known.add(step.step_id)
         require_text(step.title, TITLE, "steps[{}].title", index)
         if step.details is not None:

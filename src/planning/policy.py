@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import attrs
 
+from planning.facts import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.model import PlanStep
 
-__all__ = ["OPTIONAL_TOOLS", "SEED_TOOLS", "PlanPolicy", "Verify"]
-
-SEED_TOOLS: Final = ("setup_plan", "add_step", "update_step", "mark_step", "clear_plan", "read_plan")
-OPTIONAL_TOOLS: Final = ("remove_step", "move_step")
-"""The tools that an agent has only with ``agent_edits``."""
+__all__ = ["PlanPolicy", "Verify"]
 
 Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
 """Whether a text proves that a step is done."""

@@ -32,6 +32,7 @@ from planning.commands import (
 )
 from planning.errors import ToolError, ToolValidationError
 from planning.evidence import (
+    NOTHING_ASKED,
     Accepted,
     Question,
     evidence_for,
@@ -39,6 +40,7 @@ from planning.evidence import (
     number_of_call,
     refuse_evidence,
 )
+from planning.fact_guards import facts_in
 from planning.facts import (
     EvidenceCall,
     PlanFacts,
@@ -48,7 +50,7 @@ from planning.facts import (
 )
 from planning.model import Plan, PlanStep
 from planning.policy import PlanPolicy
-from planning.policy_guards import facts_in, marks_of
+from planning.policy_guards import marks_of
 from planning.render import reply
 from planning.text import TextRules, rules_for
 from planning.tools.attempts import background
@@ -111,13 +113,13 @@ class Steering:
     def carry_out(
         self,
         transaction: Transaction,
-        news: News,
+        session: Session,
         actor: str | None,
         params: Any,
         before: Plan | None,
         handler: Callable[[Any, Plan | None, TextRules], Any],
         dispatch: Callable[[Any], Plan],
-        accepted: Accepted,
+        accepted: Accepted | None,
     ) -> Steered:
         """Check a call by its handler and by the policy, and dispatch its command.
 
@@ -126,17 +128,18 @@ class Steering:
 
         Args:
             transaction: The session's, open.
-            news: The session's.
+            session: The session.
             actor: Who makes the call.
             params: The arguments.
             before: The plan.
             handler: The command's handler.
             dispatch: Dispatches the command; returns the resulting plan.
-            accepted: What ``verify`` said.
+            accepted: What ``verify`` said, where it was asked.
 
         Raises:
             ToolValidationError: The call is refused; nothing has changed.
         """
+        news, accepted = session.companion(News), accepted or NOTHING_ASKED
         changed, entailed = news.take(actor, before), _NOTHING
         try:
             sent = self.seed(params)

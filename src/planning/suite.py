@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planning import handlers
 from planning.commands import (
@@ -26,15 +26,11 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, sign
-from planning.evidence import NOTHING_ASKED, Accepted
+from planning.fact_guards import register_facts
 from planning.facts import PlanFacts
 from planning.model import Plan
-from planning.policy import PlanPolicy
-from planning.policy_guards import register_facts, register_policy
-from planning.policy_parameters import parameters_of
 from planning.reducers import REDUCERS, check_command, check_mark
 from planning.render import reply
-from planning.steering import News, Steering
 from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
@@ -46,6 +42,11 @@ from planning.tools.tool import Tool
 from session import Session, StoreError, ToolInvoked, replace_latest
 from session.errors import StoreBusy
 from session.transaction import Transaction
+
+if TYPE_CHECKING:
+    from planning.evidence import Accepted
+    from planning.policy import PlanPolicy
+    from planning.steering import Steering
 
 __all__ = ["carry_out", "planning_tools", "register_plan"]
 
@@ -78,6 +79,8 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
         register_facts(session, always=session.store is not None)
         registered.is_done = True
     if policy is not None:
+        from planning.policy_guards import register_policy  # noqa: PLC0415 - many classes, and few have a policy
+
         register_policy(session, policy)
 
 
@@ -92,9 +95,14 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
         TypeError: It is neither.
     """
     found = SessionOfCall(session, partial(register_plan, policy=policy))
-    steering = None if policy is None else Steering(policy)
-    kinds = {} if policy is None else parameters_of(policy)
-    rules = ASCII if policy is None else rules_for(policy.text)
+    steering: Steering | None = None
+    kinds: Mapping[str, type[Any]] = {}
+    rules = ASCII
+    if policy is not None:
+        from planning.policy_parameters import parameters_of  # noqa: PLC0415 - as in ``register_plan``
+        from planning.steering import Steering  # noqa: PLC0415 - as in ``register_plan``
+
+        steering, kinds, rules = Steering(policy), parameters_of(policy), rules_for(policy.text)
 
     def bind(
         name: str,
@@ -256,7 +264,7 @@ def _in_transaction(
     """A tool function that checks a command and carries it out in one transaction."""
     reads = handler is handlers.read_plan
 
-    def run(params: Any, context: ToolContext, accepted: Accepted = NOTHING_ASKED) -> ToolResult:
+    def run(params: Any, context: ToolContext, accepted: Accepted | None = None) -> ToolResult:
         session = found.fixed
         if session is None or context.session is not session:
             session = _session_of(found, name, context)
@@ -277,7 +285,7 @@ def _in_transaction(
             else:
                 sent, command, plan, entailed, message = steering.carry_out(
                     transaction,
-                    session.companion(News),
+                    session,
                     context.actor,
                     params,
                     before,

@@ -49,28 +49,29 @@ _LONGEST_COMPOSED = 4
 _SHOWS_NOTHING = frozenset(("Cc", "Cf", "Me", "Mn", "Zl", "Zp", "Zs"))
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _STATUS = r"(?:pending|in[ _-]progress|blocked|done|completed|active|abandoned)"
-_MISREAD = re.compile(
-    "|".join((
-        r"""^["'`{<]|^\[[ x~-]?\]|^\[["{\d\[]|^[\]}>|*+=~_#-](?![a-z0-9])|\|.*\|""",  # markup
-        r":$|\s{3}|`{3}|~{3}|\*{3}|-{3}|={3}|_{3}",  # what opens, or separates
-        r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\][(\[:]|!\[|\[/?(?:inst|sys|user|assistant|tool|end)\w*\]",
-        r"[\x00-\x1f\x7f]|\\[nrtux]|&(?:#|\w+;)|%0[ad]",  # line breaks, and escapes
-        rf"(?<![a-z0-9])[s\u0455\u0573]-?\d{{3}}|\bs\d+\W{{1,3}}{_STATUS}\b",  # an id
-        rf"^{_STATUS}\b|[.,;(:] ?{_STATUS}(?:[.,;):]|$)|\d of \d+ (?:is |are )?done|\d not shown",
-        r"^(?:next|order|blocked|evidence for|new plan|new objective)\s*:",
-        r"\bno other step|\byou last\b|\bnothing changed",
-        rf"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|removed|{_STATUS})\b",
-        r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
-        r"\b(?:ignor|disregard|forget|overrid|bypass)(?:e|es|ed|s|ing|ting)?\b.{0,40}"
-        r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
-        r"\b(?:new|following|system) (?:instructions?|prompt|message)\b|\byou (?:are|must|have)\b",
-        r"\bend of (?:the |this )?(?:plan|reminder|list|prompt|system|instruction|message|context|step|data)",
-        r"\breported with\b|(?:^|[,(:] ?)verified\b|\bwaits? for (?:the )?(?:user|approval)",
-        r"(?:^|\b(?:is|was|been|already|user|host) )approved\b",
-        r"\buser (?:said|says|wants|approves|rejected)\b",
-    ))
-)  # fmt: skip
-"""What may be taken for a plan's structure, for markup or for an instruction; of lower-case text."""
+_MISREAD = "|".join((
+    r"""^["'`{<]|^\[[ x~-]?\]|^\[["{\d\[]|^[\]}>|*+=~_#-](?![a-z0-9])|\|.*\|""",  # markup
+    r":$|\s{3}|`{3}|~{3}|\*{3}|-{3}|={3}|_{3}",  # what opens, or separates
+    r"</|<[!?|a-z][^<>]*>|\s<[!?|a-z]|\][(\[:]|!\[|\[/?(?:inst|sys|user|assistant|tool|end)\w*\]",
+    r"[\x00-\x1f\x7f]|\\[nrtux]|&(?:#|\w+;)|%0[ad]",  # line breaks, and escapes
+    rf"(?<![a-z0-9])[s\u0455\u0573]-?\d{{3}}|\bs\d+\W{{1,3}}{_STATUS}\b",  # an id
+    rf"^{_STATUS}\b|[.,;(:] ?{_STATUS}(?:[.,;):]|$)|\d of \d+ (?:is |are )?done|\d not shown",
+    r"^(?:next|order|blocked|evidence for|new plan|new objective)\s*:",
+    r"\bno other step|\byou last\b|\bnothing changed",
+    rf"\b(?:plan|steps?)(?: \d+)? (?:is |was |are |were )?(?:set|removed|{_STATUS})\b",
+    r"(?:^|[^\w\s]\s*)(?:system|assistant|user|developer|human|model|tool|admin)(?: \w+)?\s*:",
+    r"\b(?:ignor|disregard|forget|overrid|bypass)(?:e|es|ed|s|ing|ting)?\b.{0,40}"
+    r"\b(?:above|below|previous|prior|preceding|earlier|before|instruction|rule|prompt|message|every|all)",
+    r"\b(?:new|following|system) (?:instructions?|prompt|message)\b|\byou (?:are|must|have)\b",
+    r"\bend of (?:the |this )?(?:plan|reminder|list|prompt|system|instruction|message|context|step|data)",
+    r"\breported with\b|(?:^|[,(:] ?)verified\b|\bwaits? for (?:the )?(?:user|approval)",
+    r"(?:^|\b(?:is|was|been|already|user|host) )approved\b",
+    r"\buser (?:said|says|wants|approves|rejected)\b",
+))  # fmt: skip
+"""What may be taken for a plan's structure, for markup or for an instruction; of lower-case text.
+
+Like ``_HIDDEN`` it is compiled when the first text needs it: that takes as long as importing some modules.
+"""
 _MARKS = re.compile(r"""["'`\[\](){}<>|*+=~_#\\&%:]|s-?\d|^-|---|\s{3}|[\x00-\x1f\x7f]""")
 _WORDS = frozenset((
     "pending", "progress", "blocked", "done", "completed", "active", "abandoned", "set", "removed",
@@ -81,7 +82,7 @@ _WORDS = frozenset((
 ))  # fmt: skip
 """An ASCII text without one of these words or marks cannot be misread, which is quick to see."""
 _LETTERS = re.compile("[a-z]+")
-_HIDDEN = re.compile(
+_HIDDEN = (
     "[\x7f-\x9f\u00ad\u034f\u115f\u1160\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
     "\ud800-\udfff\ufeff\uffa0\U000e0000-\U000e0fff]"
     "|[\u200c\u200d]{2,}|[\ufe00-\ufe0f]{2,}|[\u00a0\u2009\u202f\u3000]{2,}"
@@ -276,7 +277,7 @@ def as_data(text: str) -> str:
     if _is_ordinary(text):
         return text
     quoted = json.dumps(text, ensure_ascii=False)
-    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], quoted)
+    return re.sub(_HIDDEN, lambda found: json.dumps(found[0])[1:-1], quoted)
 
 
 def _is_ordinary(text: str) -> bool:
@@ -284,10 +285,10 @@ def _is_ordinary(text: str) -> bool:
     if text.isascii() and not _MARKS.search(plain) and _WORDS.isdisjoint(_LETTERS.findall(plain)):
         return True
     return (
-        not _MISREAD.search(plain)
+        not re.search(_MISREAD, plain)
         and plain.count("(") == plain.count(")")
         and all(plain.count(each) % 2 == 0 for each in '"`')
-        and not _HIDDEN.search(text)
+        and not re.search(_HIDDEN, text)
     )
 
 

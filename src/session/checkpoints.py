@@ -74,7 +74,7 @@ def slices_of(text: str, version: int) -> dict[str, dict[str, Any]]:
                 or not 0 <= each["at"] <= version
                 or type(each["items"]) is not list
             ):
-                raise StoreError("it has another form than it must have: drop the checkpoints")
+                raise StoreError("it is malformed: drop the checkpoints")
         return slices
 
 

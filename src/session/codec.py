@@ -320,5 +320,5 @@ def require_same(value: Any, kind: Any, names: tuple[str, ...]) -> None:
         raise RecordError(f"a {type_name(kind)} cannot be stored: its type refuses it: {error}") from error
     if changed:
         raise RecordError(
-            f"a {type_name(kind)} cannot be stored: its {changed[0]} would be another when it is read back"
+            f"a {type_name(kind)} cannot be stored: its {changed[0]} would differ when it is read back"
         )

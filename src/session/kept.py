@@ -122,7 +122,7 @@ class Kept:
         oldest = first - 1 if self.limit is None else max(first - 1, newest - self.limit)
         if version < oldest:
             kept = "" if self.limit is None else f": the session keeps its last {self.limit} changes"
-            raise VersionError(f"version {version} is not kept any more{kept}; ask for {oldest} or later")
+            raise VersionError(f"version {version} is no longer kept{kept}; ask for {oldest} or later")
         place = version - first + 1
         return self._entries[:place], self._entries[place : newest - first + 1]
 

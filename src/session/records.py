@@ -262,7 +262,7 @@ class Records:
             items = self.read(_part(data, "items", list), unknown=unknown)
             found = _built(name, _ITEMS.get(name, dict), items)
             if len(found) != len(items):
-                raise RecordError(f"something is in the {name} twice")
+                raise RecordError(f"the {name} has a duplicate")
             return found
         if name in _TEXTS:
             return _built(name, _TEXTS[name][1], _part(data, "is", str))
@@ -285,13 +285,15 @@ class Records:
             return unknown(bare, self.read(fields, unknown=fields_alone))
         if kind is None:
             raise RecordError(
-                f"{shown(bare)} is not known here: import its module and register a reducer for it, or pass "
+                f"{shown(bare)} is unknown here: import its module and register a reducer for it, or pass "
                 "the class to session.register_types"
             )
         known = format_of(kind)
         if number not in {"" if known == 1 else str(known), str(known)}:
-            remedy = "use the release that wrote it, or give the class of today another name"
-            raise RecordError(f"{bare} is stored in format {number or 1}; known here is {known}: {remedy}")
+            remedy = "use the release that wrote it, or rename the current class"
+            raise RecordError(
+                f"{bare} is stored in format {number or 1}; this program has format {known}: {remedy}"
+            )
         if issubclass(kind, Enum):
             return _built(bare, kind, self.read(data.get("is")))
         return self._read_fields(data, kind, unknown)
@@ -358,7 +360,7 @@ def _as_text(value: Any) -> str:
 def _part(data: dict[str, Any], name: str, kind: type) -> Any:
     item = data.get(name)
     if len(data) != 2 or not isinstance(item, kind):
-        raise RecordError(f"a {shown(data[_KIND])} has another form than it must have")
+        raise RecordError(f"a {shown(data[_KIND])} is malformed")
     return item
 
 

@@ -115,9 +115,9 @@ class Replay:
                 kind, slice_, known[change.version], change.version
             ):
                 raise StoreError(
-                    f"the reducers of {kind.__qualname__} have changed since version {start}: they give "
+                    f"the reducers of {kind.__qualname__} have changed since version {start}: they compute "
                     f"another slice for version {change.version} than was written; use the release that "
-                    "wrote it, or accept the reducers of today with store.drop_checkpoints(session_id)",
+                    "wrote it, or accept the current reducers with store.drop_checkpoints(session_id)",
                     version=change.version,
                 )
             if change.version in restored:

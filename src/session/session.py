@@ -212,7 +212,7 @@ class Session:
         In memory, at most 32 changes are reduced again for it; in a store, those after a checkpoint.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
         """
         return PastState(self._state.session_id, version, self._state.slices_at(version), self._state.views)
 
@@ -242,7 +242,7 @@ class Session:
             The version that the session has now.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
         """
         with self.transaction(actor=actor) as transaction:
             transaction.restore(Rewound(self._state.restorable(version), version=version))
@@ -263,7 +263,7 @@ class Session:
             tags: The tags of the fork; this session's when omitted.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
             IdentityError: ``session_id`` is this session's own, or is refused as ``Session`` refuses it.
         """
         version = self.version if at is None else at

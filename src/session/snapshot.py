@@ -151,7 +151,7 @@ class Snapshot:
             if issubclass(kind, SessionEvent):
                 raise SnapshotError(f"{type_name(kind)} is an event: event logs are not part of a snapshot")
             if kind in slices:
-                raise SnapshotError(f"{type_name(kind)} is there twice, under two names")
+                raise SnapshotError(f"{type_name(kind)} appears twice, under two names")
             slices[kind] = read_items(kind, document["slices"][name], records)
         with _refusing("created_at"):
             created_at = datetime.fromisoformat(_part(document, "created_at", str))

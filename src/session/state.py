@@ -119,7 +119,7 @@ class State(ProcessLock):
             version: The version; the history up to it is copied where it is in memory.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
             StoreError: A slice cannot be read.
         """
         past = self.past
@@ -282,7 +282,7 @@ class State(ProcessLock):
     def refresh(self) -> None:
         """Take over what other writers committed; see ``Session.refresh``. The caller holds the lock."""
         if self.open is not None:
-            raise TransactionError("refresh outside of transactions: one has taken over what there is")
+            raise TransactionError("refresh outside of transactions: inside, you have the newest version")
         self.catch_up()
         if self.stored is not None:
             self.stored.is_unsettled = False
@@ -354,7 +354,7 @@ class State(ProcessLock):
         """Record a name; see ``Session.claim``."""
         with self.lock:
             if self.open is not None:
-                raise TransactionError("claim outside of transactions: a claim stays when one is taken back")
+                raise TransactionError("claim outside of transactions: a rollback does not undo a claim")
             return self.past.claim(name, last_version(self.slices))
 
     def slices_at(self, version: int) -> Callable[[type], Slice | None]:
@@ -396,7 +396,7 @@ class State(ProcessLock):
         """The slices of a version that a rewind restores, as far as they are known here.
 
         Raises:
-            VersionError: There is no such version, or it is not kept any more.
+            VersionError: There is no such version, or it is no longer kept.
             StoreError: A slice cannot be read.
         """
         past, read = self.past, self.slices_at(version)

@@ -202,7 +202,7 @@ class Stored(Replay):
         unknown = self._names - {type_name(kind) for kind in kinds}
         if unknown:
             raise StoreError(
-                f"the session has a slice that is not known here, {min(unknown)}: import its module and "
+                f"the session has a slice that is unknown here, {min(unknown)}: import its module and "
                 "register its reducers first"
             )
 
@@ -214,7 +214,7 @@ class Stored(Replay):
         """
         for item in items:
             if not is_item(kind, item):
-                raise StoreError(f"the slice {kind.__qualname__} holds {shown(item)}, which is not one")
+                raise StoreError(f"the slice {kind.__qualname__} contains {shown(item)}, which is not one")
             try:
                 written_text(self.records.write_as(item, kind))
             except RecordError as error:

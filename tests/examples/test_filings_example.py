@@ -23,7 +23,7 @@ from session import Session
 
 ROOT = Path(__file__).parents[2]
 FILINGS = ROOT / "examples" / "filings"
-PLAN = FILINGS / "plan.json"
+PLAN = FILINGS / "workflow.json"
 YEAR_2022 = {"start_date": "2022-01-01", "end_date": "2022-12-31"}
 
 

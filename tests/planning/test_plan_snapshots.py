@@ -55,7 +55,7 @@ def spoiled(*path_and_value: Any) -> Callable[[Any], None]:
         (spoiled(0, "objective", "o" * 241), "objective: 241 characters, at most 240; cut 1"),
         (spoiled(0, "objective", ""), "objective: blank; send 1 to 240 characters"),
         (spoiled(0, "objective", " o"), "objective: blank, or with blanks around it"),
-        (spoiled(0, "steps", 1, "step_id", "S001"), "steps[1].step_id: S001 is there twice"),
+        (spoiled(0, "steps", 1, "step_id", "S001"), "steps[1].step_id: S001 appears twice"),
         (spoiled(0, "steps", 1, "title", "t" * 161), "steps[1].title: 161 characters, at most 160; cut 1"),
         (spoiled(0, "steps", 1, "title", "a\nb"),
          'steps[1].title: a newline (U+000A) at character 2; this field is one line, write " "'),

@@ -115,7 +115,7 @@ def test_a_session_that_keeps_few_changes_says_which() -> None:
         with pytest.raises(VersionError) as caught:
             call(96)
         assert str(caught.value) == (
-            "version 96 is not kept any more: the session keeps its last 3 changes; ask for 97 or later"
+            "version 96 is no longer kept: the session keeps its last 3 changes; ask for 97 or later"
         )
 
 

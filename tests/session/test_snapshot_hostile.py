@@ -34,7 +34,7 @@ NOTE_TEXT = snapshot_of(Note("a")).to_json()
 NOT_LOADED = "is not loaded: import its module first, or pass the class in types="
 HASH = ": a set is refused by its type: unhashable type: "
 UNKNOWN = (
-    "is not known here: import its module and register a reducer for it, or pass the class to "
+    "is unknown here: import its module and register a reducer for it, or pass the class to "
     "session.register_types"
 )
 GREEN = ": a codec_records:Colour is refused by its type: 'green' is not a valid Colour"
@@ -72,10 +72,10 @@ def refusal(text: Any, **given: Any) -> str:
         ({}, UUID, ": expected UUID, got a dict"),
         ("one", Decimal, ": expected Decimal, got 'one'"),
         ("2024-05-06T07:08:09", date, ": expected date, got '2024-05-06T07:08:09'"),
-        ({"!": "set", "items": [1, 1]}, set[int], ": something is in the set twice"),
+        ({"!": "set", "items": [1, 1]}, set[int], ": the set has a duplicate"),
         ({"!": "set", "items": [[]]}, set[Any], HASH + "'list'"),
-        ({"!": "set", "items": {}}, set[Any], ": a 'set' has another form than it must have"),
-        ({"!": "dict", "items": [[1, 2], [1, 3]]}, dict[int, int], ": something is in the dict twice"),
+        ({"!": "set", "items": {}}, set[Any], ": a 'set' is malformed"),
+        ({"!": "dict", "items": [[1, 2], [1, 3]]}, dict[int, int], ": the dict has a duplicate"),
         ({"!": 5}, Any, ": 5 is not the name of a type"),
         ({"!": ["tuple"]}, Any, ": ['tuple'] is not the name of a type"),
         ({"!": "subprocess:Popen", "args": ["true"]}, Any, f": 'subprocess:Popen' {UNKNOWN}"),
@@ -144,7 +144,7 @@ def test_a_snapshot_that_another_program_wrote_is_found_by_types() -> None:
     assert refusal(text) == f"slice type '__main__:Note' {NOT_LOADED}"
     assert Snapshot.from_json(text, types=[Note]).select_all(Note) == (Note("a"),)
     twice = text.replace('"slices": {', '"slices": {"session_records:Note": [], ')
-    assert refusal(twice, types=[Note]) == "session_records:Note is there twice, under two names"
+    assert refusal(twice, types=[Note]) == "session_records:Note appears twice, under two names"
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             is_cut = reason in {"length", "content_filter"}
             if isinstance(text, str) and text.strip() and not (is_cut or refused):
                 return text
-            what = f"gave no whole answer ({reason}); ask for less, or another model"
+            what = f"gave no complete answer ({reason}); ask for less, or another model"
             failure = ToolError(f"{self._name} {what}{self._said(refused)}")
         raise failure  # not within the except block: the client's error holds the request, with the key
 
@@ -107,11 +107,11 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
         status, body = error.status_code, error.body
         said = self._said(body.get("message") if isinstance(body, dict) else body)
         if status in {401, 403}:  # without the words of the server, which may have a part of the key
-            what = f"refused the API key ({status}); set OPENAI_API_KEY to one it knows"
+            what = f"refused the API key ({status}); set OPENAI_API_KEY to a valid one"
             return ToolError(f"{self._name} {what}")
         if status in {408, 429} or status >= 500:
             kind = RateLimitExceeded if status == 429 else StorageUnavailable
-            return kind(f"{self._name} takes no requests now ({status}); ask again later{said}")
+            return kind(f"{self._name} accepts no requests now ({status}); ask again later{said}")
         remedy = f"check the model {self._model!r}, and whether base_url ends in /v1"
         return ToolError(f"{self._name} refused the request ({status}); {remedy}{said}")
 

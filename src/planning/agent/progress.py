@@ -14,9 +14,9 @@ from planning.agent.answer import refusal, rows_of
 from planning.agent.decide import ACTIONS
 from planning.commands import NewPlanStep, SetupPlan
 from planning.errors import ToolError
+from planning.fact_guards import rules_of
 from planning.model import Plan, StepStatus
 from planning.plan_mirror import Mark, PlanMirror
-from planning.policy_guards import rules_of
 from planning.text import TextRule, fitted
 from session import Session
 

@@ -1,4 +1,4 @@
-"""The ``planning`` command: check, draw and run plans, replay transcripts, print prompts and tools."""
+"""The ``planning`` command: check, draw and run workflows, replay transcripts, print prompts and tools."""
 
 from __future__ import annotations
 

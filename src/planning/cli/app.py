@@ -16,6 +16,7 @@ from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import history, watch
 from planning.cli.mcp_server import MCP_HELP, mcp
+from planning.cli.new import NEW_HELP, new
 from planning.cli.replay import replay
 from planning.cli.run import RUN_HELP, run
 from planning.cli.sessions import diff, fork, rewind, sessions, verify
@@ -56,14 +57,15 @@ class Form(StrEnum):
 # \b keeps a paragraph as it is written.
 _HELP: Final = f"""\b
 Examples:
-  planning validate plan.json --tools search,fetch
-  planning graph plan.json
-  planning run plan.json --tools my_app:tools
-  planning run plan.json --tools app:tools --store plans.db --session nightly
+  planning new report.json --tools my_app:tools
+  planning validate report.json --tools my_app:tools
+  planning graph report.json
+  planning run report.json --tools my_app:tools
+  planning run report.json nightly --tools app:tools --store plans.db
   planning show plans.db nightly
   planning watch plans.db nightly
   planning audit plans.db nightly
-  planning view plans.db --session nightly
+  planning view plans.db nightly
   planning approve plans.db nightly
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
@@ -144,14 +146,15 @@ for name, function, short, more in (
         "Check a workflow: every problem at once.",
         f"""{
             examples(
-                "validate plan.json",
-                "validate plan.json --tools search,fetch --handlers summarise",
-                "validate plan.json --tools my_app.tools:registry",
-                "validate plans/nightly.json --format github",
+                "validate report.json",
+                "validate report.json --tools search,fetch --handlers summarise",
+                "validate report.json --tools my_app.tools:registry",
+                "validate workflows/report.json --format github",
             )
         }
 {TOOLS_HELP}""",
     ),
+    ("new", new, "Write a first workflow, with your tools.", NEW_HELP),
     ("graph", graph, "Draw a workflow: its steps, and what waits for what.", GRAPH_HELP),
     ("run", run, "Run a workflow: call its tools, print the answer.", RUN_HELP),
     ("show", show, "Show a session: its plan, or its run.", SHOW_HELP),
@@ -181,7 +184,7 @@ for name, function, short, more in (
         "diff",
         diff,
         "Compare the plans of two versions of a session.",
-        examples("diff plans.db nightly 3 7", "diff plans.db nightly 0 7 --json"),
+        examples("diff plans.db nightly", "diff plans.db nightly 3", "diff plans.db nightly 3 7 --json"),
     ),
     ("rewind", rewind, "Restore a version of a session.", examples("rewind plans.db nightly 3")),
     (
@@ -219,7 +222,7 @@ for name, function, short, more in (
         "schema",
         print_schema,
         "Print the JSON Schema of a workflow.",
-        examples("schema > plan.schema.json", "schema --version 1"),
+        examples("schema > workflow.schema.json", "schema --version 1"),
     ),
     (
         "prompt",

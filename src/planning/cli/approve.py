@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from planning.cli.source import OneSession, StoreFile
+from planning.cli.session_names import OneSession
+from planning.cli.source import StoreFile
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from planning.cli.source import name_of, read_text
-from planning.cli.terminal import HEADING, Line, as_json, columns, count, lines_of
+from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_terminal, lines_of
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
@@ -28,7 +28,15 @@ Examples:
   planning ask "Who spent the most?" --db shop.db --model gpt-4.1
   planning ask "Who spent the most?" --db shop.db --model qwen3 \\
       --base-url http://127.0.0.1:8000/v1
+  planning ask --db shop.db --sql-from query.sql --csv > spent.csv
   planning ask --db shop.db --sql-from query.sql --json > result.json
+
+\b
+What it prints:
+  In a terminal, the steps, the SQL and the rows as a table. Elsewhere
+  the rows alone, with tabs between the values and the names of the
+  columns first; the steps, the SQL and why there is no answer are on
+  standard error. --csv prints the rows as CSV, in a terminal too.
 
 \b
 Who writes the SQL:
@@ -63,6 +71,9 @@ def ask(
     sql_from: Annotated[
         str | None, typer.Option(metavar="FILE", help="The SQL, instead of a model; - for standard input.")
     ] = None,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print the rows as CSV; all else is on standard error.")
+    ] = False,
     as_json_: Annotated[
         bool, typer.Option("--json", help="Print the final state as JSON, nothing else.")
     ] = False,
@@ -79,6 +90,8 @@ def ask(
     A statement that is wrong, or that returns nothing, goes back with the reason, and another one is
     written.
     """
+    if as_csv and as_json_:
+        raise bad_option("--csv", "give one of --csv and --json")
     path = _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
     statements = () if sql_from is None else _read_statements(sql_from)
     try:
@@ -102,7 +115,7 @@ def ask(
         graph = build_text_to_sql_graph(database, generate, session=session)
         asked = question or _SQL_ALONE
         states = graph.stream({"resolved_query": asked}, stream_mode="values")
-        is_answered = _shown(asked, states, session, is_json=as_json_)
+        is_answered = _shown(asked, states, session, is_csv=as_csv, is_json=as_json_)
     if not is_answered:
         raise typer.Exit(1)
 
@@ -155,7 +168,9 @@ def _generator(
     return stack.enter_context(OpenAIChat(model, base_url, dialect=database.dialect))
 
 
-def _shown(question: str, states: Iterable[Mapping[str, Any]], session: Session, *, is_json: bool) -> bool:
+def _shown(
+    question: str, states: Iterable[Mapping[str, Any]], session: Session, *, is_csv: bool, is_json: bool
+) -> bool:
     """Show the states of a question as they come, and the answer; returns whether there is one."""
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
@@ -163,30 +178,49 @@ def _shown(question: str, states: Iterable[Mapping[str, Any]], session: Session,
 
     progress = Progress(question)
     state: Mapping[str, Any] = {}
-    with face_of(sys.stdout, progress, is_json=is_json) as face:
+    is_table = is_terminal(sys.stdout) and not is_csv
+    log = sys.stdout if is_table else sys.stderr
+    with face_of(log, progress, is_json=is_json) as face:
         for each in states:
             state = each
             plan = session.select_latest(Plan)
             if plan is not progress.plan:
                 face.show(progress.take_plan(plan))
-        face.end((), answer_lines(state, columns(sys.stdout)))
+        face.end((), answer_lines(state, columns(log), is_table=is_table))
+    is_answered = state.get("success") is True
     if is_json:
         typer.echo(as_json(state))
-    return state.get("success") is True
+    elif is_answered and not is_table:
+        _print_rows(state.get("execution_result") or {}, is_csv=is_csv)
+    return is_answered
 
 
-def answer_lines(state: Mapping[str, Any], width: int | None = None) -> list[Line]:
+def _print_rows(result: Mapping[str, Any], *, is_csv: bool) -> None:
+    """Print the rows for a program: all of them, and nothing else."""
+    from planning.cli.table import csv_lines, tab_lines
+
+    write = csv_lines if is_csv else tab_lines
+    is_shown = is_terminal(sys.stdout)
+    for line in write(result.get("columns") or (), result.get("data") or ()):
+        sys.stdout.write(printable(line, frozenset("\n")) if is_shown else line)
+
+
+def answer_lines(state: Mapping[str, Any], width: int | None = None, *, is_table: bool = True) -> list[Line]:
     """The answer to a question: the SQL, and the rows, or why there are none.
 
     Args:
         state: The final state of the graph.
         width: The columns of the terminal; None where nothing is cut.
+        is_table: Whether the rows are in it, or only how many there are.
     """
     lines: list[Line] = []
     if state.get("sql_query") is not None:
         lines += [("SQL", HEADING), *((line, "cyan") for line in lines_of(state["sql_query"]))]
     if state.get("success") is True:
-        return [*lines, ("Rows", HEADING), *_row_lines(state.get("execution_result") or {}, width)]
+        result = state.get("execution_result") or {}
+        if is_table:
+            return [*lines, ("Rows", HEADING), *_row_lines(result, width)]
+        return [*lines, ("", ""), (_counted(result), "dim")]
     what = "Question back" if state.get("needs_user_input") else "No answer"
     answer = str(state.get("answer") or "There is no answer.")
     return [*lines, (what, HEADING), *((line, "") for line in lines_of(answer))]
@@ -201,10 +235,15 @@ def _row_lines(result: Mapping[str, Any], width: int | None) -> list[Line]:
     (names, *body), shown = laid_out(columns, rows, width)
     lines: list[Line] = [(names, "bold"), *((line, "") for line in body)]
     notes = [f"... {count(len(rows) - MOST_ROWS, 'more row')}"] if len(rows) > MOST_ROWS else []
-    if result.get("truncated"):
-        notes.append(f"the first {count(len(rows), 'row')}; there are more, see --max-rows")
-    else:
-        notes.append(count(len(rows), "row") if rows else "no rows")
+    notes.append(_counted(result))
     if shown < len(columns):
         notes.append(f"{shown} of {len(columns)} columns had room; --json shows all of them")
     return [*lines, ("", ""), *((note, "dim") for note in notes)]
+
+
+def _counted(result: Mapping[str, Any]) -> str:
+    """How many rows there are."""
+    number = len(result.get("data") or ())
+    if result.get("truncated"):
+        return f"the first {count(number, 'row')}; there are more, see --max-rows"
+    return count(number, "row") if number else "no rows"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import attrs
 import typer
 
-from planning.cli.source import AsJson, OneSession, name_of, read_bytes
+from planning.cli.session_names import OneSession
+from planning.cli.source import AsJson, name_of, read_bytes
 from planning.cli.terminal import as_json, columns, count, say
 from planning.cli.usage import Refused, bad_option
 from planning.errors import one_line, show

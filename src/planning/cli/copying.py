@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from planning.cli.session_names import session_ids
 from planning.cli.source import AsJson, StoreFile, name_of, without_password
 from planning.cli.terminal import as_json, count, say
 from planning.cli.usage import Refused, bad_option
@@ -24,7 +25,10 @@ Passwords:
   Better than in the URL, where other users of this machine may see it,
   is a password in ~/.pgpass or in the variable PGPASSWORD.
 """
-_Names = Annotated[list[str], typer.Argument(metavar="SESSION", help="The ids of sessions in it.")]
+_Names = Annotated[
+    list[str],
+    typer.Argument(metavar="SESSION", help="The ids of sessions in it.", autocompletion=session_ids),
+]
 
 
 def create(
@@ -62,7 +66,10 @@ def copy(
     ],
     target: Annotated[str, typer.Argument(metavar="TO", help="The same; a new file is created.")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="SESSION", help="The sessions to copy; all if omitted.")
+        list[str] | None,
+        typer.Argument(
+            metavar="SESSION", help="The sessions to copy; all if omitted.", autocompletion=session_ids
+        ),
     ] = None,
     *,
     as_json_: AsJson = False,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import SOURCES, ShownSession, ShownSource, name_of, no_session
+from planning.cli.session_names import OneSession
+from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, name_of, no_session
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
 from planning.errors import show
@@ -20,9 +21,9 @@ __all__ = ["EXPORT_HELP", "export"]
 # \b keeps a paragraph as it is written.
 EXPORT_HELP: Final = f"""\b
 Examples:
-  planning export plans.db --session nightly -o run.html
+  planning export plans.db nightly -o run.html
   planning export transcript.jsonl -o run.html
-  planning export plans.db --session nightly -o run.svg
+  planning export plans.db nightly -o run.svg
 
 {SOURCES}
 \b
@@ -36,12 +37,12 @@ The file:
 
 
 def export(
-    source: ShownSource,
+    source: ShownSource = DEFAULT_STORE,
+    session: OneSession = None,
     *,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="The file to write, .html or .svg.")
     ],
-    session: ShownSession = None,
 ) -> None:
     """Write what a run did as one HTML file, the page that 'planning view' shows; or draw it as SVG."""
     ending = Path(output).suffix.lower()

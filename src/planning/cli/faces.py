@@ -31,7 +31,6 @@ from planning.cli.terminal import (
     seconds_text,
     wants_color,
 )
-from planning.render import plan_text
 from planning.view.facts import approval_words
 from planning.view.text import one_line
 
@@ -107,11 +106,9 @@ class Lines(Face):
 
     def end(self, first: Sequence[Line], last: Sequence[Line], *, is_whole: bool = False) -> None:
         """Print the lines of a report, and between them the plan where every word is wanted."""
-        plan = self._progress.plan
         if is_whole:
-            facts = self._progress.facts
-            text = "no plan" if plan is None else f"{plan_text(plan, facts)}\n{approval_words(facts)}"
-            first = [*(first or [("Final plan", HEADING)]), *((line, "") for line in lines_of(text))]
+            plan = ((line, "") for line in self._progress.whole_plan())
+            first = [*(first or [("Final plan", HEADING)]), *plan]
         self.show([*first, *last])
 
 
@@ -201,7 +198,8 @@ def _table(
         if is_whole:
             below = [step.details or "", *(f"- {note}" for note in step.notes)]
         title = Text(one_line(step.title), "bold" if step.state == "running" else "")
-        title.append(f" ({step.remark})" if step.remark else "", "dim")
+        remark = ", ".join(filter(None, (step.remark, step.when)))
+        title.append(f" ({remark})" if remark else "", "dim")
         table.add_row(
             Text(ascii_mark if console.options.ascii_only else mark, style),
             Text(one_line(step.step_id)),

@@ -26,9 +26,9 @@ __all__ = ["GRAPH_HELP", "graph", "graph_text"]
 # \b keeps a paragraph as it is written.
 GRAPH_HELP: Final = f"""\b
 Examples:
-  planning graph plan.json
-  planning graph plan.json --format mermaid > plan.mmd
-  my-agent --plan-only | planning graph - | mmdc -i - -o plan.svg
+  planning graph report.json
+  planning graph report.json --format mermaid > report.mmd
+  my-agent | planning graph - | mmdc -i - -o report.svg
 
 {EXIT_CODES}"""
 # state -> how it is marked
@@ -48,7 +48,7 @@ class GraphFormat(StrEnum):
 
 
 def graph(
-    plan: WorkflowFile = None,
+    file: WorkflowFile = None,
     *,
     form: Annotated[
         GraphFormat | None,
@@ -66,7 +66,7 @@ def graph(
     It is checked first, as by 'planning validate' without options; a workflow with errors is not drawn. Of a
     snapshot, and of what 'planning run --json' prints, the workflow is drawn as far as it was run.
     """
-    workflow = _workflow_in(read_bytes(plan, "WORKFLOW"), plan)
+    workflow = _workflow_in(read_bytes(file, "WORKFLOW"), file)
     if form is GraphFormat.TREE or (form is None and is_terminal(sys.stdout)):
         color = wants_color(sys.stdout)
         typer.echo(graph_text(workflow, color=color, ascii_only=is_ascii(sys.stdout)), nl=False, color=color)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import AsJson, OneSession, StoreFile
+from planning.cli.session_names import OneSession
+from planning.cli.source import AsJson, StoreFile
 from planning.cli.terminal import as_json, say
 from planning.cli.usage import Refused
 from planning.errors import one_line

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import typer
 
+from planning.cli.session_names import session_ids
 from planning.cli.terminal import say
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 from planning.errors import printable, show
@@ -85,7 +86,7 @@ def mcp(
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="One session for all clients."),
+        typer.Option(metavar="ID", help="One session for all clients.", autocompletion=session_ids),
     ] = None,
     tools: Annotated[
         str | None,

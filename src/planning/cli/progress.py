@@ -7,7 +7,7 @@ them, and one that redraws shows ``steps`` again. Nothing here reads or writes a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -15,12 +15,13 @@ import attrs
 from rich.cells import cell_len
 
 from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
+from planning.cli.times import StepTime
 from planning.diff import diff_plans
 from planning.errors import printable
 from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, StepStatus
 from planning.render import remarks_of
-from planning.view.facts import NO_FACTS
+from planning.view.facts import NO_FACTS, approval_words
 from planning.view.text import one_line
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
@@ -53,6 +54,7 @@ class Step:
         attempt: Which attempt it is, from 1; 0 where nothing is called.
         began: When it began, in seconds of the clock; None before, and for a step of a plan.
         seconds: How long it took; None until it is over, and where it was done before.
+        when: When it got into its state, in UTC; empty where that is not known or not asked for.
     """
 
     step_id: str
@@ -64,6 +66,7 @@ class Step:
     attempt: int = 0
     began: float | None = None
     seconds: float | None = None
+    when: str = ""
 
     def elapsed(self, now: float) -> float | None:
         """How long it runs or ran; None where that is not known."""
@@ -82,6 +85,7 @@ class Progress:
         refused: How many planning calls were refused.
         now: The time in seconds.
         is_timed: Whether times mean something.
+        lasted: How long a run took that is shown later; None where it is shown while it runs.
     """
 
     def __init__(self, title: str = "", clock: Callable[[], float] | None = None) -> None:
@@ -102,6 +106,7 @@ class Progress:
         self._width = 0
         self.last = 0
         self.refused = 0
+        self.lasted: float | None = None
 
     @classmethod
     def of_run(
@@ -150,12 +155,23 @@ class Progress:
 
     def spent(self) -> str:
         """How long a run has lasted, behind a comma; empty where times mean nothing."""
-        return f", in {seconds_text(self.now() - self._began)}" if self.is_timed else ""
+        lasted = self.now() - self._began if self.is_timed else self.lasted
+        return "" if lasted is None else f", in {seconds_text(lasted)}"
 
     def stopping(self) -> str:
         """What to say when a run is about to stop."""
         steps = count(len(self.running), "running step")
         return f"stopping: waiting for {steps}; press Ctrl-C again to stop at once"
+
+    def take_times(self, times: Mapping[str, StepTime]) -> None:
+        """Show when steps got into their states, and how long they took.
+
+        Args:
+            times: The times, by the ids of steps.
+        """
+        for step in self.steps:
+            if (time := times.get(step.step_id)) is not None:
+                step.when, step.seconds = f"{time.at:%Y-%m-%d %H:%M:%S}", time.seconds
 
     # Plans
 
@@ -177,6 +193,23 @@ class Progress:
         is_back = any((each.before, each.after) == ("in_progress", "pending") for each in differs.marked)
         added = [(f"  {each.step.step_id}  {each.step.title}", "") for each in differs.added]
         return [(str(differs), TROUBLE if is_back else ""), *added]
+
+    def whole_plan(self) -> Iterator[str]:
+        """The plan as lines: the objective, then a line a step with its details and notes below it."""
+        if self.plan is None:
+            yield "no plan"
+            return
+        done, total = self.plan.progress
+        yield f"{self.title} ({self.plan.status}, {done} of {total} done)"
+        for step, shown in zip(self.plan.steps, self.steps, strict=True):
+            took = "" if shown.seconds is None else f"took {seconds_text(shown.seconds)}"
+            said = ", ".join(filter(None, (step.status, shown.remark, shown.when, took)))
+            yield f"{step.step_id} {said}: {step.title}"
+            yield from (f"  {line}" for line in (step.details or "").splitlines())
+            for note in step.notes:
+                yield from f"  - {note}".replace("\n", "\n    ").split("\n")
+        if approval := approval_words(self.facts):
+            yield approval
 
     def refuse(self, name: str, reason: str) -> Line:
         """Count a planning call that was refused.
@@ -231,6 +264,7 @@ class Progress:
         """What happened to a step, on one line: its id, its state, how long it took, and why."""
         step_id = one_line(step.step_id)
         parts = [step_id + " " * (self._width - cell_len(step_id)), f"{what:<{_STATE}}"]
+        parts += [step.when] if step.when else []
         if step.seconds is not None:
             parts.append(seconds_text(step.seconds))
         text = "".join(step.notes) or step.title

@@ -13,11 +13,13 @@ import typer
 
 from planning.cli.kinds import refuse_other
 from planning.cli.mcp_tools import tools_of_servers
+from planning.cli.session_names import session_ids
 from planning.cli.source import (
     DEFAULT_STORE,
     Agents,
     Finished,
     Handlers,
+    McpServers,
     Tools,
     WorkflowFile,
     read_bytes,
@@ -36,14 +38,14 @@ __all__ = ["RUN_HELP", "run"]
 # \b keeps a paragraph as it is written.
 RUN_HELP: Final = f"""\b
 Examples:
-  planning run plan.json --tools my_app.tools:registry
-  planning run plan.json --tools my_app:tools --var year=2022
-  planning run plan.json --tools my_app:tools --executor processes
-  planning run plan.json --tools my_app:tools --json > result.json
-  planning run plan.json --mcp "npx some-mcp-server"
-  planning run plan.json --tools my_app:tools --view
-  planning run plan.json --tools my_app:tools --resume
-  planning run plan.json --tools app:tools --store plans.db --session nightly
+  planning run report.json --tools my_app.tools:registry
+  planning run report.json --tools my_app:tools --var year=2022
+  planning run report.json --tools my_app:tools --executor processes
+  planning run report.json --tools my_app:tools --json > result.json
+  planning run report.json --mcp "npx some-mcp-server"
+  planning run report.json --tools my_app:tools --view
+  planning run report.json --tools my_app:tools --resume
+  planning run report.json nightly --tools app:tools --store plans.db
 
 {TOOLS_HELP}
 \b
@@ -65,11 +67,11 @@ Stopping and resuming:
 \b
 Where runs are kept:
   In the file {DEFAULT_STORE}, or that of --store, in a session with
-  the name of the workflow's file: plan for plan.json. These read it:
+  the name of the workflow's file: report for report.json. These read it:
     planning sessions
-    planning show {DEFAULT_STORE} plan
-    planning view {DEFAULT_STORE} --session plan
-    planning watch {DEFAULT_STORE} plan
+    planning show {DEFAULT_STORE} report
+    planning view {DEFAULT_STORE} report
+    planning watch {DEFAULT_STORE} report
 """
 _MOST_PARALLEL: Final = 16
 _PROMPT: Final = "user_prompt"
@@ -78,18 +80,20 @@ _LONGEST_NAME: Final = 100  # characters
 
 def run(
     context: typer.Context,
-    plan: WorkflowFile = None,
+    file: WorkflowFile = None,
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SESSION",
+            help="The session that keeps the run; named after the file if omitted.",
+            autocompletion=session_ids,
+        ),
+    ] = None,
     *,
     tools: Tools = None,
     handlers: Handlers = None,
     agents: Agents = None,
-    mcp: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="Start an MCP server with this command, and take its tools. May be repeated.",
-        ),
-    ] = None,
+    mcp: McpServers = None,
     prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="The value of ${user_prompt}.")] = None,
     var: Annotated[
         list[str] | None,
@@ -122,12 +126,6 @@ def run(
             " postgresql://HOST/DATABASE.",
         ),
     ] = DEFAULT_STORE,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="The session in the store; by default named after the workflow's file."
-        ),
-    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the last run of this workflow.")] = False,
     finished: Finished = False,
     view: Annotated[
@@ -154,8 +152,8 @@ def run(
     except ValueError as error:
         raise bad_option("--timeout", error) from None
     with tools_of_servers(mcp or ()) as served:
-        data = read_bytes(plan, "WORKFLOW")
-        workflow, capabilities = _checked(data, plan, tools, handlers, agents, served, is_finished=finished)
+        data = read_bytes(file, "WORKFLOW")
+        workflow, capabilities = _checked(data, file, tools, handlers, agents, served, is_finished=finished)
         from planning.cli.running import Running
         from planning.cli.runs import Asked, opened_run
 
@@ -167,7 +165,7 @@ def run(
             user_prompt=user_prompt,
             inputs=inputs,
             store=store,
-            session=session or _name_of(plan, data),
+            session=session or _name_of(file, data),
             resume=resume,
             executor=opened,
             max_parallel=max_parallel,
@@ -182,19 +180,19 @@ def run(
         raise typer.Exit(code)
 
 
-def _name_of(plan: str | None, data: bytes) -> str:
-    """The session of a workflow, by the name of its file: ``plan`` for ``plan.json``."""
-    if plan in {None, "-"}:
+def _name_of(file: str | None, data: bytes) -> str:
+    """The session of a workflow, by the name of its file: ``report`` for ``report.json``."""
+    if file in {None, "-"}:
         from hashlib import sha256
 
         return f"stdin-{sha256(data).hexdigest()[:8]}"
-    name = re.sub(r"[^\w.:-]+", "-", Path(plan).stem, flags=re.ASCII)[:_LONGEST_NAME].strip("-")
+    name = re.sub(r"[^\w.:-]+", "-", Path(file).stem, flags=re.ASCII)[:_LONGEST_NAME].strip("-")
     return name if name.strip(".") else "workflow"
 
 
 def _checked(
     data: bytes,
-    plan: str | None,
+    file: str | None,
     tools: list[str] | None,
     handlers: list[str] | None,
     agents: list[str] | None,
@@ -211,9 +209,9 @@ def _checked(
     capabilities = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(data, capabilities, finished=is_finished)
     if not report.ok:
-        refuse_other(data, plan, "a workflow", "workflow")
+        refuse_other(data, file, "a workflow", "workflow")
     if report.errors or report.warnings:
-        print_report(report, plan, err=True)
+        print_report(report, file, err=True)
     mention_colon(report, tools=tools, handlers=handlers, agents=agents)
     if not report.ok:
         raise typer.Exit(1)

@@ -75,7 +75,7 @@ def opened_run(asked: Asked) -> Iterator[tuple[Session, WorkflowRun | None]]:
     Raises:
         Refused: It cannot start, or cannot be resumed; or the last run can, and that was not asked for.
     """
-    identity = valid_session(asked.session, "--session")
+    identity = valid_session(asked.session, "SESSION")
     if not asked.resume:
         _check_calls(asked, set(), asked.user_prompt)
         _make_folder(asked.store)
@@ -108,7 +108,7 @@ def _last_run(session: Session, asked: Asked) -> WorkflowRun | None:
         Refused: It cannot be resumed with what was asked for; or it can, and that was not asked for.
     """
     run = session.select_latest(WorkflowRun)
-    name, over = f"session {show(asked.session)}", "or name another --session to start over"
+    name, over = f"session {show(asked.session)}", "or name another session to start over"
     if run is None:
         if asked.resume:
             raise Refused(f"{name_of(asked.store)} holds no run in {name}; omit --resume to begin one")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
-from planning.cli.terminal import TROUBLE, as_json, columns, count, seconds_text, wants_color
+from planning.cli.session_names import OneSession, SessionName
+from planning.cli.source import DEFAULT_STORE, AsJson, RunsFile, StoreFile
+from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
 from planning.cli.usage import bad_option
-from planning.view.text import one_line
+from planning.view.text import fitted, one_line
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from planning.health import HealthState
     from planning.view.sessions import Listed
 
@@ -29,6 +30,11 @@ _STYLES: Final[dict[HealthState, str]] = {
     "failed": "bold red",
     "stopped": "yellow",
 }
+_MOST: Final = 50  # sessions that are listed
+_GAP: Final = "  "
+_WIDEST: Final = 40  # columns of an id: a UUID has 36
+_ENOUGH: Final = 60  # columns for a plan; with fewer it is on a second line
+_LEAST: Final = 8  # columns of a plan, where not even that fits
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
 
@@ -46,52 +52,44 @@ def sessions(
     approval, finished, failed or stopped; nothing works on one that is stopped.
     """
     from planning.cli.stores import opened_store
-    from planning.cli.table import MOST_ROWS, laid_out
     from planning.view.sessions import listed
 
     now = datetime.now(UTC)
     with opened_store(store) as opened, opened.reading():
         found = opened.sessions()
-        rows = list(listed(opened, found if all_ else found[:MOST_ROWS], now))
+        rows = list(listed(opened, found if all_ else found[:_MOST], now))
     if as_json_:
         typer.echo(as_json([_fields(each, now) for each in rows]))
         return
     if not found:
         typer.echo("No sessions.")
         return
-    names = ("session", "state", "done", "at", "for", "took", "changed")
-    cells = [_cells(each, now) for each in rows]
-    paints = wants_color(sys.stdout)
-    for line in laid_out(names, cells, columns(sys.stdout), most=len(cells), color=paints)[0]:
+    names = ("session", "state", "done", "took", "changed", "plan")
+    styles = ["", *("" if each.health is None else _STYLES[each.health.state] for each in rows)]
+    for line in _listed([names, *(_cells(each, now) for each in rows)], styles, columns(sys.stdout)):
         typer.echo(line)
     if len(found) > len(rows):
         typer.echo(f"and {len(found) - len(rows):,} more; --all lists all")
 
 
-def _cells(row: Listed, now: datetime) -> tuple[str | Text, ...]:
-    """A session as a row of the list."""
-    from planning.cli.table import line_text
-
+def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
+    """A session as a row of the list; the last cell is its step at hand or its error, and its objective."""
     health, head = row.health, row.head
     name = str(head.session_id)
     changed = "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
+    if row.problem is not None:
+        return name, "?", "", "", changed, one_line(f"cannot be read: {row.problem}")
     if health is None:
-        problem = (
-            "" if row.problem is None else line_text(one_line(f"cannot be read: {row.problem}"), TROUBLE)
-        )
-        return name, "no plan" if row.problem is None else "?", "", problem, "", "", changed
-    style = _STYLES[health.state]
-    is_error = health.error is not None and (health.state != "finished" or health.done < health.total)
-    at = health.error if is_error else " ".join(filter(None, (health.step, health.title)))
-    seconds = health.seconds(now)
+        return name, "no plan", "", "", changed, ""
+    error = None if health.state == "finished" else health.error
+    at, seconds = error or " ".join(filter(None, (health.step, health.title))), health.seconds(now)
     return (
         name,
-        line_text(health.words, style),
+        health.words,
         f"{health.done} of {health.total}",
-        line_text(one_line(at or ""), style if is_error else ""),
-        line_text(one_line(health.objective)),
         "" if seconds is None else seconds_text(seconds),
         changed,
+        one_line(f"{at} ({health.objective})" if at and health.objective else at or health.objective),
     )
 
 
@@ -112,21 +110,56 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
     }
 
 
+def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | None) -> Iterator[str]:
+    """A line for each row, or two where a line has no room: only the last cell is cut, cells before it go.
+
+    Args:
+        table: The rows, the names of the columns first.
+        styles: The style of each row's state, which is its second cell.
+        width: The columns of the terminal; None where nothing is cut.
+    """
+    *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
+    sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
+    ends = list(accumulate(size + len(_GAP) for size in sizes))
+    is_narrow = width is not None and width - ends[-1] < min(longest, _ENOUGH)
+    first = max(1, sum(end - len(_GAP) <= (width or 0) for end in ends)) if is_narrow else len(ends)
+    kept = len(ends)
+    while is_narrow and kept > max(first, 2) and ends[kept - 1] - ends[first - 1] + _LEAST > (width or 0):
+        kept -= 1
+    color = wants_color(sys.stdout)
+    for (*cells, last), style in zip(table, styles, strict=True):
+        words = [cell.ljust(size) + _GAP for cell, size in zip(cells[:kept], sizes, strict=False)]
+        room = 0 if width is None else width - sum(map(len, [_GAP, *words[first:]] if is_narrow else words))
+        words[1] = painted(cells[1], style, color=color) + words[1][len(cells[1]) :]
+        start = "".join(words[:first])
+        if is_narrow:
+            yield start.rstrip()
+            start = _GAP + "".join(words[first:])
+        yield (start + (last if width is None else fitted(last, max(_LEAST, room)))).rstrip()
+
+
 def diff(
     store: StoreFile,
-    session: SessionName,
-    before: Annotated[int, typer.Argument(metavar="A", min=0, help="A version of it.")],
-    after: Annotated[int, typer.Argument(metavar="B", min=0, help="Another version.")],
+    session: OneSession = None,
+    before: Annotated[
+        int | None, typer.Argument(metavar="A", min=0, help="A version; the last but one if omitted.")
+    ] = None,
+    after: Annotated[
+        int | None, typer.Argument(metavar="B", min=0, help="Another version; the newest if omitted.")
+    ] = None,
     *,
     as_json_: AsJson = False,
 ) -> None:
-    """Say what differs between the plans of two versions of a session."""
+    """Say what differs between the plans of two versions of a session, by default the last two."""
     from planning.cli.stores import opened_session
     from planning.view.timeline import between
 
     with opened_session(store, session, is_read=True) as found:
-        fields = between(found.at(before), found.at(after))
-    typer.echo(as_json(fields) if as_json_ else one_line(fields["text"]))
+        first = max(0, found.version - 1) if before is None else before
+        last = found.version if after is None else after
+        fields = between(found.at(first), found.at(last))
+    shown = f"From version {first} to {last}: {one_line(fields['text'])}"
+    typer.echo(as_json({"from": first, "to": last, **fields}) if as_json_ else shown)
 
 
 def rewind(
@@ -155,7 +188,7 @@ def rewind(
 
 def fork(
     store: StoreFile,
-    session: SessionName,
+    session: OneSession = None,
     *,
     at: Annotated[
         int | None,
@@ -179,7 +212,7 @@ def fork(
     if as_json_:
         typer.echo(as_json({"session_id": str(forked.session_id), "version": forked.version}))
     else:
-        typer.echo(f"Forked {session} at version {forked.version} as {forked.session_id}.")
+        typer.echo(f"Forked {found.session_id} at version {forked.version} as {forked.session_id}.")
 
 
 def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:

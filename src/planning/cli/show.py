@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Final
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from itertools import takewhile
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import AsJson, OneSession, name_of
+from planning.cli.session_names import OneSession
+from planning.cli.source import AsJson, name_of
 from planning.cli.terminal import HEADING, as_json
 from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
+    from planning.cli.times import StepTime
     from planning.facts import PlanFacts
     from planning.model import Plan
+    from planning.view.timeline import Moment
     from planning.workflow.run.records import WorkflowRun
     from planning.workflow.run.result import WorkflowResult
-    from session import Session
+    from session import PastState, Session
     from session.selectors import Selectable
 
 __all__ = ["SHOW_HELP", "show"]
 
 SHOW_HELP: Final = """\b
 Examples:
-  planning show .planning/runs.db plan
+  planning show .planning/runs.db report
   planning show plans.db nightly --at 3
   planning show transcript.jsonl
 
@@ -55,7 +62,8 @@ def show(
 ) -> None:
     """Show a session: its plan, or its run with the answer.
 
-    The plan of a session with a run is shown only where it differs: it mirrors the run otherwise.
+    The plan of a session with a run is shown only where it differs: it mirrors the run otherwise. Each step
+    has the time when it got into its state, in UTC, and how long it was in progress.
     """
     from planning.cli.kinds import is_store
     from planning.cli.loading import loaded
@@ -66,19 +74,56 @@ def show(
         session, document = loaded(source)
         if document.kind == "workflow":
             raise Refused(f"{name_of(source)} is a workflow that did not run; 'planning graph' draws it")
-        _show(session, session, None, is_verbose=verbose, is_json=as_json_)
+        _show(session, session, None, {}, is_verbose=verbose, is_json=as_json_)
         return
     from planning.cli.stores import opened_session
 
     with opened_session(source or "-", name, is_read=True) as session:
-        version = session.version if at is None else at
-        _show(session, session.at(version), version, is_verbose=verbose, is_json=as_json_)
+        past = session.at(session.version if at is None else at)
+        made = _history(source or "-", str(session.session_id), past.version)
+        _show(session, past, *made, is_verbose=verbose, is_json=as_json_)
+
+
+def _history(store: str, session: str, version: int) -> tuple[datetime | None, dict[str, StepTime]]:
+    """When a version was made, and the times of its plan's steps; of the last 10,000 changes, if sound."""
+    from planning.cli.history import timeline_of
+    from planning.cli.times import of_plan
+    from planning.view.document import MOST_CHANGES
+    from session.stores import StoreError
+
+    made: datetime | None = None
+
+    def changes() -> Iterator[Moment]:
+        nonlocal made
+        with suppress(StoreError):
+            for moment in takewhile(lambda each: each.change.version <= version, timeline.new()):
+                made = moment.change.at if moment.change.version == version else None
+                yield moment
+
+    with timeline_of(store, session, max(0, version - MOST_CHANGES)) as timeline:
+        times = of_plan(changes())
+    return made, times
 
 
 def _show(
-    session: Session, source: Selectable, version: int | None, *, is_verbose: bool, is_json: bool
+    session: Session,
+    source: Session | PastState,
+    at: datetime | None,
+    taken: Mapping[str, StepTime],
+    *,
+    is_verbose: bool,
+    is_json: bool,
 ) -> None:
-    """Show the slices of a session, or of a version of it; of a file, the version is None."""
+    """Show the slices of a session, or of a version of one in a store.
+
+    Args:
+        session: The session.
+        source: Its slices: the session itself, or a version of it.
+        at: When that version was made.
+        taken: The times of its plan's steps.
+        is_verbose: Whether to show the whole output of every step of a run.
+        is_json: Whether to print JSON.
+    """
     from planning.cli.runs import past_result
     from planning.facts import PlanFacts
     from planning.model import Plan
@@ -91,45 +136,59 @@ def _show(
     plan, run = source.select_latest(Plan), source.select_latest(WorkflowRun)
     facts = source.select_latest(PlanFacts) or NO_FACTS
     result = None if run is None else past_result(source, run, session)
+    version = None if source is session else source.version
     if is_json:
         where = {} if version is None else {"session_id": str(session.session_id), "version": version}
         both = {"plan": plan and plan_fields_of(plan, facts), "run": result and result.to_dict()}
-        typer.echo(as_json({**where, **both}))
+        said = {} if version is None else {"at": at and at.isoformat(), "times": _fields(taken)}
+        typer.echo(as_json({**where, **said, **both}))
         return
     head = "" if version is None else f"{session.session_id}, version {version} of {session.version}"
+    head += "" if at is None else f", {at:%Y-%m-%d %H:%M:%S}"
     if result is None or run is None:
-        _show_plan(plan, facts, head)
+        _show_plan(plan, facts, taken, head)
         return
-    if plan is not None and len(plan.steps) != len(result.workflow.steps):  # it has more than the run
+    if plan is not None and len(plan.steps) != len(result.workflow.steps):  # the run does not say it all
         names = own_ids(plan, run)
-        _show_plan(named_plan(plan, names), named_facts(facts, names), head)
+        times = {names.get(step_id, step_id): time for step_id, time in taken.items()}
+        _show_plan(named_plan(plan, names), named_facts(facts, names), times, head)
     elif head:
         typer.echo(head)
     _show_run(result, run, source, is_verbose=is_verbose)
 
 
-def _show_plan(plan: Plan | None, facts: PlanFacts, head: str) -> None:
+def _fields(taken: Mapping[str, StepTime]) -> dict[str, Any]:
+    return {name: {"at": time.at.isoformat(), "seconds": time.seconds} for name, time in taken.items()}
+
+
+def _show_plan(plan: Plan | None, facts: PlanFacts, taken: Mapping[str, StepTime], head: str) -> None:
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
 
     progress = Progress()
     progress.take_plan(plan, facts)
+    progress.take_times(taken)
     with face_of(sys.stdout, progress) as face:
         face.end([(head, HEADING)] if head else (), (), is_whole=True)
 
 
 def _show_run(result: WorkflowResult, run: WorkflowRun, source: Selectable, *, is_verbose: bool) -> None:
+    from planning.cli import times
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
     from planning.cli.running import report_lines
     from planning.workflow.run.records import StepRecord, states_of
 
     progress = Progress.of_run(result.workflow)
+    changes = [each for each in source.select_all(StepRecord) if each.run_id == run.run_id]
+    taken = times.of_run(changes)
+    progress.take_times(taken)
+    progress.lasted = times.lasted(run, taken)
     records = states_of(run.run_id, source.select_all(StepRecord))
     shown = [records[step.step_id] for step in progress.steps if step.step_id in records]
-    changes = [line for record in shown for line in progress.take_record(record)]
+    lines = [line for record in shown for line in progress.take_record(record)]
     with face_of(sys.stdout, progress) as face:
-        face.show(changes)
+        face.show(lines)
         is_stopped = run.status not in {"completed", "failed"}
-        lines = report_lines(result.workflow, progress, result, is_verbose=is_verbose, is_stopped=is_stopped)
-        face.end(*lines)
+        report = report_lines(result.workflow, progress, result, is_verbose=is_verbose, is_stopped=is_stopped)
+        face.end(*report)

@@ -17,14 +17,12 @@ __all__ = [
     "DEFAULT_STORE",
     "Agents",
     "Handlers",
+    "McpServers",
     "Tools",
     "SOURCES",
     "AsJson",
     "Finished",
-    "OneSession",
     "RunsFile",
-    "SessionName",
-    "ShownSession",
     "ShownSource",
     "StoreFile",
     "WorkflowFile",
@@ -49,6 +47,12 @@ Tools = Annotated[
 ]
 Handlers = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The handlers, in the same way.")]
 Agents = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The agents, in the same way.")]
+McpServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COMMAND", help="Start an MCP server with this command, and take its tools. May be repeated."
+    ),
+]
 StoreFile = Annotated[
     str, typer.Argument(metavar="STORE", help="A SQLite file with sessions, or postgresql://HOST/DATABASE.")
 ]
@@ -59,11 +63,6 @@ RunsFile = Annotated[
         help="A SQLite file with sessions, or postgresql://HOST/DATABASE; by default that of 'planning run'.",
     ),
 ]
-SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session in it.")]
-OneSession = Annotated[
-    str | None,
-    typer.Argument(metavar="SESSION", help="The id of a session in it; may be omitted if it has only one."),
-]
 ShownSource = Annotated[
     str,
     typer.Argument(
@@ -71,7 +70,6 @@ ShownSource = Annotated[
         help="A store, by default that of 'planning run'; or a file with one run, or - for standard input.",
     ),
 ]
-ShownSession = Annotated[str | None, typer.Option("--session", metavar="ID", help="A session of the store.")]
 DEFAULT_STORE: Final = ".planning/runs.db"
 """Where ``planning run`` keeps runs, in the current folder."""
 SOURCES: Final = """\b
@@ -145,7 +143,7 @@ def read_text(path: str, what: str) -> str:
 
 def no_session(source: str) -> typer.BadParameter:
     """The error for a session that is named where there is only one."""
-    return bad_option("--session", f"it names a session of a store, and {name_of(source)} is not a store")
+    return bad_option("SESSION", f"it names a session of a store, and {name_of(source)} is not a store")
 
 
 def name_of(path: str | None) -> str:

@@ -25,9 +25,9 @@ HELP_OPTIONS: Final = {"help_option_names": ["--help", "-h"]}
 # \b keeps a paragraph as it is written.
 EXIT_CODES: Final = """\b
 Exit codes, the same for all commands:
-  0    done; the plan is valid, the run is completed
-  1    the answer is no: the plan has errors, the run failed or the
-       question was not answered; or the output cannot be written
+  0    done; the workflow is valid, the run is completed
+  1    the answer is no: the workflow has errors, the run failed
+       or the question was not answered; or the output cannot be written
   2    nothing was done: wrong use, or input that cannot be read
   130  stopped by Ctrl-C
   143  stopped by a termination signal
@@ -74,6 +74,12 @@ class Command(TyperCommand):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
             raise
+        except Exception as error:
+            names = [str(each.metavar) for each in self.params if each.param_type_name == "argument"]
+            if getattr(error, "option_name", None) != "--session" or "SESSION" not in names:
+                raise
+            used = " ".join([ctx.command_path, *names[: names.index("SESSION") + 1]])
+            raise Refused(f"the session is an argument, not an option: {used}") from None
 
 
 class Commands(TyperGroup):

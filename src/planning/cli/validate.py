@@ -39,7 +39,7 @@ class SchemaVersion(StrEnum):
 
 
 def validate(
-    plan: WorkflowFile = None,
+    file: WorkflowFile = None,
     *,
     tools: Tools = None,
     handlers: Handlers = None,
@@ -50,25 +50,25 @@ def validate(
             "--format",
             case_sensitive=False,
             help="text: for a person; json: every finding with its fields; prompt: for a model that"
-            " should repair its plan; github: annotations of a pull request.",
+            " should repair its workflow; github: annotations of a pull request.",
         ),
     ] = ReportFormat.TEXT,
     finished: Finished = False,
 ) -> None:
-    """Check a plan: every problem at once, each with its place.
+    """Check a workflow: every problem at once, each with its place.
 
-    A plan is a JSON document in one of the forms that 'planning schema' prints. It may be just as a model
+    A workflow is a JSON document in one of the forms that 'planning schema' prints. It may be just as a model
     wrote it: in a code fence, with text around it, or slightly broken.
     """
-    source = read_bytes(plan, "WORKFLOW")
+    source = read_bytes(file, "WORKFLOW")
     from planning.cli.capabilities import capabilities_of, mention_colon
     from planning.workflow.validate import validate_workflow
 
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(source, capabilities, finished=finished)
     if not report.ok:
-        refuse_other(source, plan, "a workflow", "workflow")
-    _print(report, form, plan)
+        refuse_other(source, file, "a workflow", "workflow")
+    _print(report, form, file)
     mention_colon(report, tools=tools, handlers=handlers, agents=agents)
     if not report.ok:
         raise typer.Exit(1)
@@ -97,6 +97,8 @@ def print_report(report: Report, file: str | None, *, err: bool = False) -> None
     color = wants_color(stream)
     name = "<stdin>" if file in (None, "-") else f"{file}"
     typer.echo(report.render(color=color, name=name, width=columns(stream)), err=err, color=color)
+    if report.errors:
+        typer.echo("'planning schema' prints the form of a workflow, 'planning new' writes one.", err=err)
 
 
 def _print(report: Report, form: ReportFormat, file: str | None) -> None:

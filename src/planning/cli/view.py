@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSession, ShownSource, no_session
+from planning.cli.session_names import session_ids
+from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, no_session
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
 
@@ -22,7 +23,7 @@ __all__ = ["VIEW_HELP", "open_browser", "view"]
 VIEW_HELP: Final = f"""\b
 Examples:
   planning view plans.db
-  planning view plans.db --session nightly
+  planning view plans.db nightly
   planning view transcript.jsonl
   planning view --no-open --port 8000 plans.db
   planning view --steer plans.db
@@ -41,8 +42,15 @@ _MOST_PORT: Final = 65_535
 
 def view(
     source: ShownSource = DEFAULT_STORE,
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SESSION",
+            help="The id of a session in it; all are listed if omitted.",
+            autocompletion=session_ids,
+        ),
+    ] = None,
     *,
-    session: ShownSession = None,
     port: Annotated[
         int, typer.Option(min=0, max=_MOST_PORT, metavar="N", help="The port; 0 for any free one.")
     ] = 0,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from planning.events import sign
-from planning.evidence import latest_calls
+from planning.fact_guards import facts_in
 from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
 from planning.gates import Finish, is_stale, open_steps, unfinished
 from planning.model import Plan
-from planning.policy import PlanPolicy
-from planning.policy_guards import facts_in
 from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
@@ -19,6 +18,9 @@ from planning.suite import planning_tools, register_plan
 from planning.tools.context import SessionOfCall, SessionSource
 from planning.tools.tool import Tool
 from session import Session
+
+if TYPE_CHECKING:
+    from planning.policy import PlanPolicy
 
 __all__ = ["PlanningToolsSection"]
 
@@ -52,8 +54,11 @@ class PlanningToolsSection(Section[None]):
         """
         if not isinstance(strategy, PlanningStrategy):
             raise TypeError(f"strategy must be a PlanningStrategy, got {strategy!r}")
-        if policy is not None and not isinstance(policy, PlanPolicy):
-            raise TypeError(f"policy must be a PlanPolicy, got {policy!r}")
+        if policy is not None:
+            from planning.policy import PlanPolicy  # noqa: PLC0415 - few have one
+
+            if not isinstance(policy, PlanPolicy):
+                raise TypeError(f"policy must be a PlanPolicy, got {policy!r}")
         super().__init__(title="Planning", enabled=enabled)
         self.strategy = strategy
         self.policy = policy
@@ -108,6 +113,8 @@ class PlanningToolsSection(Section[None]):
             return
         current = plan.next_step
         if policy.evidence is not None and current is not None:
+            from planning.evidence import latest_calls  # noqa: PLC0415 - few policies demand it
+
             calls = latest_calls(facts.began.get(current.step_id, 0), session.select_all(EvidenceCall))
             if calls:
                 yield f"Evidence for {current.step_id}: {calls}"

@@ -6,12 +6,14 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planning.model import STEP_STATUSES
-from planning.policy import PlanPolicy
 from planning.step_ids import format_id
 from planning.text import NOTE, OBJECTIVE, TITLE
+
+if TYPE_CHECKING:
+    from planning.policy import PlanPolicy
 
 __all__ = ["PlanningStrategy", "section_body"]
 

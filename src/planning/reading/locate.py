@@ -59,7 +59,7 @@ class _Locator:
         if last is not chosen:  # a complete draft is not the document that was cut after it
             self.errors += [error for error in last.errors if error.code in {"truncated", "too_long"}]
         if others:
-            message = f"the text holds {len(others) + 1} different {noun}s"
+            message = f"the text contains {len(others) + 1} different {noun}s"
             self._error("several_documents", message, "send one", others[0].start)
         self._look_ahead(chosen)
         self._look_behind(chosen, {reading.start: reading for reading in readings})
@@ -151,7 +151,7 @@ class _Locator:
                 hint = f"send the {noun} itself, not a string that contains it"
         except (ValueError, RecursionError):
             pass
-        return Found("no_json", f"the text holds no {noun}", hint, span=(0, 1))
+        return Found("no_json", f"the text contains no {noun}", hint, span=(0, 1))
 
     def _look_ahead(self, chosen: Reading) -> None:
         """Note the text before the document."""

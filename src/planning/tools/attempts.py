@@ -104,7 +104,7 @@ class Attempts:
 
         def call_unless_given_up() -> Any:
             if background().is_given_up():
-                raise ToolError(f"nobody waits for {tool.name} any more")
+                raise ToolError(f"the caller no longer waits for {tool.name} any more")
             return call()
 
         return partial(tool.retry.run, call_unless_given_up, tool.name, partial(may_pass, tool))

@@ -24,7 +24,6 @@ _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
 
 
-@attrs.define
 class Gate:
     """What holds back the tools of a session's toolboxes; a companion of the session.
 
@@ -93,7 +92,7 @@ class ToolContext:
         try:
             named = {name: value for name, value in values.items() if isinstance(name, str)}
         except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
-            raise ContextInvalid(f"its context cannot be read, a {type(values).__name__}") from None
+            raise ContextInvalid(f"its context cannot be read: a {type(values).__name__}") from None
         key = named.pop(_KEY, None)
         wrong = [name for name in _IDS if not _is_id(named.get(name))] + [_KEY] * (not _is_id(key))
         if wrong:

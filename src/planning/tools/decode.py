@@ -80,7 +80,7 @@ def _parse_text(text: str | bytes | bytearray) -> Any:
     except OverflowError:
         _refuse(_OUT_OF_RANGE)
     # Each name in the text has a colon: where there are more colons than names were kept, some are in
-    # strings, or a name is there twice.
+    # strings, or a name appears twice.
     colons = text.count(":") if isinstance(text, str) else text.count(b":")
     if colons != names:
         json.loads(text, object_pairs_hook=_each_once)
@@ -145,6 +145,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            _refuse(f"arguments give {show(name)} twice in one object; send each field once")
+            _refuse(f"arguments have {show(name)} twice in one object; send each field once")
         found[name] = value
     return found

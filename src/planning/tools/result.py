@@ -28,7 +28,7 @@ _TEXTS = frozenset({
     "fractions.Fraction", "ipaddress.IPv4Address", "ipaddress.IPv6Address",
 })  # fmt: skip
 """Types that JSON lacks and that are always written as text."""
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = "[\ud800-\udfff]"
 
 
 class NoJsonForm(TypeError):
@@ -186,7 +186,7 @@ def _is_sendable(text: object) -> bool:
     return (
         type(text) is str
         and len(text) <= LONGEST_MESSAGE
-        and (text.isascii() or _LONE_SURROGATE.search(text) is None)
+        and (text.isascii() or re.search(_LONE_SURROGATE, text) is None)
     )
 
 

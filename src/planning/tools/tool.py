@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-import attrs
-
 from planning.errors import ToolError
 from planning.tools.contract import ToolContract
 from planning.tools.envelopes import QueryResponses, execution_envelope
@@ -17,9 +15,10 @@ from planning.tools.spec import QueryTypes
 __all__ = ["Tool", "ToolSpec"]
 
 
-@attrs.frozen(eq=False)
 class Tool(ToolContract, QueryResponses):
     """Something a model can call; its attributes are those of ``ToolContract``."""
+
+    __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, past all checks: for code and tests that use it as a function."""
@@ -41,7 +40,6 @@ class Tool(ToolContract, QueryResponses):
         return execution_envelope(self.name, await CallPipeline().acall(self, kwargs))
 
 
-@attrs.frozen(eq=False)
 class ToolSpec(QueryTypes):
     """What a tool expects for each type of query; its attributes are those of ``QueryTypes``."""
 

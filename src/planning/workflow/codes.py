@@ -1,4 +1,4 @@
-"""Every kind of finding: its code, what it is about, and whether it makes a plan invalid. One table."""
+"""Every kind of finding: its code, what it is about, and whether it makes a workflow invalid. One table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Category(StrEnum):
 
 
 class Severity(StrEnum):
-    """Whether a finding makes a plan invalid."""
+    """Whether a finding makes a workflow invalid."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -33,7 +33,7 @@ class Kind:
 
     Attributes:
         category: What it is about.
-        severity: Whether it makes a plan invalid.
+        severity: Whether it makes a workflow invalid.
         meaning: One line for the catalogue.
     """
 
@@ -55,8 +55,8 @@ CODES: Final[dict[str, Kind]] = {
         bad_encoding="The bytes are not UTF-8.",
         too_long="The text exceeds a limit of the reader.",
         no_json="The text contains no JSON array or object.",
-        several_documents="The text contains several plans, and which one is meant is unknown.",
-        truncated="The text ends before the plan does.",
+        several_documents="The text contains several workflows, and which one is meant is unknown.",
+        truncated="The text ends before the workflow does.",
         too_deep="Values are nested too deeply.",
         duplicate_key="A field appears twice in one object.",
         not_a_number="NaN or Infinity, which JSON does not have.",
@@ -71,9 +71,9 @@ CODES: Final[dict[str, Kind]] = {
     **_kinds(
         Category.JSON,
         Severity.WARNING,
-        fenced="The plan was in a code fence.",
-        encoded_plan="The plan was a JSON string; the string was read.",
-        surrounding_text="There was extra text around the plan.",
+        fenced="The workflow was in a code fence.",
+        encoded_plan="The workflow was a JSON string; the string was read.",
+        surrounding_text="There was extra text around the workflow.",
         comment="Comments were removed.",
         trailing_comma="Commas before a closing bracket were removed.",
         missing_comma="Missing commas between lines were added.",
@@ -104,11 +104,11 @@ CODES: Final[dict[str, Kind]] = {
     **_kinds(
         Category.SCHEMA,
         Severity.WARNING,
-        empty_plan="The plan has no steps.",
-        single_step="A single step was read as a plan of one step.",
-        wrapped_plan="The plan was inside another object; its other fields were ignored.",
+        empty_plan="The workflow has no steps.",
+        single_step="A single step was read as a workflow of one step.",
+        wrapped_plan="The workflow was inside another object; its other fields were ignored.",
         assumed_version="The object has no schema version; version 2 was assumed.",
-        ignored_field="A field beside the steps that plans do not have; it was ignored.",
+        ignored_field="A field beside the steps that workflows do not have; it was ignored.",
         bad_condition="A done_check that can never be evaluated; the step would always run.",
     ),
     **_kinds(

@@ -16,7 +16,7 @@ from planning.workflow.findings import Finding, Found, Path, pointer_of
 from planning.workflow.model import Workflow
 from planning.workflow.reports.report import Report
 from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
-from planning.workflow.wire.form import PLAN, Form, form_of
+from planning.workflow.wire.form import WORKFLOW, Form, form_of
 from planning.workflow.wire.shape import check_shape
 
 __all__ = ["MOST_STEPS", "validate_workflow"]
@@ -29,7 +29,7 @@ _OF_WHOLE_STEPS = frozenset({"undeclared_dependency", "indirect_reference", "cal
 def validate_workflow(
     source: object, capabilities: Capabilities | None = None, *, finished: bool = False
 ) -> Report:
-    """Check a plan document and report every problem in it; never raises.
+    """Check a workflow and report every problem in it; never raises.
 
     Args:
         source: What a model wrote: JSON or almost JSON, as text or bytes, bare, fenced or within prose;
@@ -53,7 +53,7 @@ def validate_workflow(
 def _validated(source: object, capabilities: Capabilities | None, *, is_finished: bool) -> Report:
     if issubclass(type(source), Workflow):
         source = _written(source)
-    document = read_document(source, PLAN, is_finished=is_finished)
+    document = read_document(source, WORKFLOW, is_finished=is_finished)
     found = list(document.found)
     if document.value is None:
         return _report(document, found, None, [], [])
@@ -62,8 +62,8 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     if form.version is None:
         return _report(document, found, form, [], [])
     if len(form.steps) > MOST_STEPS:
-        message = f"the plan has {len(form.steps)} steps, the limit is {MOST_STEPS}"
-        found.append(Found("too_long", message, "send a shorter plan", form.steps_path))
+        message = f"the workflow has {len(form.steps)} steps, the limit is {MOST_STEPS}"
+        found.append(Found("too_long", message, "send a shorter workflow", form.steps_path))
         return _report(document, found, form, [], [])
     shape, drafts = check_shape(form), draft_steps(form)
     unread = {each.path for each in document.found}
@@ -77,7 +77,7 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
         checked = _causes(checked, shape, document, form, drafts)
     found += checked
     if not form.steps and not shape and not document.is_broken(form.steps_path):
-        message = "the plan has no steps"
+        message = "the workflow has no steps"
         found.append(
             Found("empty_plan", message, "send the steps, if there is anything to do", form.steps_path)
         )

@@ -110,7 +110,7 @@ class Meter:
                 raise self._refused("a number of more than 3,000 digits")
             return value
         if depth == _DEEPEST:
-            raise self._refused(f"a value that holds itself or is nested more than {_DEEPEST} levels deep")
+            raise self._refused(f"a value that contains itself or is nested more than {_DEEPEST} levels deep")
         if kind is list:
             return self._items(value, depth + 1, is_part=is_part)
         if kind is dict:

@@ -249,7 +249,7 @@ def deleted(session_id: SessionId) -> StoreError:
 
 def replaced(session_id: SessionId) -> StoreError:
     """What to raise when a session is not the one that was there."""
-    return StoreError(f"another session is in the place of {shown(str(session_id))}: open it anew")
+    return StoreError(f"session {shown(str(session_id))} was replaced by another: open it again")
 
 
 def refuse_copy(source: StoredSession, fork: StoredSession, there: StoredSession | None) -> None:

@@ -233,7 +233,7 @@ class PostgresStore(SqlStore):
         if held.process != os.getpid():
             raise TransactionError("this process was forked inside the transaction, which is its parent's")
         if held.is_spent or str(held.session_id) != str(head.session_id):
-            raise TransactionError("a lock takes one change: leave it and take it again")
+            raise TransactionError("a lock allows one change: release it and take it again")
         known = held.row[1] if held.row else 0
         if known != expected:
             raise stale(expected, known)

@@ -36,20 +36,20 @@ _UNREADABLE = (
     "password %40 for @, %3A for :, %2F for / and %25 for %"
 )
 _LISTENED = 1.0  # seconds after which the thread that listens looks whether anything still watches
-_LOST = "the server cannot be reached, or has ended the connection: look whether it runs, and try again"
+_LOST = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
 _DENIED = "its user or password is refused: correct them in the address, or ask the administrator"
 _RESTARTS = "the server is starting or ending: try again when it runs"
-_NO_FORM = "a text has no form in the database, such as a NUL or half of a character: leave it out"
+_NO_FORM = "text with a NUL or a lone surrogate has no form in the database: remove it"
 _REASONS = {
     "22021": _NO_FORM,
     "22P05": _NO_FORM,
     "08": _LOST,
     "28": _DENIED,
     "3D000": "there is no such database: create it, or name another in the address",
-    "42P01": "its tables are not there: run `planning store create URL` once, or call store.create()",
-    "3F000": "its tables are not there: run `planning store create URL` once, or call store.create()",
-    "42501": "the user may not do this: ask the administrator for the rights, or to run store.schema_sql()",
-    "25006": "the server is read-only, as a replica is: connect to the primary "
+    "42P01": "its tables do not exist: run `planning store create URL` once, or call store.create()",
+    "3F000": "its tables do not exist: run `planning store create URL` once, or call store.create()",
+    "42501": "the user lacks the rights: ask the administrator for them, or to run store.schema_sql()",
+    "25006": "the server is read-only, such as a replica: connect to the primary "
     "(target_session_attrs=read-write finds it)",
     "25P02": "a statement of the transaction has failed: end it, and try again",
     "25P03": "the server ended a transaction that was idle for too long "
@@ -60,11 +60,11 @@ _REASONS = {
     "57P02": _RESTARTS,
     "57P03": _RESTARTS,
     "57P05": _LOST,
-    "53100": "the server's disk is full: make room and try again",
+    "53100": "the server's disk is full: free some space and try again",
     "53200": "the server is out of memory: try again later",
     "53300": "the server has too many connections: raise its max_connections, lower the stores' size, or "
     "put a pooler before it",
-    "40": "the server took back the transaction because of another: try again",
+    "40": "the server rolled back the transaction because of another: try again",
     "54000": "a key, or the name of a claim, is longer than 2,600 bytes: use a shorter one",
     "XX001": "the database is damaged: restore it from a backup",
     "XX002": "an index of the database is damaged: run REINDEX, or restore it from a backup",
@@ -269,8 +269,8 @@ class GivenConnections(Connections):
             found: Connection = self._pool.getconn(timeout)
         except psycopg.OperationalError as error:
             raise StoreError(
-                f"the pool has no connection after {timeout:g} s: look whether the server runs, whether it "
-                "takes the user and password, and whether the pool is large enough"
+                f"the pool has no connection after {timeout:g} s: check whether the server runs, whether it "
+                "accepts the user and password, and whether the pool is large enough"
             ) from error
         self._opened.add(found)
         found.autocommit = True

@@ -24,6 +24,7 @@ __all__ = ["SqliteStore"]
 # The files that this thread writes to, each with its process: a file's lock is not an object's, and a thread
 # must not wait for itself.
 _here = threading.local()
+_LONG_WAL = 4_000_000  # bytes
 _BEGIN_HEAD = "INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)"
 _WRITE_HEAD = (
     "UPDATE sessions SET id = ?, version = ?, hash = ?, changed_at = ?, about = ?, checked = ?"
@@ -90,7 +91,14 @@ class SqliteStore(SqlStore):
             raise locked(timeout)
         try:
             with link.lock, self._explaining(timeout):
-                self._begin(link.connected(), timeout)
+                connection = link.connected()
+                self._begin(connection, timeout)
+                if link.wal_size > _LONG_WAL:
+                    link.checkpoint()
+                    connection.execute(
+                        "ROLLBACK"
+                    )  # the next transaction begins the WAL again, if no reader needs it
+                    self._begin(connection, timeout)
             files[self._file] = process
             yield
         finally:
@@ -147,7 +155,7 @@ class SqliteStore(SqlStore):
         with self._writer.lock, self._explaining():
             connection = self._begun()
             if not connection.in_transaction:
-                raise TransactionError("a lock takes one change: leave it and take it again")
+                raise TransactionError("a lock allows one change: release it and take it again")
             row, run = head.row(), _runner(connection)
             found = connection.execute(_WRITE_HEAD, (*row, key, expected)).rowcount
             if not found and not expected:

@@ -72,14 +72,14 @@ _TABLES = {
 ) WITHOUT ROWID""",
 }
 _REASONS = {
-    sqlite3.SQLITE_FULL: "there is no room left for it: make room and try again",
+    sqlite3.SQLITE_FULL: "there is no space left: free some and try again",
     sqlite3.SQLITE_READONLY: "it is read-only: make it writable and try again",
     sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy",
     sqlite3.SQLITE_NOTADB: "it is not a SQLite file",
-    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened: look whether its folder exists and is writable",
-    sqlite3.SQLITE_IOERR: "the disk reports an error: look whether it is full",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened: check whether its folder exists and is writable",
+    sqlite3.SQLITE_IOERR: "the disk reports an error: check whether it is full",
     sqlite3.SQLITE_NOMEM: "there is too little memory, or the file is damaged: then restore it from a copy",
-    sqlite3.SQLITE_TOOBIG: f"a text is longer than {_LONGEST:,} bytes",
+    sqlite3.SQLITE_TOOBIG: f"text is longer than {_LONGEST:,} bytes",
 }
 
 
@@ -136,6 +136,8 @@ def _opened(
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # Link.checkpoint
+        connection.execute("PRAGMA journal_size_limit = 0")  # so that its size says how long the WAL is
         if not _number(connection, "page_count"):
             _create(connection)
         if (_number(connection, "application_id"), _number(connection, "user_version")) == (_APPLICATION, 1):
@@ -164,13 +166,13 @@ def _prepared(path: Path, timeout: float) -> None:
     what = next((what for is_such, what in _OTHER_KINDS if is_such(found.st_mode)), "not a file")
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:  # each name would have a WAL of its own
         what = "a file with several names" if stat.S_ISREG(found.st_mode) else what
-        raise StoreError(f"{path} is {what}: name a file of its own")
+        raise StoreError(f"{path} is {what}: use a separate file")
     if found.st_size:
         _require_ours(path, timeout)
         return
     beside = [_beside(path, suffix) for suffix in ("-wal", "-shm")]
     if beside[0].exists() and beside[0].stat().st_size:  # which SQLite would delete
-        raise StoreError(f"{path} is empty, and its WAL holds what was in it: restore it from a copy")
+        raise StoreError(f"{path} is empty, and its WAL has its content: restore it from a copy")
     for each in (path, *beside):  # those that SQLite makes have the mode of the file
         with suppress(FileNotFoundError):
             if each.lstat().st_mode & 0o777 != _MODE:
@@ -188,11 +190,26 @@ def _require_ours(path: Path, timeout: float) -> None:
         StoreError: It is one.
     """
     # Without a WAL there is nothing but the file to read: immutable, SQLite makes no files beside it.
-    uri = f"{path.as_uri()}?mode=ro" + ("" if _beside(path, "-wal").exists() else "&immutable=1")
+    how = "mode=ro" if _beside(path, "-wal").exists() else "mode=ro&immutable=1"
+    try:
+        is_ours = _is_ours(path, how, timeout)
+    except sqlite3.DatabaseError:
+        # A process is writing the file, or was killed then: SQLite waits for it, or finishes what it began.
+        is_ours = _is_ours(path, "mode=rw", timeout)
+    if not is_ours:
+        raise StoreError(f"{path} is a SQLite file, but not a store of sessions: use another file")
+
+
+def _is_ours(path: Path, how: str, timeout: float) -> bool:
+    """Whether a file is a store, or has nothing in it.
+
+    Raises:
+        sqlite3.DatabaseError: It cannot be read.
+    """
+    uri = f"{path.as_uri()}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
         _tables(connection)  # a file that is damaged says so here
-        if _number(connection, "application_id") != _APPLICATION:
-            raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
+        return not _number(connection, "page_count") or _number(connection, "application_id") == _APPLICATION
 
 
 def explained(error: Exception, path: Path, timeout: float) -> StoreError:
@@ -283,8 +300,8 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
                 raise
             raise StoreError(
-                f"{path} has format 1 and is read-only: make it writable and open it once, which brings it "
-                f"to format {_FORMAT}"
+                f"{path} has format 1 and is read-only: make it writable and open it once, which "
+                f"converts it to format {_FORMAT}"
             ) from error
         for table in ("sessions", "changes"):
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")

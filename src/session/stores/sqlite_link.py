@@ -37,6 +37,7 @@ class Link:
         turn: Held by the thread that is in a transaction.
         lock: Held by the thread that calls SQLite.
         connection: The connection; None where it is not open.
+        wal_size: How many bytes the WAL had when the file was looked at.
         is_cut: Whether a fork has ended the transaction of the connection.
         store_id: The store that the file holds; empty until it was opened.
     """
@@ -53,6 +54,7 @@ class Link:
         "lock",
         "store_id",
         "turn",
+        "wal_size",
     )
 
     def __init__(self, path: Path, open_: Callable[[], sqlite3.Connection], *, writes: bool) -> None:
@@ -69,6 +71,7 @@ class Link:
         self._main: tuple[int, ...] = ()  # the file as it was when it was looked into
         self._wal: tuple[int, ...] = ()  # and its WAL and the index of that
         self.store_id = ""
+        self.wal_size = 0
         self.turn = threading.RLock()
         self.lock = threading.RLock()
         self.connection: sqlite3.Connection | None = None
@@ -114,15 +117,29 @@ class Link:
             is_same = id_in(self._path) in {store_id, None}
         wal = (0, 0)
         if not isinstance(connection, Unchanging):
-            wal = (_inode(f"{self._path}-wal"), _inode(f"{self._path}-shm"))
+            inode, self.wal_size = _inode_and_size(f"{self._path}-wal")
+            wal = (inode, _inode_and_size(f"{self._path}-shm")[0])
         if not is_same or wal != (self._wal or wal):
             if sys.version_info >= (3, 12):  # what the WAL holds must not be written into another store
                 connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
             raise StoreError(
-                f"another file is in the place of {self._path}, or of its WAL: end the programs that use it, "
-                "and open it anew"
+                f"another file has replaced {self._path}, or of its WAL: end the programs that use it, "
+                "and open it again"
             )
         self._main, self._wal = main, wal if all(wal) else ()
+
+    def checkpoint(self) -> None:
+        """Copy a long WAL into the file; the caller holds the lock, and nobody else can commit.
+
+        SQLite before 3.51.3 may lose a commit that is made during a checkpoint
+        (https://sqlite.org/wal.html#walresetbug).
+
+        Raises:
+            StoreError: The file holds something else.
+            sqlite3.Error: It cannot be written.
+        """
+        with closing(self._open()) as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def rest(self) -> None:
         """Close a connection that must not be used for another read; the caller holds the lock."""
@@ -142,11 +159,12 @@ def _stat(path: str) -> os.stat_result:
     return os.stat(path)  # noqa: PTH116 - a third of the time of a Path
 
 
-def _inode(path: str) -> int:
+def _inode_and_size(path: str) -> tuple[int, int]:
     try:
-        return _stat(path).st_ino
+        found = _stat(path)
     except OSError:
-        return 0
+        return 0, 0
+    return found.st_ino, found.st_size
 
 
 def id_in(path: str) -> str | None:

@@ -85,14 +85,14 @@ BUSY = reply(failure("Slow down"), 429, retry_after_ms="1", retry_after="7")
         (
             reply(failure(f"Incorrect API key provided: {KEY}"), 401),
             ToolError,
-            f"{HOST} refused the API key (401); set OPENAI_API_KEY to one it knows",
+            f"{HOST} refused the API key (401); set OPENAI_API_KEY to a valid one",
         ),
         (
             reply(b"<html>nothing here</html>", 404, content_type="text/html"),
             ToolError,
             f"{HOST} refused the request (404); {CHECK}",
         ),
-        (BUSY, RateLimitExceeded, f"{HOST} takes no requests now (429); ask again later: Slow down"),
+        (BUSY, RateLimitExceeded, f"{HOST} accepts no requests now (429); ask again later: Slow down"),
         (
             reply(failure(f"No {KEY}:\nis\x1b[2J {'long ' * 100}"), 400),
             ToolError,
@@ -100,7 +100,7 @@ BUSY = reply(failure("Slow down"), 429, retry_after_ms="1", retry_after="7")
             + f"No ***: is\\x1b[2J {'long ' * 60}"[:297]
             + "...",
         ),
-        (reply(b"", 503), StorageUnavailable, f"{HOST} takes no requests now (503); ask again later"),
+        (reply(b"", 503), StorageUnavailable, f"{HOST} accepts no requests now (503); ask again later"),
         (hangs_up, StorageUnavailable, UNREACHED),
         (breaks_off, StorageUnavailable, UNREACHED),
         (
@@ -113,13 +113,13 @@ BUSY = reply(failure("Slow down"), 429, retry_after_ms="1", retry_after="7")
         (reply(b"\xff\xfe"), ToolError, NO_FORM),
         (reply({"choices": []}), ToolError, NO_FORM),
         (reply({"choices": [{"message": None}]}), ToolError, NO_FORM),
-        (says(None, tool_calls=[{"id": "1"}]), ToolError, f"{HOST} gave no whole answer (stop); {LESS}"),
-        (says(" \n"), ToolError, f"{HOST} gave no whole answer (stop); {LESS}"),
-        (says("SELECT 1 FRO", "length"), ToolError, f"{HOST} gave no whole answer (length); {LESS}"),
+        (says(None, tool_calls=[{"id": "1"}]), ToolError, f"{HOST} gave no complete answer (stop); {LESS}"),
+        (says(" \n"), ToolError, f"{HOST} gave no complete answer (stop); {LESS}"),
+        (says("SELECT 1 FRO", "length"), ToolError, f"{HOST} gave no complete answer (length); {LESS}"),
         (
             says(None, refusal="I\ncannot"),
             ToolError,
-            f"{HOST} gave no whole answer (stop); {LESS}: I cannot",
+            f"{HOST} gave no complete answer (stop); {LESS}: I cannot",
         ),
     ],
 )

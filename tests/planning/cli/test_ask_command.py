@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer, failure, reply, says
-from cli_runs import ROOT, run
+from cli_runs import ROOT, in_terminal, run
 from syrupy.assertion import SnapshotAssertion
 
 from examples.shop import create_database
@@ -84,6 +84,38 @@ def test_json_is_the_final_state_and_nothing_else(snapshot: SnapshotAssertion) -
     assert final(shown)["resolved_query"] == SPENT
 
 
+ODD = "SELECT 'a,b' AS \"x,y\", NULL AS n, 'NULL' AS t, x'00ff' AS b, 'two\nlines\t\x1b[2J' AS s, '' AS e"
+
+
+@pytest.mark.parametrize(
+    ("option", "rows"),
+    [
+        ((), "x,y\tn\tt\tb\ts\te\na,b\tNULL\t'NULL'\tx'00ff'\ttwo | lines \\x1b[2J\t\n"),
+        (("--csv",), '"x,y",n,t,b,s,e\n"a,b",,NULL,x\'00ff\',"two\nlines\t\x1b[2J",\n'),
+    ],
+)
+def test_a_program_gets_the_rows_alone(option: tuple[str, ...], rows: str) -> None:
+    Path("odd.sql").write_text(ODD)
+    log, _, out = ask("--sql-from", "odd.sql", *option).partition("--- stdout\n")
+    assert out == rows
+    assert log.startswith("exit code 0\n--- stderr\nNew plan: ")
+    assert log.endswith("\n1 row\n")
+
+
+def test_csv_in_a_terminal_cannot_act_on_it() -> None:
+    Path("odd.sql").write_text(ODD)
+    shown = in_terminal(80, "ask", "--db", "shop.db", "--sql-from", "odd.sql", "--csv", NO_COLOR="1")
+    assert shown.endswith('"x,y",n,t,b,s,e\n"a,b",,NULL,x\'00ff\',"two\nlines\\t\\x1b[2J",\n')
+
+
+def test_every_row_is_printed_for_a_program() -> None:
+    Path("many.sql").write_text(
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 900) SELECT x FROM c"
+    )
+    out = ask("--sql-from", "many.sql").partition("--- stdout\n")[2]
+    assert out.splitlines() == ["x", *map(str, range(1, 901))]
+
+
 # SQL from a file
 
 
@@ -98,13 +130,7 @@ def test_each_attempt_has_a_statement_of_its_own() -> None:
 def test_no_more_rows_are_read_than_were_asked_for() -> None:
     Path("all.sql").write_text("SELECT id, status FROM orders")
     assert ask("--sql-from", "all.sql", "--max-rows", "2").endswith(
-        "== Rows ==\n"
-        "id   status\n"
-        "────────────\n"
-        " 1   shipped\n"
-        " 2   shipped\n"
-        "\n"
-        "the first 2 rows; there are more, see --max-rows\n"
+        "\nthe first 2 rows; there are more, see --max-rows\n--- stdout\nid\tstatus\n1\tshipped\n2\tshipped\n"
     )
 
 
@@ -152,9 +178,10 @@ def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ChatServer(reply(failure(f"Bad key {KEY}"), 401)) as server:
         shown = ask("How many customers?", "--model", "local", "--base-url", server.url)
-    assert shown.startswith("exit code 1\n--- stdout\n")
+    assert shown.startswith("exit code 1\n--- stderr\n")
+    assert "--- stdout" not in shown
     assert KEY not in shown
-    assert "refused the API key (401); set OPENAI_API_KEY to one it knows" in shown.splitlines()[-1]
+    assert "refused the API key (401); set OPENAI_API_KEY to a valid one" in shown.splitlines()[-1]
 
 
 # Nothing is asked
@@ -179,6 +206,7 @@ TIMEOUTS = {"nan": "nan", "0": "0.0"}
             ["  ", "--db", "shop.db", "--model", "m"],
             "Error: Invalid value for 'QUESTION': say what you want to know",
         ),
+        ([*FROM_FILE, "--csv", "--json"], "Error: Invalid value for '--csv': give one of --csv and --json"),
         (
             [*FROM_FILE, "--base-url", "http://127.0.0.1:1/v1"],
             "Error: Invalid value for '--base-url': it needs --model, the name of a model there",

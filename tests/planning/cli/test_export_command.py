@@ -46,7 +46,7 @@ def exported(*arguments: str) -> Any:
 
 
 def test_a_session_is_written_as_the_page_has_it() -> None:
-    assert exported("plans.db", "--session", "nightly") == of_store(Path("plans.db"))
+    assert exported("plans.db", "nightly") == of_store(Path("plans.db"))
 
 
 @pytest.mark.parametrize("transcript", [TRIAGE, TRIAGE_ANTHROPIC], ids=["chat", "anthropic"])
@@ -98,14 +98,14 @@ def test_a_file_that_ends_in_svg_is_a_picture_of_the_workflow_or_else_of_the_pla
     session: str, drawn: str, folder: Path, snapshot: SnapshotAssertion
 ) -> None:
     for name in ("p.svg", "P.SVG", "a b.html.Svg"):
-        assert run("export", "plans.db", "--session", session, "-o", name) == "exit code 0\n"
+        assert run("export", "plans.db", session, "-o", name) == "exit code 0\n"
         assert (folder / name).read_text() == snapshot(name=drawn)
 
 
 @pytest.mark.parametrize("name", ["p.html", "P.HTM", "run.svg.Html"])
 def test_a_file_that_ends_in_html_is_the_page(name: str, folder: Path) -> None:
-    exported("plans.db", "--session", "nightly")
-    assert run("export", "plans.db", "--session", "nightly", "-o", name) == "exit code 0\n"
+    exported("plans.db", "nightly")
+    assert run("export", "plans.db", "nightly", "-o", name) == "exit code 0\n"
     assert (folder / name).read_bytes() == (folder / "run.html").read_bytes()
 
 
@@ -130,7 +130,7 @@ def test_sound_changes_before_the_damage_are_written_and_the_damage_is_told() ->
     with closing(sqlite3.connect("plans.db")) as connection:
         connection.execute("UPDATE changes SET text = 'x' || text WHERE version = 4")
         connection.commit()
-    assert run("export", "plans.db", "--session", "nightly", "-o", "run.html") == (
+    assert run("export", "plans.db", "nightly", "-o", "run.html") == (
         "exit code 1\n--- stderr\nplanning: version 4 is damaged in the store; what is before it can be read "
         "with session.at(), and forked with session.fork(at=3)\n"
     )
@@ -142,7 +142,7 @@ def test_the_source_is_never_written_over(folder: Path) -> None:
     (folder / "link.svg").symlink_to(folder / "plans.db")
     (folder / "plans.html").symlink_to("plans.db")
     for target in ("link.svg", "plans.html", "./plans.html"):
-        assert run("export", "plans.db", "--session", "nightly", "-o", target).endswith(
+        assert run("export", "plans.db", "nightly", "-o", target).endswith(
             "Error: Invalid value for '--output': it is the source itself; name another file\n"
         )
     assert (folder / "plans.db").read_bytes() == before
@@ -151,6 +151,6 @@ def test_the_source_is_never_written_over(folder: Path) -> None:
 def test_a_file_that_cannot_be_written_is_told(folder: Path) -> None:
     (folder / "page.html").mkdir()
     for target, reason in (("no/run.html", "No such file or directory"), ("page.html", "Is a directory")):
-        assert run("export", "plans.db", "--session", "nightly", "-o", target) == (
+        assert run("export", "plans.db", "nightly", "-o", target) == (
             f"exit code 2\n--- stderr\nplanning: cannot write '{target}': {reason}\n"
         )

@@ -45,8 +45,8 @@ def test_the_version_is_the_distributions() -> None:
 
 STORES = ["sessions", "history", "watch", "diff", "rewind", "fork", "verify"]
 NAMES = [
-    "validate", "graph", "run", "show", "audit", "view", "export", *STORES, "ask", "replay", "mcp", "schema",
-    "prompt", "tools",
+    "validate", "new", "graph", "run", "show", "audit", "view", "export", *STORES, "ask", "replay", "mcp",
+    "schema", "prompt", "tools",
 ]  # fmt: skip
 
 

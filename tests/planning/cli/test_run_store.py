@@ -68,7 +68,7 @@ def test_a_run_is_kept_in_a_store_that_is_the_users_alone(folder: Path) -> None:
     shown = run("show", DEFAULT_STORE, "fine")
     assert "\n== Answer ==\nThink of left\n" in shown
     assert shown == run("show", DEFAULT_STORE)
-    assert run("sessions").splitlines()[4].split()[:5] == ["fine", "finished", "2", "of", "2"]
+    assert run("sessions").splitlines()[3].split()[:5] == ["fine", "finished", "2", "of", "2"]
     assert run("history", DEFAULT_STORE, "fine").endswith("  Run completed: Look into it.\n")
 
 
@@ -95,7 +95,7 @@ def test_a_run_that_was_killed_is_resumed_and_no_completed_step_runs_twice(folde
     (folder / "go").touch()
     assert refused("two.json", *WITH) == (
         "the last run in session 'two' is not complete: 1 of 2 steps done; add --resume to resume it, or"
-        " name another --session to start over"
+        " name another session to start over"
     )
     assert ran("two.json", *WITH, "--resume") == "completed: 2 of 2 done, in 0.0 s"
     assert calls(folder) == ["find", "waiter", "waiter"]
@@ -126,24 +126,24 @@ def test_a_run_of_standard_input_is_resumed_with_the_same_text(folder: Path) -> 
     ("arguments", "reason"),
     [
         (
-            ["fine.json", *WITH, "--session", "failing", "--prompt", "larks"],
+            ["fine.json", *WITH, "failing", "--prompt", "larks"],
             "the last run in session 'failing' is not complete: 2 of 4 steps done; add --resume to resume it,"
-            " or name another --session to start over",
+            " or name another session to start over",
         ),
         (
             ["failing.json", *WITH, "--resume", "--prompt", "owls"],
             "the last run in session 'failing' has another prompt; resume it with the same, or"
-            " name another --session to start over",
+            " name another session to start over",
         ),
         (
             ["failing.json", *WITH, "--resume", "--var", "year=2023"],
             "the last run in session 'failing' has another --var; resume it with the same, or"
-            " name another --session to start over",
+            " name another session to start over",
         ),
         (
             ["failing.json", *WITH, "--resume", "--var", "month=1"],
             "the last run in session 'failing' has another --var; resume it with the same, or"
-            " name another --session to start over",
+            " name another session to start over",
         ),
         (
             ["failing.json", "--tools", "find,fail", "--resume"],
@@ -176,12 +176,12 @@ FIRST = json.loads(FAILING)["steps"]
         (
             plan(FIRST[0] | {"description": "Else"}, *FIRST[1:]),
             "the last run in session 'failing' cannot be resumed: step 'find' is completed and its"
-            " description changed; restore that step, or name another --session to start over",
+            " description changed; restore that step, or name another session to start over",
         ),
         (
             plan(*FIRST, goal="Else"),
             "the last run in session 'failing' has another goal; resume it with the same, or name another"
-            " --session to start over",
+            " session to start over",
         ),
     ],
     ids=["changed", "goal"],

@@ -59,6 +59,8 @@ COMMANDS = [
     "history plans.db what-if",
     "diff plans.db nightly 2 6",
     "diff plans.db nightly 2 2",
+    "diff plans.db nightly 2",
+    "diff plans.db nightly",
     "verify plans.db nightly",
     "rewind plans.db nightly 2",
     "fork plans.db nightly --at 2 --as another",
@@ -85,10 +87,32 @@ def test_what_each_command_prints_as_json(snapshot: SnapshotAssertion) -> None:
     assert "".join(shown) == snapshot
 
 
-def test_a_terminal_has_room_for_the_list(snapshot: SnapshotAssertion) -> None:
-    shown = timeless(written_in_terminal(40, "sessions", "plans.db", NO_COLOR="1"))
-    assert max(map(len, shown.splitlines())) <= 40
-    assert shown == snapshot
+UUIDS = [f"0e8f2a4c-7b1d-4f6e-9a3b-5c2d1e0f{number:04}" for number in range(3)]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 160])
+def test_a_terminal_has_two_lines_for_a_session_or_one_and_every_id_whole(
+    columns: int, folder: Path, snapshot: SnapshotAssertion
+) -> None:
+    store = SqliteStore(folder / "ids.db")
+    for name in (*UUIDS, "nightly"):
+        session = Session(session_id=name, store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        toolbox.call(
+            "planning_setup_plan",
+            {"objective": "Mend the login of the app " * 4, "initial_steps": ["Find it"]},
+        )
+    shown = written_in_terminal(columns, "sessions", "ids.db", NO_COLOR="1")
+    assert max(map(len, shown.splitlines())) <= columns
+    assert [name for name in UUIDS if name not in shown] == []
+    assert timeless(shown) == snapshot
+
+
+def test_an_id_that_is_wider_than_the_terminal_is_not_cut(folder: Path) -> None:
+    name = "x" * 128
+    Session(session_id=name, store=SqliteStore(folder / "ids.db")).reset()
+    for columns in (40, 80, 160):
+        assert name in written_in_terminal(columns, "sessions", "ids.db").replace("\n", "")
 
 
 def test_reading_changes_nothing_in_the_store() -> None:
@@ -146,17 +170,17 @@ def test_a_step_of_a_workflow_has_its_own_id_in_every_command() -> None:
     assert difference["text"].startswith("S002 done: worked. fetch done: worked. S001 blocked: Failed:")
     assert difference["text"].endswith(" Added S004.")
     assert difference["names"] == shown[0]["names"]
-    steps = re.findall(r"^(\S+) (?:done|blocked|pending): ", run("show", "plans.db", "flow"), re.MULTILINE)
+    shown = run("show", "plans.db", "flow").partition("Load it: ")[0]
+    steps = re.findall(r"^(\S+) (?:done|blocked|pending)\b", shown, re.MULTILINE)
     assert steps == ["S002", "fetch", "S001", "S004"]
 
 
 def test_a_failed_run_says_so_in_red_and_why() -> None:
     a_workflow_run("fetch", "load")
     (line,) = (each for each in run("sessions", "plans.db").splitlines() if each.startswith("flow "))
-    assert re.split("  +", line)[:5] == ["flow", "failed", "1 of 2", "load: it is gone", "Load it"]
-    painted = in_terminal(150, "sessions", "plans.db")
-    assert "<ESC>[1;31mfailed" in painted
-    assert "<ESC>[1;31mload: it is gone" in painted
+    assert re.split("  +", line)[:3] == ["flow", "failed", "1 of 2"]
+    assert line.endswith("  load: it is gone (Load it)")
+    assert "\nflow     <ESC>[1;31mfailed<ESC>[0m    1 of 2  " in in_terminal(150, "sessions", "plans.db")
     (found,) = (each for each in printed("sessions", "plans.db") if each["session_id"] == "flow")
     assert found["seconds"] >= 0
     names = ("state", "objective", "done", "total", "step", "title", "others", "error")
@@ -193,9 +217,9 @@ def test_the_fifty_sessions_that_were_changed_last_are_listed(folder: Path) -> N
     for number in range(53):
         Session(session_id=f"s{number:02}", store=store).reset()
     lines = run("sessions", "many.db").split("--- stdout\n")[1].splitlines()
-    assert (lines[2].split()[0], lines[51].split()[0]) == ("s52", "s03")
-    assert lines[52:] == ["and 3 more; --all lists all"]
-    assert len(run("sessions", "many.db", "--all").splitlines()) == 2 + 2 + 53
+    assert (lines[1].split()[0], lines[50].split()[0]) == ("s52", "s03")
+    assert lines[51:] == ["and 3 more; --all lists all"]
+    assert len(run("sessions", "many.db", "--all").splitlines()) == 2 + 1 + 53
     assert len(printed("sessions", "many.db", "--all")) == 53
 
 
@@ -216,7 +240,7 @@ NO_SESSION = "the store holds no session"
         ("sessions -", "a store cannot be read from standard input; give the path of a SQLite file"),
         ("sessions empty.db", "'empty.db' is not a store of sessions"),
         ("sessions notes.txt", "'notes.txt' is not a store of sessions"),
-        ("sessions bare.db", "bare.db is a SQLite file, but not a store of sessions: name another"),
+        ("sessions bare.db", "bare.db is a SQLite file, but not a store of sessions: use another file"),
         (
             "sessions mysql://localhost/plans",
             "stores at mysql:// are not supported; give a SQLite file, or postgresql://HOST/DATABASE",
@@ -265,6 +289,9 @@ WRONG = [
     "rewind plans.db nightly -1",
     "diff plans.db nightly one 2",
     "history plans.db",
+    *(f"{each} plans.db --session nightly" for each in ("show", "view", "export", "sessions delete")),
+    "run plan.json --session=nightly",
+    "sessions --session nightly",
 ]
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import attrs
 import pytest
 from cli_runs import ERASED_LINE, TRIAGE, plain, run, written_in_terminal
 from run_folders import FAILING, FINE, TOOLS
+from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, Toolbox
@@ -29,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "step_tools.py").write_text(TOOLS)
     for name, text in {"fine": FINE, "failing": FAILING}.items():
         (tmp_path / f"{name}.plan.json").write_text(text)
-        run("run", f"{name}.plan.json", *WITH, "--session", name)
+        run("run", f"{name}.plan.json", *WITH, name)
         snapshot = open_session(SqliteStore("runs.db"), name).snapshot()
         (tmp_path / f"{name}.json").write_text(snapshot.to_json())
     yield tmp_path
@@ -40,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize("name", ["fine", "failing"])
 def test_a_run_is_shown_with_its_answer(name: str, options: list[str], snapshot: SnapshotAssertion) -> None:
     shown = run("show", f"{name}.json", *options)
-    assert shown == snapshot
+    assert timeless(shown) == snapshot
     assert (
         run("show", "runs.db", name, *options).replace(f"{name}, version ", "\n", 1).split("\n", 4)[4]
         == shown.split("\n", 2)[2]
@@ -52,7 +55,7 @@ def test_json_holds_the_plan_and_the_run() -> None:
     shown = json.loads(text)
     assert (head, list(shown)) == ("exit code 0\n", ["plan", "run"])
     assert shown["plan"]["status"] == "completed"
-    again = run("run", "fine.plan.json", *WITH[-2:], "--session", "fine", "--resume", "--json")
+    again = run("run", "fine.plan.json", *WITH[-2:], "fine", "--resume", "--json")
     assert shown["run"] == json.loads(again.split("--- stdout\n")[1])
 
 
@@ -93,9 +96,52 @@ def test_a_stopped_run_says_so(folder: Path) -> None:
     assert run("show", "stopped.json").endswith("\nstopped: 2 of 4 done, 1 failed, 1 blocked\n")
 
 
+def test_a_time_that_is_none_is_left_out(folder: Path) -> None:
+    text = re.sub(r'"at": "[^"]*"', '"at": "yesterday"', (folder / "fine.json").read_text())
+    (folder / "odd.json").write_text(text)
+    assert '\nfind  done      {"topic"' in run("show", "odd.json")
+
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+MARKS = [
+    ("S001", "in_progress"),
+    ("S001", "done"),
+    ("S002", "in_progress"),
+    ("S002", "pending"),
+    ("S003", "done"),
+]
+
+
+def test_each_step_of_a_plan_has_its_time_and_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = (START.timestamp() + 65 * number for number in range(99))
+    monkeypatch.setattr("session.transaction.time", lambda: next(times))
+    session = Session(session_id="timed", store=SqliteStore("timed.db"))
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.call(
+        "planning_setup_plan", {"objective": "Fix it", "initial_steps": ["Find it", "Mend it", "Try it"]}
+    )
+    for step_id, status in MARKS:
+        toolbox.call("planning_mark_step", {"step_id": step_id, "status": status})
+    session.rewind(5)
+    assert run("show", "timed.db") == (
+        "exit code 0\n--- stdout\n"
+        "== timed, version 7 of 7, 2026-01-02 03:10:35 ==\n"
+        "Fix it (active, 1 of 3 done)\n"
+        "S001 done, 2026-01-02 03:06:15, took 1:05 min: Find it\n"
+        "S002 pending: Mend it\n"
+        "S003 pending: Try it\n"
+    )
+    assert "\nS002 in_progress, 2026-01-02 03:07:20: Mend it\n" in run("show", "timed.db", "--at", "4")
+    shown = json.loads(run("show", "timed.db", "--json").split("--- stdout\n")[1])
+    assert (shown["at"], shown["times"]) == (
+        "2026-01-02T03:10:35+00:00",
+        {"S001": {"at": "2026-01-02T03:06:15+00:00", "seconds": 65.0}},
+    )
+
+
 def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None:
     text = written_in_terminal(80, "show", "fine.json", NO_COLOR="1")
-    assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot
+    assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot
 
 
 NEITHER = "is not a store, a snapshot, a workflow or a transcript"

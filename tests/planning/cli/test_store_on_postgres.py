@@ -78,7 +78,7 @@ def test_a_database_is_read_as_the_file_that_was_copied_into_it(url: str) -> Non
         assert of_file.startswith(("exit code 0\n", "exit code 1\n")), command
     for suffix in ("html", "svg"):
         for place, name in (("plans.db", f"a.{suffix}"), (url, f"b.{suffix}")):
-            assert run("export", place, "--session", "run", "-o", name) == "exit code 0\n"
+            assert run("export", place, "run", "-o", name) == "exit code 0\n"
     assert Path("a.svg").read_bytes() == Path("b.svg").read_bytes()
     assert b"p%40ss" not in Path("b.html").read_bytes()
 
@@ -94,8 +94,8 @@ def test_a_database_is_changed_by_each_command_that_changes_a_file(
     commands = [
         ("rewind", url, "nightly", "2"),
         ("fork", url, "nightly", "--at", "3", "--as", "trial"),
-        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "--session", "adding"),
-        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "--session", "adding", "--resume"),
+        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "adding"),
+        ("run", "plan.json", "--tools", "adding:tools", "--store", url, "adding", "--resume"),
         ("sessions", "delete", url, "nightly", "--yes"),
         ("verify", url, "trial"),
         ("show", url, "nightly"),
@@ -141,7 +141,7 @@ def test_the_statement_is_printed_for_an_administrator(bare: str) -> None:
 
 def test_a_schema_of_its_own_is_named_in_the_url(url: str) -> None:
     own = f"{url}?connect_timeout=9&schema=my%20agents"
-    assert "tables are not there" in shown(url, "sessions", own)
+    assert "tables do not exist" in shown(url, "sessions", own)
     assert 'CREATE SCHEMA "my agents";' in run("store", "create", own, "--print")
     assert shown(url, "store", "create", own).startswith("exit code 0\n")
     assert (
@@ -182,7 +182,7 @@ def test_wrong_urls_are_refused_in_one_line_without_the_password(
 
 def test_mcp_and_view_refuse_a_database_that_they_cannot_use(bare: str) -> None:
     reason = "exit code 2\n--- stderr\nplanning: the store postgresql://127.0.0.1:5432/plans cannot be used: "
-    tables = "its tables are not there: run `planning store create URL` once, or call store.create()\n"
+    tables = "its tables do not exist: run `planning store create URL` once, or call store.create()\n"
     assert shown(bare, "mcp", "--store", bare) == reason + tables
     assert shown(bare, "view", "--no-open", bare) == reason + tables
     assert shown(bare, "watch", bare, "nightly") == reason + tables

@@ -103,7 +103,7 @@ def test_a_plan_with_errors_and_warnings_in_each_form(form: str, snapshot: Snaps
     ("form", "stdout"),
     [
         ("text", "--- stdout\nvalid.json: valid, 1 step\n"),
-        ("prompt", "--- stdout\nThe plan was accepted.\n"),
+        ("prompt", "--- stdout\nThe workflow was accepted.\n"),
         ("github", ""),
     ],
 )
@@ -234,13 +234,14 @@ def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> 
     shown = run("validate", "--format", "prompt", stdin=UNCLOSED)
     assert shown == (
         "exit code 1\n--- stdout\n"
-        "The plan was not accepted: 1 error. Send the whole corrected plan as JSON, without any other text.\n"
-        "- line 9, column 4: the text breaks off here; send the whole plan\n"
+        "The workflow was not accepted: 1 error."
+        " Send the whole corrected workflow as JSON, without any other text.\n"
+        "- line 9, column 4: the text breaks off here; send the whole workflow\n"
     )
     shown = run("validate", "--format", "prompt", "--finished", stdin=UNCLOSED)
     assert shown == (
         "exit code 0\n--- stdout\n"
-        "The plan was accepted, with 1 warning:\n"
+        "The workflow was accepted, with 1 warning:\n"
         "- line 9, column 4: a missing bracket was added; check that nothing is missing, and close every"
         " bracket\n"
     )

@@ -80,7 +80,7 @@ def test_it_prints_the_link_serves_the_page_and_ends_at_a_signal(number: signal.
 
 
 def test_one_session_of_a_store_is_opened_at_once() -> None:
-    with viewing("plans.db", "--session", "nightly", "--no-open") as (line, _):
+    with viewing("plans.db", "nightly", "--no-open") as (line, _):
         assert data_at(line.strip())["session"] == "nightly"
 
 
@@ -138,7 +138,7 @@ def test_a_port_in_use_is_refused() -> None:
             ["mysql://x"],
             "stores at mysql:// are not supported; give a SQLite file, or postgresql://HOST/DATABASE",
         ),
-        (["plans.db", "--session", "nightli"], "the store holds no session 'nightli'; did you mean nightly?"),
+        (["plans.db", "nightli"], "the store holds no session 'nightli'; did you mean nightly?"),
         (["bad.json"], "'bad.json' is a workflow with errors; 'planning validate' lists them"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -165,8 +165,8 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
 def test_a_session_of_a_file_that_is_not_a_store_is_wrong_use(folder: Path) -> None:
     (folder / "t.jsonl").write_text(TRIAGE.read_text())
     for command in (["view", "--no-open"], ["export", "-o", "run.html"]):
-        assert run(*command, "t.jsonl", "--session", "x").endswith(
-            "Invalid value for '--session': it names a session of a store, and 't.jsonl' is not a store\n"
+        assert run(*command, "t.jsonl", "x").endswith(
+            "Invalid value for 'SESSION': it names a session of a store, and 't.jsonl' is not a store\n"
         )
 
 

@@ -213,53 +213,52 @@ async def aplay(agent: Driver, turns: Turns, before: Any = None, ids: Iterator[s
 PROMISES = {
     "tools": "The six tools reach the model with their descriptions and schemas.",
     "section": "The section reaches the model, the same in each request, so that the provider can cache it.",
-    "reminder": "The live plan is the last message of each request, behind all that stays.",
-    "refusal": "A refusal is our text, the model repairs its call, and the run goes on.",
-    "unknown tool": "A call of an unknown tool is answered with the names of the tools.",
-    "not JSON": "Arguments that are not JSON are repaired or refused by the toolbox.",
-    "order": "Several calls of one turn are all kept, in order.",
-    "identity": "The provider's id of a call and the agent's name are in the events.",
-    "own tools": "Your own tools know the session and the id of their call.",
-    "users": "One agent serves two users at once, and keeps two plans.",
-    "no session": "Without a session for the call, the model reads so.",
-    "restart": "Another process resumes the conversation with the plan of the store.",
-    "rewind": "A conversation that goes back takes the plan with it, and both branches stay whole.",
-    "store": "A store that is busy, full or gone is a failed call; the run goes on.",
+    "reminder": "The live plan is the last message of each request, after everything that is kept.",
+    "refusal": "The model reads the refusal, repairs its call, and the run continues.",
+    "unknown tool": "The answer to a call of an unknown tool lists the names of the tools.",
+    "not JSON": "The toolbox repairs or refuses arguments that are not JSON.",
+    "order": "Several calls of one turn are all made, in order.",
+    "identity": "The events have the provider's id of a call and the agent's name.",
+    "own tools": "Your own tools get the session and the id of their call.",
+    "users": "One agent serves two users at once, with a plan for each.",
+    "no session": "If there is no session for a call, the model reads so.",
+    "restart": "Another process resumes the conversation with the plan from the store.",
+    "rewind": "When a conversation goes back, so does the plan, and both branches are kept.",
+    "store": "If the store is busy, full or gone, the call fails and the run continues.",
     "truncated": "A conversation that lost its beginning keeps the plan.",
     "foreign": "A conversation of another session changes nothing.",
-    "numbered ids": "A second conversation whose server numbers its calls alike gets its own answers.",
-    "repeated ids": "A provider that gives the calls of a run the same id loses none of them.",
-    "same id in a turn": "Two calls of one turn that have the same id are both made.",
+    "numbered ids": "A second conversation whose server uses the same call numbers gets its own answers.",
+    "repeated ids": "If a provider gives calls of a run the same id, all of them are made.",
+    "same id in a turn": "Two calls of one turn with the same id are both made.",
 }
 """What holds through each entry point; ``test_promises`` has the tests by these names."""
 
 BY_HAND = (
-    "Messages that you drop or edit change nothing in the plan. To go back in both, keep `session.version` "
-    "beside each turn, and call `session.rewind(version)`."
+    "Dropping or editing messages does not change the plan. To rewind both, keep `session.version` with each "
+    "turn, and call `session.rewind(version)`."
 )
 AS_WITH_OPENAI = (
-    "Where the plan is, and how it goes back in time, is the same as [with the openai client]"
-    "(OPENAI.md#where-the-plan-is)."
+    "The plan is kept and rewound in the same way as [with the openai client](OPENAI.md#where-the-plan-is)."
 )
 BY_PYDANTIC_AI = {
     "same id in a turn": "Pydantic AI ends a run when a model gives two calls of one turn the same id."
 }
 BY_OPENAI_AGENTS = {
     "unknown tool": "and the SDK answers `Tool 'finish' not found.`",
-    "rewind": "Nothing is rewound with the conversation",
-    "repeated ids": "In one run the SDK wants another id for each call",
-    "same id in a turn": "In one run the SDK wants another id for each call",
+    "rewind": "The plan is not rewound with the conversation",
+    "repeated ids": "In one run the SDK expects a different id for each call",
+    "same id in a turn": "In one run the SDK expects a different id for each call",
 }
-NO_CONVERSATION = "A server does not see the conversation: the plan does not go back with it"
+NO_CONVERSATION = "A server does not see the conversation, so the plan is not rewound with it"
 BY_MCP = {
-    "reminder": "and there is no reminder at the end of its requests",
-    "not JSON": "The client reads the model's arguments: what is not JSON does not reach the server.",
+    "reminder": "Its requests do not end with a reminder",
+    "not JSON": "if they are not JSON, the call does not reach the server.",
     "rewind": NO_CONVERSATION,
     "truncated": NO_CONVERSATION,
     "foreign": NO_CONVERSATION,
 }
 
-BY_ADK = "ADK's class of a model reads the arguments"
+BY_ADK = "ADK's model class reads the arguments"
 
 TABLE = [
     EntryPoint("openai", "driver_clients:Completions", "OPENAI.md", "planning", cannot={"rewind": BY_HAND}),
@@ -278,7 +277,7 @@ TABLE = [
         "PYDANTIC_AI.md",
         "pydantic_ai",
         True,
-        {"rewind": "With a session of yours nothing is rewound, whatever the history", **BY_PYDANTIC_AI},
+        {"rewind": "With your own session nothing is rewound, whatever the history", **BY_PYDANTIC_AI},
     ),
     EntryPoint(
         "pydantic_ai_follow_history",

@@ -11,7 +11,7 @@ import pytest
 
 from planning.reading import Wanted, locate, places, read, repair, values
 from planning.workflow import validate_workflow
-from planning.workflow.wire.form import PLAN
+from planning.workflow.wire.form import WORKFLOW
 
 STEP = '{"step_id":"a","description":"d","type":"tool","name":"search","inputs":{},"depends_on":[]}'
 
@@ -111,7 +111,7 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
     assert stops == [
         (
             "too much of the text is not plain JSON; it was read up to here",
-            "send plain JSON, or a shorter plan",
+            "send plain JSON, or a shorter workflow",
             23,
         )
     ]
@@ -141,7 +141,7 @@ def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
         (
             "too_long",
             "the text has too many lists and objects; it was read up to here",
-            "send the plan alone",
+            "send the workflow alone",
             text.index("so", len(STEP) + 22) + 4,
         )
     ]
@@ -170,5 +170,5 @@ def test_a_place_in_nested_lists_is_found_without_reading_each_of_them(
 
 @pytest.mark.parametrize("text", [f"[{STEP}]", STEP, '[{"a": [1, 2.5, "\\u00e9"]}]'])
 def test_plain_json_within_other_text_is_not_read_token_by_token(text: str) -> None:
-    reading = repair.Reading(f"so {text} yes", 3, PLAN, is_prose=True)
+    reading = repair.Reading(f"so {text} yes", 3, WORKFLOW, is_prose=True)
     assert (reading.value, reading.pos, reading.work) == (json.loads(text), 3 + len(text), 0)

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning.reading import ANYTHING, Document, answers_in, read_document
 from planning.reading.wanted import Wanted
 from planning.workflow.findings import Found, Path
-from planning.workflow.wire.form import PLAN
+from planning.workflow.wire.form import WORKFLOW
 
 FAULTY = (
     '["a "b" c"]',
@@ -82,7 +82,7 @@ def findings(document: Document) -> str:
 
 @pytest.mark.parametrize(
     ("texts", "wanted"),
-    [(FAULTY, PLAN), (REPAIRED, PLAN), (ANY_JSON, ANYTHING)],
+    [(FAULTY, WORKFLOW), (REPAIRED, WORKFLOW), (ANY_JSON, ANYTHING)],
     ids=["faulty", "repaired", "any JSON"],
 )
 def test_a_text_is_read_with_these_findings(
@@ -93,7 +93,7 @@ def test_a_text_is_read_with_these_findings(
 
 
 def test_two_names_that_become_the_same_are_said() -> None:
-    found = [(each.code, each.path) for each in read_document({"a\ud800": 1, "a?": 2}, PLAN).found]
+    found = [(each.code, each.path) for each in read_document({"a\ud800": 1, "a?": 2}, WORKFLOW).found]
     assert found == [("lone_surrogate", ()), ("duplicate_key", ("a?",))]
 
 
@@ -131,13 +131,13 @@ LOOP.append({"again": LOOP})
 def test_a_value_that_json_does_not_have_is_said_with_its_path(
     given: Any, found: tuple[str, str, str, Path]
 ) -> None:
-    document = read_document(given, PLAN)
+    document = read_document(given, WORKFLOW)
     assert [(each.code, each.message, each.hint, each.path) for each in document.found] == [found]
 
 
 @pytest.mark.parametrize("path", [(0, "x"), (0, "x", "y"), (0, 0)])
 def test_a_path_that_leads_into_a_number_ends_there(path: Path) -> None:
-    assert read_document("[12]", PLAN).span(Found("c", "m", "h", path)) == (1, 3)
+    assert read_document("[12]", WORKFLOW).span(Found("c", "m", "h", path)) == (1, 3)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from planning.reading import ANYTHING, Document, read, read_document
 from planning.workflow.findings import Found, Path
-from planning.workflow.wire.form import PLAN
+from planning.workflow.wire.form import WORKFLOW
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
 TEXT = json.dumps(STEP)
@@ -27,7 +27,7 @@ def brief(document: Document) -> list[tuple[str, tuple[int, int] | None]]:
 
 
 def test_a_value_that_is_parsed_already_has_no_text_and_no_places() -> None:
-    document = read_document([STEP], PLAN)
+    document = read_document([STEP], WORKFLOW)
     assert document.value == [STEP]
     assert document.value[0] is not STEP
     assert document.source is None
@@ -38,39 +38,45 @@ def test_a_value_that_is_parsed_already_has_no_text_and_no_places() -> None:
 
 
 def test_a_text_that_holds_a_plan_as_text_is_told_to_send_the_plan_itself() -> None:
-    assert told(read_document(json.dumps("No plan today."), PLAN)) == [
-        ("no_json", "the text holds no plan", "send the plan itself, not a string that contains it", (0, 1))
+    assert told(read_document(json.dumps("No plan today."), WORKFLOW)) == [
+        (
+            "no_json",
+            "the text contains no workflow",
+            "send the workflow itself, not a string that contains it",
+            (0, 1),
+        )
     ]
 
 
 def test_a_text_without_any_plan_is_told_what_to_send() -> None:
-    hint = "send the plan as a JSON array or object"
-    assert told(read_document(" \n", PLAN)) == [("no_json", "the text is empty", hint, (0, 1))]
-    assert told(read_document("12", PLAN)) == [("no_json", "the text holds no plan", hint, (0, 1))]
-    assert told(read_document("sorry", PLAN)) == [("no_json", "the text holds no plan", hint, (0, 1))]
+    hint = "send the workflow as a JSON array or object"
+    assert told(read_document(" \n", WORKFLOW)) == [("no_json", "the text is empty", hint, (0, 1))]
+    for text in ("12", "sorry"):
+        found = told(read_document(text, WORKFLOW))
+        assert found == [("no_json", "the text contains no workflow", hint, (0, 1))]
 
 
 def test_bytes_that_are_not_utf8_are_an_error_at_the_first_of_them_and_read_all_the_same() -> None:
-    document = read_document(b'[{"step_id": "\xc3\xa9 \xff"}]', PLAN)
+    document = read_document(b'[{"step_id": "\xc3\xa9 \xff"}]', WORKFLOW)
     assert document.value == [{"step_id": "\u00e9 \ufffd"}]
     assert told(document) == [("bad_encoding", "the bytes are not UTF-8", "send UTF-8", (16, 17))]
 
 
 def test_a_byte_order_mark_moves_no_place() -> None:
-    assert brief(read_document(b'\xef\xbb\xbf["\xff"]', PLAN)) == [("bad_encoding", (2, 3))]
-    assert brief(read_document("\ufeff[1,]", PLAN)) == [("trailing_comma", (2, 3))]
+    assert brief(read_document(b'\xef\xbb\xbf["\xff"]', WORKFLOW)) == [("bad_encoding", (2, 3))]
+    assert brief(read_document("\ufeff[1,]", WORKFLOW)) == [("trailing_comma", (2, 3))]
 
 
 def test_a_text_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "MOST_CHARACTERS", 10)
-    assert read_document('["123456"]', PLAN).value == ["123456"]
-    assert told(read_document('["1234567"]', PLAN)) == [
-        ("too_long", "the text has 11 characters, at most 10 are read", "send a shorter plan", (0, 1))
+    assert read_document('["123456"]', WORKFLOW).value == ["123456"]
+    assert told(read_document('["1234567"]', WORKFLOW)) == [
+        ("too_long", "the text has 11 characters, at most 10 are read", "send a shorter workflow", (0, 1))
     ]
 
 
 def test_of_many_halves_of_characters_fifty_are_said() -> None:
-    document = read_document('["' + "\ud800" * 60 + '"]', PLAN)
+    document = read_document('["' + "\ud800" * 60 + '"]', WORKFLOW)
     assert brief(document) == [("lone_surrogate", (at, at + 1)) for at in range(2, 52)]
     assert document.value == ["\ufffd" * 60]
 
@@ -107,13 +113,13 @@ def test_of_many_halves_of_characters_fifty_are_said() -> None:
     ],
 )  # fmt: skip
 def test_what_models_write_is_read_or_said(text: str, value: Any, found: list[Any]) -> None:
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     assert repr(document.value) == repr(value)
     assert sorted(brief(document)) == sorted(found)
 
 
 def test_a_field_that_stands_twice_is_said_wherever_it_is() -> None:
-    document = read_document('[{"a": [{"b": 1, "b": 2, "b": 3}], "a": 4}]', PLAN)
+    document = read_document('[{"a": [{"b": 1, "b": 2, "b": 3}], "a": 4}]', WORKFLOW)
     assert document.value == [{"a": 4}]
     assert [(each.path, each.message) for each in document.found] == [
         ((0, "a"), "'a' occurs twice in one object"),
@@ -132,7 +138,7 @@ def test_a_field_that_stands_twice_is_said_wherever_it_is() -> None:
 
 def test_text_behind_an_open_plan_ends_it() -> None:
     text = f"[{TEXT} and that is all"
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     assert document.value == [STEP]
     end = text.index(" and")
     assert brief(document) == [("missing_bracket", (end, end)), ("surrounding_text", (end + 1, end + 2))]
@@ -140,33 +146,33 @@ def test_text_behind_an_open_plan_ends_it() -> None:
 
 def test_an_open_step_of_a_sequence_is_closed_by_a_fence() -> None:
     text = f"```\n{TEXT}\n{TEXT[:-1]}\n```"
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     assert document.value == [STEP, STEP]
     assert sorted(each.code for each in document.found) == ["fenced", "missing_bracket"]
 
 
 def test_words_between_a_fence_and_the_plan_are_other_text_and_no_fence() -> None:
     text = f"```\nThe plan: [{TEXT}]\n```"
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     assert document.value == [STEP]
     assert brief(document) == [("surrounding_text", (0, 1))]
 
 
 def test_a_fence_without_a_plan_is_passed_over() -> None:
     text = f"```json\n[1 2]\n```\n~~~\n[{TEXT}]\n~~~\nOr [{{x: 1}}]?"
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     assert document.value == [STEP]
     assert brief(document) == [("fenced", (18, 21)), ("surrounding_text", (0, 1))]
 
 
 def test_brackets_too_many_behind_a_plan_with_an_ambiguous_one_are_no_more_said() -> None:
     text = '[{"step_id": "a", "inputs": {"q": 1, "depends_on": []}]]'
-    assert [each.code for each in read_document(text, PLAN).found] == ["ambiguous_bracket"]
+    assert [each.code for each in read_document(text, WORKFLOW).found] == ["ambiguous_bracket"]
 
 
 def test_a_brace_too_many_behind_a_document_is_ambiguous_where_an_earlier_one_may_be_meant() -> None:
     text = f'{{"plan": {TEXT}, "note": 1}}}}'
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     assert told(document) == [
         (
             "ambiguous_bracket",
@@ -182,7 +188,7 @@ def test_a_bracket_too_many_behind_steps_that_could_not_be_read_is_looked_at() -
         '{"schema_version": 2, "goal": "g", "steps": [{"step_id" {"x": 1}}, '
         '{"step_id": "b", "description": "d"}]]}'
     )
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     assert [each.code for each in document.found] == ["syntax_error", "extra_bracket"]
     assert document.value["steps"] == [{}, {"step_id": "b", "description": "d"}]
 
@@ -193,14 +199,14 @@ def test_a_bracket_too_many_behind_steps_that_could_not_be_read_is_looked_at() -
 @pytest.mark.parametrize("value", ["None", "'x'", "''", "+1", "true", '"x"'])
 @pytest.mark.parametrize("gap", ["", " ", "/* c */", "\u00a0"])
 def test_a_value_ends_where_it_ends_whatever_was_repaired_in_it_and_behind_it(value: str, gap: str) -> None:
-    document = read_document(f"[{gap}{value}{gap},]", PLAN)
+    document = read_document(f"[{gap}{value}{gap},]", WORKFLOW)
     start = 1 + len(gap)
     assert document.span(Found("c", "m", "h", (0,))) == (start, start + len(value))
 
 
 @pytest.mark.parametrize("quote", ["'", '"'])
 def test_a_character_with_a_backslash_starts_at_the_backslash(quote: str) -> None:
-    document = read_document(f"[{quote}a\\'b{quote},]", PLAN)
+    document = read_document(f"[{quote}a\\'b{quote},]", WORKFLOW)
     assert document.value == ["a'b"]
     spans = [document.span(Found("c", "m", "h", (0,), within=(at, at + 1))) for at in range(3)]
     assert spans == [(2, 3), (3, 5), (5, 6)]
@@ -214,7 +220,7 @@ def test_a_character_with_a_backslash_starts_at_the_backslash(quote: str) -> Non
     [((), False), ((0,), True), ((1,), False), ((0, "x"), True), ((1, "step_id"), False)],
 )
 def test_a_step_that_lacks_what_could_not_be_read_is_broken(path: Path, is_broken: bool) -> None:
-    document = read_document('[{"step_id": "a", "x": @}, {"step_id": "b"}]', PLAN)
+    document = read_document('[{"step_id": "a", "x": @}, {"step_id": "b"}]', WORKFLOW)
     assert document.value == [{"step_id": "a"}, {"step_id": "b"}]
     assert document.is_broken(path) is is_broken
 

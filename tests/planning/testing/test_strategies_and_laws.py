@@ -96,7 +96,7 @@ FINE = Plan("Fix it", "completed", (ONE,))
             replace(FINE, steps=(replace(ONE, status="open"),)),  # type: ignore[arg-type]  # the same
             "unknown status of a step among ['open']",
         ),
-        (replace(FINE, steps=(ONE, ONE)), "steps[1].step_id: S001 is there twice"),
+        (replace(FINE, steps=(ONE, ONE)), "steps[1].step_id: S001 appears twice"),
         (replace(FINE, objective=" "), "objective: blank; send 1 to 240 characters"),
     ],
 )

@@ -12,7 +12,7 @@ from planning import AddStep, MarkStep, NewPlanStep, ReadPlan, SetupPlan
 from planning.tools import Tool, Toolbox
 
 MOST = 1_000_000
-NOT_JSON_VALUES = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
+NOT_JSON_VALUES = "arguments must contain only JSON values: text, numbers, booleans, null, arrays, objects"
 BROKEN = "arguments are nested too deep, or hold NaN, Infinity or broken Unicode; send one flat JSON object"
 OUT_OF_RANGE = "arguments hold a number that is out of range; send a smaller one"
 
@@ -107,9 +107,9 @@ def test_steps_are_taken_for_what_they_mean(steps: object) -> None:
             id="an object",
         ),
         ('{"status": "a", "status": "b"}',
-         "arguments give 'status' twice in one object; send each field once"),
+         "arguments have 'status' twice in one object; send each field once"),
         ('{"steps": [{"title": "a", "title": "b"}]}',
-         "arguments give 'title' twice in one object; send each field once"),
+         "arguments have 'title' twice in one object; send each field once"),
     ],
     ids=lambda value: ascii(value)[:30],
 )  # fmt: skip

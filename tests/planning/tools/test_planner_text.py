@@ -119,7 +119,7 @@ def test_a_text_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> 
     ],
 )
 def test_two_different_plans_are_not_chosen_from(text: str, place: str) -> None:
-    assert refusal(text) == f"the text holds 2 different plans at {place}; send one"
+    assert refusal(text) == f"the text contains 2 different plans at {place}; send one"
 
 
 MALFORMED: list[object] = [

@@ -11,7 +11,7 @@ from corpus_large import large_cases
 from planning.reading import read_document
 from planning.workflow import Capabilities, Report, validate_workflow
 from planning.workflow.codes import CODES, Category
-from planning.workflow.wire.form import PLAN
+from planning.workflow.wire.form import WORKFLOW
 
 CASES = [*corpus(), *large_cases()]
 
@@ -38,7 +38,7 @@ def test_a_plan_gives_the_findings_and_the_value_that_its_case_says(case: Case) 
     if case.parsed is not NOTHING:
         assert report.parsed_plan == case.parsed
     if case.has_value:
-        assert exact(read_document(case.text, PLAN, is_finished=case.finished).value) == exact(case.value)
+        assert exact(read_document(case.text, WORKFLOW, is_finished=case.finished).value) == exact(case.value)
         parsed = validate_workflow(case.value, known)
         assert of_the_plan(parsed) == of_the_plan(report), "a plan that comes parsed has the same findings"
     if not any("\ud800" <= character <= "\udfff" for character in case.text):  # else no bytes are this text

@@ -13,7 +13,7 @@ from corpus_faults import BASES, FAULTS, LAYOUTS
 from planning.reading import read_document
 from planning.workflow import validate_workflow
 from planning.workflow.codes import CODES, Category, Severity
-from planning.workflow.wire.form import PLAN
+from planning.workflow.wire.form import WORKFLOW
 
 REPAIRS = {
     code
@@ -46,7 +46,7 @@ def silently_wrong(texts: Iterator[str], value: Any) -> list[str]:
         for text in texts
         if not is_json(text)
         and validate_workflow(text).ok
-        and exact(meant(read_document(text, PLAN).value)) != exact(value)
+        and exact(meant(read_document(text, WORKFLOW).value)) != exact(value)
     ]
 
 
@@ -83,7 +83,7 @@ def test_a_fault_that_leaves_no_doubt_is_always_mended(fault: str, base: str) ->
             report = validate_workflow(text)
             assert (report.errors, text) == ((), text)
             assert {each.code for each in report.warnings} <= REPAIRS
-            assert exact(meant(read_document(text, PLAN).value)) == exact(BASES[base])
+            assert exact(meant(read_document(text, WORKFLOW).value)) == exact(BASES[base])
 
 
 @every_base
@@ -100,7 +100,7 @@ def test_a_plan_that_lacks_its_end_by_itself_has_its_first_steps_whole(base: str
     wrong = []
     for end in range(len(text)):
         if validate_workflow(text[:end], finished=True).ok:
-            kept = steps_of(read_document(text[:end], PLAN, is_finished=True).value)
+            kept = steps_of(read_document(text[:end], WORKFLOW, is_finished=True).value)
             if exact(kept[:-1]) != exact(steps[: len(kept) - 1]):
                 wrong.append(text[:end])
     assert wrong == []

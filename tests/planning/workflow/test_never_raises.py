@@ -141,10 +141,13 @@ def checked(source: object) -> Report:
 
 
 NOT_TEXT: dict[str, tuple[object, str]] = {
-    "nothing": (None, "there is no plan"),
-    "a set": ({1}, "expected a plan as text, got a value of type set"),
-    "an object that fails": (FailingObject(), "expected a plan as text, got a value of type FailingObject"),
-    "an object without a class": (NoClass(), "expected a plan as text, got a value of type NoClass"),
+    "nothing": (None, "there is no workflow"),
+    "a set": ({1}, "expected a workflow as text, got a value of type set"),
+    "an object that fails": (
+        FailingObject(),
+        "expected a workflow as text, got a value of type FailingObject",
+    ),
+    "an object without a class": (NoClass(), "expected a workflow as text, got a value of type NoClass"),
     "bytes that were released": (released(), "the bytes cannot be read any more"),
 }
 
@@ -223,7 +226,7 @@ def test_a_workflow_that_is_refused_cannot_be_written_so_that_it_is_taken(what: 
 @pytest.mark.parametrize("source", [Endless(), shared_by_all(60)], ids=["endless", "shared"])
 def test_what_never_ends_is_too_long(source: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_values, "MOST_VALUES", 1000)
-    assert told(checked(source)) == [("too_long", "", "the plan has more than 1000 values")]
+    assert told(checked(source)) == [("too_long", "", "the workflow has more than 1000 values")]
 
 
 @pytest.mark.parametrize("limit", [0, 640])

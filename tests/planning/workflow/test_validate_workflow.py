@@ -86,7 +86,7 @@ def test_more_steps_than_are_read_are_one_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(validate, "MOST_STEPS", 2)
     report = validate_workflow([{"anything": 1}] * 3)
     assert [(each.code, each.message, each.pointer) for each in report.errors] == [
-        ("too_long", "the plan has 3 steps, the limit is 2", "")
+        ("too_long", "the workflow has 3 steps, the limit is 2", "")
     ]
 
 

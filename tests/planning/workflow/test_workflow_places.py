@@ -10,13 +10,13 @@ from workflow_strategies import Written, odd_texts, plain_values, written
 
 from planning.reading import Document, read_document
 from planning.workflow.findings import Found
-from planning.workflow.wire.form import PLAN
+from planning.workflow.wire.form import WORKFLOW
 
 CONTAINERS = st.lists(plain_values(), max_size=4) | st.dictionaries(odd_texts, plain_values(), max_size=4)
 
 
 def read(text: str, value: Any) -> Document:
-    document = read_document(text, PLAN)
+    document = read_document(text, WORKFLOW)
     assert repr(document.value) == repr(value)
     return document
 

@@ -14,7 +14,7 @@ from workflow_strategies import documents, plain_texts, workflows, written
 
 from planning.reading import read_document
 from planning.workflow import Workflow, dump_workflow, validate_workflow
-from planning.workflow.wire.form import PLAN
+from planning.workflow.wire.form import WORKFLOW
 
 some = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])  # as on a busy machine
 FORMS = {"version 2": 2, "version 1": 1, "the older form": 0}
@@ -90,7 +90,7 @@ AMBIGUOUS = {"in single quotes", "with line breaks as they are"}
 def test_a_string_survives_every_repair_or_the_plan_is_refused(writing: str, goal: str) -> None:
     text = WAYS[writing](plan(goal))
     if validate_workflow(text).ok:
-        assert read_document(text, PLAN).value == plan(goal)
+        assert read_document(text, WORKFLOW).value == plan(goal)
     else:
         assert writing in AMBIGUOUS or "Python" in writing
         assert not goal.isprintable() or "\\" in goal

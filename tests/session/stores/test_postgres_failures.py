@@ -18,7 +18,7 @@ from session.stores import PostgresStore, StoreBusy
 
 pytestmark = pytest.mark.postgres
 NAME = "postgresql://127.0.0.1:{port}/postgres"
-ENDED = "the server cannot be reached, or has ended the connection: look whether it runs, and try again"
+ENDED = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_a_commit_that_cannot_be_looked_for_is_unknown_until_it_is_settled(
 
 
 READ_ONLY = (
-    "the server is read-only, as a replica is: connect to the primary "
+    "the server is read-only, such as a replica: connect to the primary "
     "(target_session_attrs=read-write finds it)"
 )
 TOO_LONG = "the server stopped a statement that took too long (statement_timeout): try again"
@@ -209,7 +209,7 @@ def test_tables_that_are_absent_or_of_a_newer_format_are_refused(
     server: PostgresServer, store: PostgresStore
 ) -> None:
     absent = PostgresStore(server.url, schema="nothing here")
-    missing = "its tables are not there: run `planning store create URL` once, or call store.create()"
+    missing = "its tables do not exist: run `planning store create URL` once, or call store.create()"
     assert refused(absent.sessions) == cannot(server, missing)
     assert refused(lambda: open_session(absent)) == cannot(server, missing)
     session = begun(store)
@@ -269,7 +269,7 @@ def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(
     server: PostgresServer, store: PostgresStore
 ) -> None:
     session = begun(store)
-    no_form = "a text has no form in the database, such as a NUL or half of a character: leave it out"
+    no_form = "text with a NUL or a lone surrogate has no form in the database: remove it"
     assert refused(lambda: session.claim("a\0b")) == cannot(server, no_form)
     assert refused(lambda: session.claim("\ud800")) == cannot(server, no_form)
     too_long = "a key, or the name of a claim, is longer than 2,600 bytes: use a shorter one"
@@ -303,7 +303,9 @@ def test_a_statement_that_fails_within_a_transaction_ends_it(
     session = begun(store)
     with pytest.raises(StoreError) as caught, session.transaction() as transaction:
         transaction.dispatch(Note("lost"))
-        assert "a text has no form" in refused(lambda: store.with_key("run-7", "\0"))
+        assert "text with a NUL or a lone surrogate has no form" in refused(
+            lambda: store.with_key("run-7", "\0")
+        )
         assert refused(lambda: store.checkpoints("run-7", 1, -1)) == cannot(
             server, "the server says 'LIMIT must not be negative' (2201W)"
         )

@@ -245,7 +245,7 @@ def test_watches_go_on_after_the_server_was_away(schema: str) -> None:
         session.dispatch(Ping(1))
         assert next(watch).version == 1
         server.stop()
-        with pytest.raises(StoreError, match="look whether it runs, and try again"):
+        with pytest.raises(StoreError, match="check whether it runs, and try again"):
             next(watch)
         server.start()
         session.dispatch(Ping(2))
@@ -334,8 +334,8 @@ def test_a_pool_of_the_host_is_used_and_left_to_it(postgres: PostgresServer, sch
             for _ in range(2):
                 held.enter_context(pool.connection())
             assert refused(lambda: PostgresStore(pool, schema=schema, timeout=0.2).head("run-7")) == (
-                "the pool has no connection after 0.2 s: look whether the server runs, whether it takes the "
-                "user and password, and whether the pool is large enough"
+                "the pool has no connection after 0.2 s: check whether the server runs, whether it "
+                "accepts the user and password, and whether the pool is large enough"
             )
         assert store.verify("run-7") == 2
 

@@ -35,12 +35,12 @@ def test_what_is_no_store_is_refused_by_name(tmp_path: Path) -> None:
     with sqlite3.connect(shop) as connection:
         connection.execute("CREATE TABLE orders (id INTEGER)")
     connection.close()
-    with pytest.raises(StoreError, match="is a SQLite file, but not a store of sessions: name another"):
+    with pytest.raises(StoreError, match="is a SQLite file, but not a store of sessions: use another file"):
         SqliteStore(shop)
     connection = sqlite3.connect(shop)
     assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("orders",)]
     connection.close()
-    with pytest.raises(StoreError, match="look whether its folder exists"):
+    with pytest.raises(StoreError, match="check whether its folder exists"):
         SqliteStore(tmp_path / "nowhere" / "a.db")
     newer = tmp_path / "newer.db"
     SqliteStore(newer).close()
@@ -133,7 +133,7 @@ def test_only_registered_types_are_built(path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         again.history()
     assert str(caught.value) == (
-        f"version 1: '{name}' is not known here: import its module and register a reducer for it, or pass "
+        f"version 1: '{name}' is unknown here: import its module and register a reducer for it, or pass "
         "the class to session.register_types"
     )
     (change,) = store.changes("a", 1, 1)

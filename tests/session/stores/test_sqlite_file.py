@@ -11,12 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from store_cases import SETUP, busy, opened, plans_of
+from store_cases import SETUP, Note, busy, opened, plans_of
 
 from planning import Plan
 from planning.commands import MarkStep
 from planning.suite import register_plan
-from session import Session, StoreError
+from session import Session, StoreError, append
 from session.stores import SqliteStore
 
 
@@ -63,12 +63,12 @@ def test_a_link_is_refused_whether_it_leads_somewhere_or_not(tmp_path: Path) -> 
     for name, target in (("link.db", "plans.db"), ("dangling.db", "nowhere.db")):
         link = tmp_path / name
         link.symlink_to(tmp_path / target)
-        assert refusal(link) == f"{link} is a link: name a file of its own"
+        assert refusal(link) == f"{link} is a link: use a separate file"
     assert not (tmp_path / "nowhere.db").exists()
     (tmp_path / "other.db").hardlink_to(tmp_path / "plans.db")
     for name in ("other.db", "plans.db"):
         assert refusal(tmp_path / name) == (
-            f"{tmp_path / name} is a file with several names: name a file of its own"
+            f"{tmp_path / name} is a file with several names: use a separate file"
         )
     (tmp_path / "other.db").unlink()
     (tmp_path / "folder").symlink_to(tmp_path)
@@ -86,7 +86,7 @@ def test_what_is_not_a_file_is_refused_at_once(tmp_path: Path) -> None:
             (tmp_path, "a folder"),
             (Path("/dev/full"), "not a file"),
         ):
-            assert refusal(path) == f"{path} is {what}: name a file of its own"
+            assert refusal(path) == f"{path} is {what}: use a separate file"
 
 
 @pytest.mark.parametrize("path", ["", ":memory:", "file:plans.db", "file:plans.db?mode=memory", "a\0b"])
@@ -126,7 +126,7 @@ def test_a_file_of_another_application_is_refused_and_stays_as_it_was(what: str,
         connection.executescript(FOREIGN[what])
     before = path.read_bytes()
     assert len(before) > 0
-    assert refusal(path) == f"{path} is a SQLite file, but not a store of sessions: name another"
+    assert refusal(path) == f"{path} is a SQLite file, but not a store of sessions: use another file"
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir()] == ["plans.db"]
 
@@ -135,7 +135,7 @@ def test_one_that_is_in_use_stays_as_it_was(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript("PRAGMA journal_mode = WAL; CREATE TABLE orders (id INTEGER)")
         before = path.read_bytes(), path.with_name("plans.db-wal").read_bytes()
-        assert refusal(path) == f"{path} is a SQLite file, but not a store of sessions: name another"
+        assert refusal(path) == f"{path} is a SQLite file, but not a store of sessions: use another file"
         assert (path.read_bytes(), path.with_name("plans.db-wal").read_bytes()) == before
 
 
@@ -147,7 +147,7 @@ def test_an_empty_file_with_changes_beside_it_is_refused(path: Path) -> None:
     there = path.with_name("there.db")
     there.touch()
     there.with_name("there.db-wal").write_bytes(wal)
-    assert refusal(there) == (f"{there} is empty, and its WAL holds what was in it: restore it from a copy")
+    assert refusal(there) == (f"{there} is empty, and its WAL has its content: restore it from a copy")
     assert there.with_name("there.db-wal").read_bytes() == wal
 
 
@@ -222,3 +222,23 @@ def test_a_store_that_was_killed_while_it_was_begun_is_begun_again(path: Path) -
     session.dispatch(SETUP)
     assert SqliteStore(path).verify("a") == 1
     assert isinstance(session.select_latest(Plan), Plan)
+
+
+def test_a_long_wal_is_copied_into_the_file_before_a_change_while_nobody_else_can_commit(path: Path) -> None:
+    wal, store = path.with_name("plans.db-wal"), SqliteStore(path)
+    session = Session(session_id="run-7", store=store)
+    session.register_reducer(Note, append)
+    session.dispatch(Note("x" * 5_000_000))
+    # A checkpoint after the commit, beside other writers, is what loses their commits before SQLite 3.51.3.
+    assert path.stat().st_size < 100_000
+    assert wal.stat().st_size > 5_000_000
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT version FROM sessions").fetchall() == [(1,)]
+        session.dispatch(Note("second"))
+        assert path.stat().st_size > 5_000_000
+        assert reader.execute("SELECT version FROM sessions").fetchall() == [(1,)]
+    session.dispatch(Note("third"))
+    session.dispatch(Note("fourth"))
+    assert wal.stat().st_size < 100_000
+    assert store.verify("run-7") == 4

@@ -27,7 +27,7 @@ from session import Session, StoreError
 from session.events import SessionId
 from session.stores import SqliteStore, StoreBusy
 
-KILLS = int(os.environ.get("KILLS", "20"))  # make soak kills more often
+KILLS = int(os.environ.get("KILLS", "8"))  # make soak kills more often
 
 WORKER = """
 import sys
@@ -106,7 +106,7 @@ def mark(path: Path, number: int, count: int) -> None:
 def test_processes_and_threads_lose_nothing_and_do_nothing_twice(path: Path) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
-    count = 1_000 if "CI" in os.environ else 100
+    count = 400 if "CI" in os.environ else 100
     spawn = multiprocessing.get_context("spawn")
     processes = [spawn.Process(target=mark, args=(path, number, count)) for number in range(4)]
     for process in processes:
@@ -263,7 +263,7 @@ def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:
             version, plan = session.version, session.select_latest(Plan)
             session.dispatch(AddStep((NewPlanStep(f"Step {number}", "x" * 500),)))
     assert str(caught.value) == (
-        f"the store {path} cannot be used: there is no room left for it: make room and try again"
+        f"the store {path} cannot be used: there is no space left: free some and try again"
     )
     assert (session.version, session.select_latest(Plan)) == (version, plan)
     connection.execute("PRAGMA max_page_count = 100000")

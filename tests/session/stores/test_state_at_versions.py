@@ -40,7 +40,7 @@ def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
             partial.rewind(partial.version - 1)
     assert partial.version == 16 + 20 + 3
     assert refused(partial.snapshot) == (
-        "the session has a slice that is not known here, session_records:Count: import its module and "
+        "the session has a slice that is unknown here, session_records:Count: import its module and "
         "register its reducers first"
     )
     there = open_session(place.open())
@@ -77,7 +77,7 @@ def test_a_slice_without_its_reducers_is_an_error_only_when_it_is_selected(
     for select in (lambda: session.select_all(Note), lambda: session.at(2).select_latest(Note)):
         assert refused(select) == message
     assert session.at(0).select_all(Note) == ()
-    assert refused(session.clone).startswith("the session has a slice that is not known here")
+    assert refused(session.clone).startswith("the session has a slice that is unknown here")
     session.register_reducer(Note, append)
     assert texts(session) == ["1"]
 
@@ -96,8 +96,8 @@ def test_reducers_that_changed_are_an_error_and_never_rebuild_in_silence(
     there.register_reducer(Note, replace_latest)
     message = refused(lambda: there.select_all(Note))
     assert message == (
-        "the reducers of Note have changed since version 9: they give another slice for version 12 than was "
-        "written; use the release that wrote it, or accept the reducers of today with "
+        "the reducers of Note have changed since version 9: they compute another slice for version 12 "
+        "than was written; use the release that wrote it, or accept the current reducers with "
         "store.drop_checkpoints(session_id)"
     )
     assert refused(lambda: there.at(12).select_all(Note)) == message
@@ -116,14 +116,15 @@ def test_a_record_in_another_format_than_its_class_is_refused(
     place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = place_type(tmp_path)
-    remedy = "use the release that wrote it, or give the class of today another name"
+    remedy = "use the release that wrote it, or rename the current class"
     for written, known in ((1, 2), (2, 1)):
         monkeypatch.setattr(Note, "RECORD_FORMAT", written, raising=False)
         open_session(place.open(), f"in-{written}").dispatch(Note("x"))
         monkeypatch.setattr(Note, "RECORD_FORMAT", known)
         there = open_session(place.open(), f"in-{written}")
         assert refused(lambda there=there: there.select_all(Note)) == (
-            f"version 1: session_records:Note is stored in format {written}; known here is {known}: {remedy}"
+            f"version 1: session_records:Note is stored in format {written}; "
+            f"this program has format {known}: {remedy}"
         )
         assert there.select_latest(Plan) is None
         monkeypatch.setattr(Note, "RECORD_FORMAT", written)

@@ -289,7 +289,7 @@ def test_a_session_that_is_deleted_while_it_is_read_is_not_called_damaged(
     assert other.delete("run-7")
     expected = "session 'run-7' was deleted from the store"
     if begins_again:
-        expected = "another session is in the place of 'run-7': open it anew"
+        expected = "session 'run-7' was replaced by another: open it again"
         there = Session(session_id="run-7", store=other)
         register_plan(there)
         there.dispatch(SetupPlan("new"))
@@ -304,7 +304,7 @@ def test_a_session_that_is_deleted_while_it_is_read_is_not_called_damaged(
             read()
         assert str(caught.value) == expected
     watch._found.clear()
-    with pytest.raises(StoreError, match="was deleted" if not begins_again else "is in the place of"):
+    with pytest.raises(StoreError, match="was deleted" if not begins_again else "was replaced by another"):
         next(watch)
 
 

@@ -155,4 +155,4 @@ def test_a_slice_that_append_makes_grows_without_being_read_and_is_whole_all_the
     other = opened()
     for _ in range(302):
         other.dispatch(Note("other"))
-    assert refused(lambda: late.select_all(Note)).startswith("another session is in the place of 'run-7'")
+    assert refused(lambda: late.select_all(Note)).startswith("session 'run-7' was replaced by another")

@@ -254,8 +254,8 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_hold
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (counted(), "its count would be another when it is read back"),
-        (Doubled(2), "its count would be another when it is read back"),
+        (counted(), "its count would differ when it is read back"),
+        (Doubled(2), "its count would differ when it is read back"),
         (Even(2), "its type refuses it: 3 is odd"),
     ],
     ids=["a field that is not given", "another each time", "refused"],

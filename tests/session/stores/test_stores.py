@@ -33,7 +33,7 @@ def test_a_claim_inside_a_transaction_is_refused(opener: Opener, is_stored: bool
     for _ in range(2):
         with session.transaction(), pytest.raises(TransactionError) as caught:
             session.claim("send a mail")
-        assert str(caught.value) == "claim outside of transactions: a claim stays when one is taken back"
+        assert str(caught.value) == "claim outside of transactions: a rollback does not undo a claim"
     assert session.claim("send a mail")
 
 
@@ -146,7 +146,9 @@ def test_a_direct_writer_takes_a_version_at_a_time_and_copies_what_there_is(tmp_
         if isinstance(store, SqliteStore):
             with store.lock("a"):
                 store.append(head, None, expected=0)
-                with pytest.raises(TransactionError, match="a lock takes one change: leave it and take it"):
+                with pytest.raises(
+                    TransactionError, match="a lock allows one change: release it and take it"
+                ):
                     store.append(head, None, expected=1)
 
 

@@ -40,7 +40,7 @@ _VALIDATE_EXAMPLE: Final = ToolExample(
 _CODES: Final = frozenset(ErrorKind)
 _NO_REASON: Final = "the database gave no reason"
 _FOR_USERS: Final = {
-    ErrorKind.PARAMETER: "I could not put that into a query that works.",
+    ErrorKind.PARAMETER: "I could not write a working query for that.",
     ErrorKind.TIMEOUT: "That took too long. Could you ask for less?",
 }
 

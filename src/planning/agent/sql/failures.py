@@ -24,8 +24,8 @@ _STORAGE: Final = {
     "unreadable": "{path} cannot be read ({text}); check the file and the disk it is on",
     "sql": "the contents of {path} cannot be read ({text}); check its tables and views",
     "empty": "{path} has no tables; check that it is the right file",
-    "busy": "as many queries as can run at once are running on {path}; try again later",
-    "unavailable": "no thread can be started that reads {path} ({text}); check this machine's memory",
+    "busy": "too many queries are running on {path}; try again later",
+    "unavailable": "cannot start a thread that reads {path} ({text}); check this machine's memory",
     "settings": "{path} is open in this program with other settings; close it there first",
     "library": "reading {path} needs duckdb: pip install 'session-planning[duckdb]'",
 }

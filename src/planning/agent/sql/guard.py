@@ -56,9 +56,9 @@ def check(sql: object, dialect: str) -> str:
     if len(sql) > _LONGEST:
         raise Refused(f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT")
     if "\0" in sql:
-        raise Refused("the SQL holds a null character; remove it")
+        raise Refused("the SQL contains a null character; remove it")
     if _HALVES.search(sql):
-        raise Refused("the SQL holds half a character (a lone surrogate); correct the SQL")
+        raise Refused("the SQL contains a lone surrogate; correct the SQL")
     text = sql.removeprefix("\ufeff")
     tokens = _tokens(text, dialect)
     if tokens is None:

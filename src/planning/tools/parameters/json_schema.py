@@ -37,7 +37,7 @@ class SchemaModel(ParameterModel):
         try:
             self._schema: dict[str, Any] = json.loads(json.dumps(dict(schema), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
-            raise TypeError(f"a JSON Schema holds JSON values only: {error}") from None
+            raise TypeError(f"a JSON Schema contains only JSON values: {error}") from None
         if self._schema.get("type") != "object":
             raise ValueError('parameters are an object: write {"type": "object", "properties": {...}}')
         try:

@@ -11,7 +11,7 @@ from planning.tools.result import copied
 
 __all__ = ["NO_JSON", "Diagnose", "FreeModel", "ParameterModel"]
 
-NO_JSON = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
+NO_JSON = "arguments must contain only JSON values: text, numbers, booleans, null, arrays, objects"
 """For a mapping from Python that is not JSON: names that are not text, values that contain themselves."""
 
 Diagnose = Callable[[Mapping[str, Any]], Iterable[Problem]]

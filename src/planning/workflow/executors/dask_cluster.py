@@ -85,7 +85,7 @@ def _settle(job: Job, future: Future[Any], done: Future[bytes]) -> None:
     except KilledWorker:
         future.set_exception(WorkerLost(job.lost()))
     except CancelledError:
-        future.set_exception(BrokenExecutor("the Dask cluster gave the task up"))
+        future.set_exception(BrokenExecutor("the Dask cluster gave up the task"))
     except BaseException as error:  # noqa: BLE001 - it is raised where the job was submitted
         future.set_exception(error)
 

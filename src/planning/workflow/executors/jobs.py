@@ -133,7 +133,7 @@ def run_job(written: bytes) -> bytes:
             call = pickle.loads(written)  # noqa: S301 - the program that started this worker wrote it
         except Exception as error:  # noqa: BLE001 - loading runs the code of whatever is loaded
             raise StepFailed(
-                f"a worker could not load what it is to run ({reason(error)}); its modules must be "
+                f"a worker could not load the function ({reason(error)}); its modules must be "
                 "installed where the workers run",
                 "not_sent",
             ) from None
@@ -144,7 +144,7 @@ def run_job(written: bytes) -> bytes:
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
             text_of(name, value)  # what has no JSON form either is refused as it is in this program
             raise StepFailed(
-                f"what {name} returned cannot be sent ({reason(error)}); let it return plain values",
+                f"the result of {name} cannot be sent ({reason(error)}); let it return plain values",
                 "not_sent",
             ) from None
     except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
@@ -179,7 +179,7 @@ def unpack(written: bytes) -> Any:
     try:
         found = pickle.loads(written[1:])  # noqa: S301 - a worker of this program wrote it
     except Exception as error:  # noqa: BLE001 - loading runs the code of whatever is loaded
-        message = f"what came back cannot be read here ({reason(error)}); let the tool return plain values"
+        message = f"the result cannot be read here ({reason(error)}); let the tool return plain values"
         raise StepFailed(message, "not_sent") from None
     if written[:1] == b"V":
         return found

@@ -93,7 +93,7 @@ class WorkerProcesses(Executor):
 
     def _submit(self, call: Callable[[], Any], seconds: float | None, tries: int, lost: str) -> Future[Any]:
         if os.getpid() != self._process_id:
-            raise RuntimeError("these worker processes are those of the parent process; make new ones")
+            raise RuntimeError("these worker processes belong to the parent process; make new ones")
         return self._threads.submit(self._run, call, seconds, tries, lost)
 
     def _run(self, call: Callable[[], Any], seconds: float | None, tries: int, lost: str) -> Any:

@@ -13,27 +13,27 @@ _MOST = 40
 
 
 def prompt_text(errors: Sequence[Finding], warnings: Sequence[Finding]) -> str:
-    """What a model reads about its plan.
+    """What a model reads about its workflow.
 
     Args:
         errors: In the order of the document.
         warnings: In the order of the document.
     """
     if not (errors or warnings):
-        return "The plan was accepted."
+        return "The workflow was accepted."
     shown = errors[:_MOST]
     also = warnings[: _MOST - len(shown)]
     lines: list[str] = []
     if errors:
         lines.append(
-            f"The plan was not accepted: {listed(len(errors), len(warnings))}."
-            " Send the whole corrected plan as JSON, without any other text."
+            f"The workflow was not accepted: {listed(len(errors), len(warnings))}."
+            " Send the whole corrected workflow as JSON, without any other text."
         )
         lines.extend(_lines(shown))
         if also:
             lines.append("Warnings:")
     else:
-        lines.append(f"The plan was accepted, with {listed(0, len(warnings))}:")
+        lines.append(f"The workflow was accepted, with {listed(0, len(warnings))}:")
     lines.extend(_lines(also))
     left = listed(len(errors) - len(shown), len(warnings) - len(also), more="more ")
     if left:

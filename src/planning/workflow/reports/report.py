@@ -1,4 +1,4 @@
-"""The result of checking a plan, in the forms that its readers need."""
+"""The result of checking a workflow, in the forms that its readers need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Report"]
 
 @attrs.frozen
 class Report:
-    """All findings in a plan, each once and with its place.
+    """All findings in a workflow, each once and with its place.
 
     Attributes:
         errors: The errors, in the order of the document.
@@ -26,7 +26,7 @@ class Report:
         workflow: The workflow, when there are no errors; otherwise the JSON value that could be
             parsed, or None.
         parsed_plan: The steps as far as they could be parsed.
-        source: The original text; None where the plan came parsed.
+        source: The original text; None where the workflow came parsed.
     """
 
     errors: tuple[Finding, ...] = ()
@@ -37,7 +37,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether the plan has no errors."""
+        """Whether the workflow has no errors."""
         return not self.errors
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,21 +48,21 @@ class Report:
         return response_of(self.errors, self.warnings, self.parsed_plan)
 
     def to_prompt(self) -> str:
-        """What a model gets in order to repair its plan: every problem, one a line, in plain ASCII.
+        """What a model gets in order to repair its workflow: every problem, one a line, in plain ASCII.
 
         At most 40 findings are written out; then it says how many more there are.
         """
         return prompt_text(self.errors, self.warnings)
 
-    def render(self, *, color: bool = False, name: str = "plan", width: int | None = None) -> str:
+    def render(self, *, color: bool = False, name: str = "workflow", width: int | None = None) -> str:
         """What a person reads in a terminal: the source line of each finding with carets under the place.
 
-        At most 100 findings are shown; then it says how many more there are. Nothing in the plan can
+        At most 100 findings are shown; then it says how many more there are. Nothing in the workflow can
         act on the terminal.
 
         Args:
             color: Whether to colour it with ANSI escape sequences; without, it holds none.
-            name: What the plan is called, such as its file's name.
+            name: What the workflow is called, such as its file's name.
             width: The columns that a source line is cut to, around the place; 100 where it is None.
         """
         steps = len(self.workflow.steps) if isinstance(self.workflow, Workflow) else None

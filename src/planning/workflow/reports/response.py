@@ -16,7 +16,7 @@ _EXAMPLES = 3
 
 # category -> (the key in the summary, the heading of its section, what such errors are)
 _SECTIONS: Final = MappingProxyType({
-    Category.JSON: ("has_json_error", "JSON", "The plan is not valid JSON, or is cut off."),
+    Category.JSON: ("has_json_error", "JSON", "The workflow is not valid JSON, or is cut off."),
     Category.SCHEMA: (
         "has_schema_error",
         "Structure",
@@ -41,18 +41,18 @@ _SECTIONS: Final = MappingProxyType({
 
 SUGGESTIONS: Final = MappingProxyType({
     "not_text": "Pass the model's text, or the list of steps that was parsed from it.",
-    "bad_encoding": "Save the plan as UTF-8.",
-    "too_long": "Ask for a shorter plan.",
-    "no_json": "Ask for the plan as JSON: a list of steps, and no other text.",
-    "several_documents": "Send only one plan.",
-    "truncated": "Allow a longer answer or ask for a shorter plan: this one is cut off.",
+    "bad_encoding": "Save the workflow as UTF-8.",
+    "too_long": "Ask for a shorter workflow.",
+    "no_json": "Ask for the workflow as JSON: a list of steps, and no other text.",
+    "several_documents": "Send only one workflow.",
+    "truncated": "Allow a longer answer or ask for a shorter workflow: this one is cut off.",
     "too_deep": "Make the inputs flatter: they are nested too deeply.",
     "duplicate_key": "Keep each field once in each object.",
     "unknown_version": "Use schema_version 2, or omit the field.",
     "duplicate_step_id": "Give each step a unique id.",
     "wrong_capability": "Say in 'type' whether a step calls a tool or a handler.",
     "bad_input": "Match the inputs to the parameters of the tool.",
-    "unknown_dependency": "List in 'depends_on' only ids of steps in this plan.",
+    "unknown_dependency": "List in 'depends_on' only ids of steps in this workflow.",
     "self_dependency": "Remove each step's own id from its 'depends_on'.",
     "dependency_cycle": "Break each cycle: remove one of its dependencies.",
     "undeclared_dependency": "Add each step that an input refers to to 'depends_on'.",
@@ -64,7 +64,7 @@ _GENERAL: Final = MappingProxyType({
     Category.JSON: "Write plain JSON: double quotes, a comma between values, every bracket closed.",
     Category.SCHEMA: "Compare each step with the schema: 'planning schema' prints it.",
     Category.CAPABILITY: "Use only names that exist, spelled exactly as they are listed.",
-    Category.DEPENDENCY: "List in 'depends_on' only ids of steps in this plan.",
+    Category.DEPENDENCY: "List in 'depends_on' only ids of steps in this workflow.",
     Category.REFERENCE: "Write references as ${user_prompt} or ${step_id.output.field}.",
 })  # fmt: skip
 
@@ -72,7 +72,7 @@ _GENERAL: Final = MappingProxyType({
 def response_of(
     errors: Sequence[Finding], warnings: Sequence[Finding], parsed_plan: Sequence[Any]
 ) -> dict[str, Any]:
-    """The response for a plan; its keys are the same whether the plan has errors or not.
+    """The response for a workflow; its keys are the same whether the workflow has errors or not.
 
     Args:
         errors: In the order of the document.
@@ -102,7 +102,7 @@ def _friendly(ranked: Sequence[Finding], examples: Sequence[str]) -> str:
 
 
 def _friendly_lines(ranked: Sequence[Finding], examples: Sequence[str]) -> Iterator[str]:
-    yield f"The plan cannot be used yet: it has {counted(len(ranked), 'error')}."
+    yield f"The workflow cannot be used yet: it has {counted(len(ranked), 'error')}."
     for category, (_, heading, meaning) in _SECTIONS.items():
         number = _count(ranked, category)
         if number:

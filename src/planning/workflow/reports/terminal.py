@@ -39,9 +39,9 @@ def rendered(
         errors: In the order of the document.
         warnings: In the order of the document.
         source: The original text, where there is one.
-        steps: How many steps the plan has, when it is valid.
+        steps: How many steps the workflow has, when it is valid.
         color: Whether to colour it.
-        name: What the plan is called.
+        name: What the workflow is called.
         width: The columns of the terminal; None where the text does not go to one.
     """
 

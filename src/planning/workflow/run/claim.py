@@ -153,7 +153,7 @@ def _check_statuses(given: Workflow, once: Collection[str]) -> None:
         if step.status != "pending" and step.step_id in once:
             raise WorkflowError(
                 f"step {show(step.step_id)} is already {step.status}, {step.name or step.agent} must not be "
-                "called twice, and this session does not hold that run; resume it in its own session or "
+                "called twice, and this session does not have that run; resume it in its own session or "
                 "snapshot, or set the status of the step to 'pending' to call it again"
             )
 

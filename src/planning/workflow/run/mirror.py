@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from planning.commands import NewPlanStep, SetupPlan
+from planning.fact_guards import rules_of
 from planning.model import Plan, StepStatus
 from planning.plan_mirror import PlanMirror, shows
-from planning.policy_guards import rules_of
 from planning.step_ids import format_id
 from planning.text import ALPHABETS, TextRules, fitted
 from planning.workflow.model import Workflow, WorkflowStep
@@ -24,7 +24,7 @@ StepMark = tuple[str, StepStatus, str | None]
 _NAMELESS = "Run a workflow"
 _FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
 _STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
-_UNSPELLED = "the plan takes only ASCII text; where the workflow has other text, it shows step ids instead"
+_UNSPELLED = "the plan allows only ASCII text; it shows step ids in place of other text"
 
 
 class RunMirror:

@@ -30,7 +30,7 @@ from planning.workflow.values import MOST_BYTES, Meter
 __all__ = ["Values", "step_with_prompt", "text_of"]
 
 _NO_STEPS = StepIds(())  # a reference to the prompt is the same whatever the steps are called
-_HOLD = "the inputs of this step hold"
+_HOLD = "the inputs of this step contain"
 _TOO_LARGE = (
     f"the inputs of this step come to more than {MOST_BYTES // 1_000_000} MB; refer to parts of the outputs, "
     "or let the earlier step store its data and return where it is"

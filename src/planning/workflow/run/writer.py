@@ -22,8 +22,8 @@ __all__ = ["Waiting", "Writer", "to_the_end"]
 T = TypeVar("T")
 
 _TAKEN = (
-    "another caller has resumed this run, or the session was rewound to before it began; it stopped here, "
-    "and the session has what it did until then"
+    "another caller has resumed this run, or the session was rewound to before it began; this caller "
+    "stopped, and the session has its changes until then"
 )
 
 

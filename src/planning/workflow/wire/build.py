@@ -10,7 +10,7 @@ from planning.reading import plain_value
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Path, pointer_of
 from planning.workflow.model import Workflow, WorkflowStep
-from planning.workflow.wire.form import PLAN, Form, is_numbered
+from planning.workflow.wire.form import WORKFLOW, Form, is_numbered
 
 __all__ = ["document_of", "draft_steps", "dump_workflow", "make_workflow"]
 
@@ -151,7 +151,7 @@ def dump_workflow(workflow: Workflow) -> str:
     Raises:
         ValueError: It holds something that JSON does not have.
     """
-    document, found = plain_value(document_of(workflow), PLAN)
+    document, found = plain_value(document_of(workflow), WORKFLOW)
     if found:
         raise ValueError(f"{pointer_of(found[0].path)}: {found[0].message}")
     return json.dumps(document, indent=2) + "\n"

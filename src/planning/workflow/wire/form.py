@@ -12,20 +12,20 @@ from planning.reading import Wanted
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.schemas import VERSIONS, schema
 
-__all__ = ["PLAN", "Form", "form_of", "is_numbered"]
+__all__ = ["WORKFLOW", "Form", "form_of", "is_numbered"]
 
 # Spelled as one text: a list would take a page.
 _FIELDS: Final = (
     "step_id description type name agent tool inputs parameters outputs depends_on dependencies expected_key "
     "output_path done_check status completed_at skipped schema_version goal steps created_at owner can_modify"
 )
-PLAN: Final = Wanted(
-    "plan",
+WORKFLOW: Final = Wanted(
+    "workflow",
     names=("steps", "schema_version", "plan", "workflow"),
     item="step_id",
     fields=frozenset(_FIELDS.split()),
 )
-"""What distinguishes a plan document from other JSON."""
+"""What distinguishes a workflow from other JSON."""
 
 _WRAPPERS: Final = ("plan", "workflow")
 _STEP_FIELDS: Final = frozenset(
@@ -82,16 +82,16 @@ def form_of(value: Any) -> Form:
         wrapper = _wrapper(value)
         if wrapper is None:
             break
-        message = f"the plan was in the field {wrapper}; other fields were ignored"
+        message = f"the workflow was in the field {wrapper}; other fields were ignored"
         path = (*path, wrapper)
-        found = found or (Found("wrapped_plan", message, "send the plan itself", path, at_key=True),)
+        found = found or (Found("wrapped_plan", message, "send the workflow itself", path, at_key=True),)
         value = _given(value[wrapper])
     if isinstance(value, list):
         return _of_steps(value, path, found)
     if "schema_version" in value:
         return _of_version(value, path, found)
     if "steps" not in value and ("step_id" in value or len(_STEP_FIELDS & value.keys()) >= _MARKS):
-        message = "a single step was read as a plan of one step"
+        message = "a single step was read as a workflow of one step"
         found += (Found("single_step", message, "send a list of steps", path),)
         is_newer = not _OLDER_FIELDS & value.keys()
         return attrs.evolve(_of_steps([value], path, found, is_newer=is_newer), is_single=True)
@@ -112,7 +112,7 @@ def _ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
         return ()
     names = ", ".join(map(show, others[:_MOST_SHOWN])) + (" and more" if len(others) > _MOST_SHOWN else "")
     message = f"{names} beside the steps {'is' if len(others) == 1 else 'are'} ignored"
-    return (Found("ignored_field", message, "send the plan alone", (*path, others[0]), at_key=True),)
+    return (Found("ignored_field", message, "send the workflow alone", (*path, others[0]), at_key=True),)
 
 
 def _newer(document: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:

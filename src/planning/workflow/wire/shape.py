@@ -121,7 +121,7 @@ def _worded(error: jsonschema_rs.ValidationError, given: Any, prefix: Path, vers
         case "additionalProperties":
             known = _known(version, place)
             for name in islice(details["unexpected"], MOST_ERRORS + 1):
-                message = f"{show(name)} is not a field of {'a step' if 'step_id' in known else 'a plan'}"
+                message = f"{show(name)} is not a field of {'a step' if 'step_id' in known else 'a workflow'}"
                 hint = hint_for(name, given, known)
                 yield Found("unknown_field", message, hint, (*path, name), at_key=True)
         case "enum" if not isinstance(error.instance, str):

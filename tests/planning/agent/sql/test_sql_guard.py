@@ -44,7 +44,7 @@ def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None
     [
         ("WITH a(b) AS (SELECT (1)), c AS (SELECT 2) INSERT INTO x SELECT 1", "INSERT" + ONLY),
         ("WITH RECURSIVE a AS MATERIALIZED (SELECT 1) REPLACE INTO x SELECT 1", "REPLACE" + ONLY),
-        ("SELECT '\ud800'", "the SQL holds half a character (a lone surrogate); correct the SQL"),
+        ("SELECT '\ud800'", "the SQL contains a lone surrogate; correct the SQL"),
         (";SELECT 1;;SELECT 2;SELECT 3", "3 statements are refused; send one SELECT"),
         (" ;; -- SELECT 1", "the SQL is empty; send one SELECT"),
         ("Here is it: SELECT 1", "HERE" + ONLY),

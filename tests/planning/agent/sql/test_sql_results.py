@@ -106,5 +106,5 @@ def test_a_failing_query_is_a_failing_call(shop: SqlDatabase) -> None:
     assert (str(result.code), result.message, result.user_message) == (
         "parameter",
         "no such table: custmers; did you mean customers?",
-        "I could not put that into a query that works.",
+        "I could not write a working query for that.",
     )

@@ -99,7 +99,8 @@ def test_a_run_that_is_over_reports_nothing_of_the_next(caplog: pytest.LogCaptur
 def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: str) -> None:
     bad = document(step("a", "finds"), step("b", "double", "c"))
     assert run({"document": bad}, mode=mode) == (
-        "error: The plan was not accepted: 3 errors. Send the whole corrected plan as JSON, without any other"
+        "error: The workflow was not accepted: 3 errors."
+        " Send the whole corrected workflow as JSON, without any other"
         " text.\n"
         "- step 1 'a', /steps/0/name: no tool is named 'finds'; did you mean find?\n"
         "- step 2 'b', /steps/1/inputs: input number of double is missing; send an integer\n"

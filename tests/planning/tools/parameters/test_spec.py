@@ -67,7 +67,7 @@ SPEC = ToolSpec(
     output_key="financial_data",
     description="Figures of companies.",
 )
-NOT_JSON = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
+NOT_JSON = "arguments must contain only JSON values: text, numbers, booleans, null, arrays, objects"
 THE_TOOLS = "the tools are sec_financial_data, nothing, plain"
 EMPTY = ToolSpec("nothing", {}, "nothing")
 PLAIN = Tool("plain", "d", lambda size: size)

@@ -111,7 +111,7 @@ NOT_SENT: list[tuple[Any, dict[str, Any], str]] = [
     (Tool("bound", "", threading.Lock().acquire), {},
      "bound cannot be sent to another process (cannot pickle '_thread.lock' object); " + DEFINE),
     (tools.give_unreadable, {},
-     "what came back cannot be read here (this does not come back); let the tool return plain values"),
+     "the result cannot be read here (this does not come back); let the tool return plain values"),
 ]  # fmt: skip
 RAISED: list[tuple[Callable[[], BaseException], Any]] = [
     (lambda: ValueError("no", 3), failure(FAILED, cause="('no', 3)")),

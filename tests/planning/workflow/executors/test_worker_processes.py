@@ -92,9 +92,7 @@ def test_a_forked_process_is_refused_the_workers_of_its_parent(workers: WorkerPr
             try:
                 workers.submit(int)
             except RuntimeError as error:
-                refused = (
-                    str(error) == "these worker processes are those of the parent process; make new ones"
-                )
+                refused = str(error) == "these worker processes belong to the parent process; make new ones"
                 os._exit(0 if refused else 1)
         os._exit(2)
     assert os.waitpid(child, 0)[1] == 0

@@ -18,18 +18,20 @@ def test_every_problem_is_told_with_its_place_and_its_remedy(snapshot: SnapshotA
 
 def test_a_single_error_is_counted_in_the_singular() -> None:
     assert report(TOOL).to_prompt() == (
-        "The plan was not accepted: 1 error. Send the whole corrected plan as JSON, without any other text.\n"
+        "The workflow was not accepted: 1 error."
+        " Send the whole corrected workflow as JSON, without any other text.\n"
         "- line 5, column 50, step 1 'fetch', /steps/0/name: no tool is named 'serch'; did you mean search?"
     )
 
 
 def test_an_accepted_plan_is_one_short_line() -> None:
-    assert report().to_prompt() == "The plan was accepted."
+    assert report().to_prompt() == "The workflow was accepted."
 
 
 def test_an_accepted_plan_with_a_warning_says_both() -> None:
     assert report(COMMENT).to_prompt() == (
-        "The plan was accepted, with 1 warning:\n- line 3, column 33: a comment was ignored; send plain JSON"
+        "The workflow was accepted, with 1 warning:\n"
+        "- line 3, column 33: a comment was ignored; send plain JSON"
     )
 
 
@@ -45,7 +47,8 @@ def test_what_is_not_known_is_not_told() -> None:
 def test_the_same_problem_at_several_places_is_written_once() -> None:
     other = attrs.evolve(FIELD, step_index=0, step_id="fetch", pointer="/steps/0/priority", line=5)
     assert report(other, TOOL, FIELD).to_prompt().split("\n") == [
-        "The plan was not accepted: 3 errors. Send the whole corrected plan as JSON, without any other text.",
+        "The workflow was not accepted: 3 errors."
+        " Send the whole corrected workflow as JSON, without any other text.",
         "- line 5, column 6, step 1 'fetch', /steps/0/priority; line 7, column 6, step 2 'sum',"
         " /steps/1/priority: 'priority' is not a field of a step; remove it",
         "- line 5, column 50, step 1 'fetch', /steps/0/name: no tool is named 'serch'; did you mean search?",

@@ -26,7 +26,7 @@ def test_a_failing_report_is_the_whole_response() -> None:
     steps: list[object] = [{"step_id": "fetch"}, {"step_id": "sum"}]
     made = report(*ONE_OF_EACH, COMMENT, parsed_plan=steps).to_dict()
     friendly = made.pop("user_friendly_error")
-    assert friendly.startswith("The plan cannot be used yet: it has 5 errors.\n")
+    assert friendly.startswith("The workflow cannot be used yet: it has 5 errors.\n")
     assert made == {
         "success": False,
         "error": "Plan validation failed.",

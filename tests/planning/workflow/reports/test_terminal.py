@@ -39,11 +39,11 @@ def test_a_plan_that_came_parsed_has_no_source_lines() -> None:
     bare = attrs.evolve(TOOL, line=None, column=None)
     assert report(bare, text=None).render() == (
         "error[unknown_tool]: no tool is named 'serch'\n"
-        "  --> plan\n"
+        "  --> workflow\n"
         "  = step 1 'fetch', /steps/0/name\n"
         "  = help: did you mean search?\n"
         "\n"
-        "plan: 1 error\n"
+        "workflow: 1 error\n"
         "most critical: no tool is named 'serch'"
     ).replace("  -->", " -->")
 
@@ -54,11 +54,14 @@ STEPS = tuple(WorkflowStep(step_id=name, description="") for name in "ab")
 @pytest.mark.parametrize(
     ("made", "shown"),
     [
-        (Report(workflow=Workflow(steps=STEPS)), "plan: valid, 2 steps"),
-        (Report(workflow=Workflow(steps=STEPS[:1])), "plan: valid, 1 step"),
-        (Report(workflow=Workflow()), "plan: valid, 0 steps"),
-        (Report(), "plan: valid"),
-        (attrs.evolve(report(COMMENT), workflow=Workflow(steps=STEPS)), "plan: valid, 2 steps, 1 warning"),
+        (Report(workflow=Workflow(steps=STEPS)), "workflow: valid, 2 steps"),
+        (Report(workflow=Workflow(steps=STEPS[:1])), "workflow: valid, 1 step"),
+        (Report(workflow=Workflow()), "workflow: valid, 0 steps"),
+        (Report(), "workflow: valid"),
+        (
+            attrs.evolve(report(COMMENT), workflow=Workflow(steps=STEPS)),
+            "workflow: valid, 2 steps, 1 warning",
+        ),
     ],
 )
 def test_a_valid_plan_ends_with_one_line(made: Report, shown: str) -> None:

@@ -41,7 +41,7 @@ def doubled(levels: int) -> dict[str, Any]:
         ("\u00fc" * 30_000, {"value": "${a.output}-" * 5_000}),
         ("x" * 1_000_000, {"value": ["${a.output}"] * 100_000}),
         ("x" * 1_000_000, {"value": "\U0001f600" + "${a.output}" * 9}),
-        (list(range(100_000)), {"value": "${a.output}" * 100_000}),
+        (["x" * 1_000] * 1_000, {"value": "${a.output}" * 100_000}),
         ({"deep": ["x" * 1_000] * 1_000}, doubled(8)),
         ("x" * 100_000, doubled(12)),
         ("x", {"value": "y" * 33_000_000}),

@@ -16,8 +16,8 @@ from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
 
 TAKEN = (
-    "another caller has resumed this run, or the session was rewound to before it began; it stopped here, "
-    "and the session has what it did until then"
+    "another caller has resumed this run, or the session was rewound to before it began; this caller "
+    "stopped, and the session has its changes until then"
 )
 
 

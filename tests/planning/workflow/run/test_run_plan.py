@@ -111,9 +111,7 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
         "S002 blocked: Search\n  step S002, tool broken\n  - Failed\n"
         "S003 done: Do c\n  step c\n  - Thought through\n"
     )
-    assert result.warnings == (
-        "the plan takes only ASCII text; where the workflow has other text, it shows step ids instead",
-    )
+    assert result.warnings == ("the plan allows only ASCII text; it shows step ids in place of other text",)
 
 
 # Others at the same plan

@@ -156,7 +156,7 @@ def test_a_step_that_ran_elsewhere_and_must_not_be_called_twice_is_refused(statu
     with pytest.raises(WorkflowError) as refused:
         bench.run(flow(called("a"), mail), session)
     assert str(refused.value) == (
-        f"step 'm' is already {status}, mail must not be called twice, and this session does not hold that "
+        f"step 'm' is already {status}, mail must not be called twice, and this session does not have that "
         "run; resume it in its own session or snapshot, or set the status of the step to 'pending' to call "
         "it again"
     )

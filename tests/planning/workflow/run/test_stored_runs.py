@@ -140,8 +140,8 @@ def test_a_run_that_another_process_resumes_stops_and_calls_nothing_twice(opened
     with pytest.raises(WorkflowError) as stopped:
         run_workflow(STEPS, tools, session=nightly(opened()))
     assert str(stopped.value) == (
-        "another caller has resumed this run, or the session was rewound to before it began; it stopped "
-        "here, and the session has what it did until then"
+        "another caller has resumed this run, or the session was rewound to before it began; this caller "
+        "stopped, and the session has its changes until then"
     )
     assert [each.status for each in results] == ["completed"]
     assert calls == ["take", "take", "mail"]

@@ -1,0 +1,211 @@
+"""``planning new``: a first workflow, with a step for each tool that is given."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from planning.cli.mcp_tools import tools_of_servers
+from planning.cli.source import Agents, Handlers, McpServers, Tools, name_of
+from planning.cli.terminal import count, say
+from planning.cli.usage import EXIT_CODES, TOOLS_HELP, Refused
+from planning.errors import listed, printable
+
+if TYPE_CHECKING:
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.findings import Finding
+    from planning.workflow.model import Workflow, WorkflowStep
+
+__all__ = ["NEW_HELP", "new"]
+
+# \b keeps a paragraph as it is written.
+NEW_HELP: Final = f"""\b
+Examples:
+  planning new report.json --tools my_app:tools
+  planning new report.json --tools search,fetch --goal "Answer a question"
+  planning new report.json --mcp "npx some-mcp-server"
+  planning new > report.json
+
+{TOOLS_HELP}
+{EXIT_CODES}"""
+_PROMPT: Final = "${user_prompt}"
+_MOST_ITEMS: Final = 9  # with more, the list becomes the prompt, as all that the tool refuses
+_GOAL: Final = "Say here what the steps are for"
+_OF_FORMAT: Final = MappingProxyType({
+    "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00", "duration": "PT1H",
+    "uri": "https://example.org", "email": "name@example.org",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+})  # fmt: skip
+
+
+def new(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="WORKFLOW", help="The file to write; standard output if omitted."),
+    ] = None,
+    *,
+    tools: Tools = None,
+    handlers: Handlers = None,
+    agents: Agents = None,
+    mcp: McpServers = None,
+    goal: Annotated[str, typer.Option(metavar="TEXT", help="What the steps are for.")] = _GOAL,
+) -> None:
+    """Write a first workflow: a valid one, with a step for each tool, to be changed by hand.
+
+    Inputs are taken from the examples of a tool, or made up; you are told which ones to fill in. A text
+    becomes ${user_prompt}, the value of --prompt in 'planning run'. A file that exists is not replaced.
+    """
+    from planning.cli.capabilities import capabilities_of
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.wire.build import dump_workflow
+
+    with tools_of_servers(mcp or ()) as served:
+        given = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
+        workflow = _written(given or Capabilities(), goal)
+    text = dump_workflow(workflow)
+    if file in {None, "-"}:
+        typer.echo(text, nl=False)
+    else:
+        _write(text, str(file))
+        typer.echo(f"Wrote {printable(str(file))}: {count(len(workflow.steps), 'step')}.")
+    for line in _advice(workflow, given):
+        say(line)
+    if file not in {None, "-"}:
+        kinds = {"--tools": tools, "--handlers": handlers, "--agents": agents, "--mcp": mcp}
+        options = [word for name, values in kinds.items() for value in values or () for word in (name, value)]
+        prompt = ["--prompt", "TEXT"] if _PROMPT in text else []
+        say(f"run it: {printable(shlex.join(['planning', 'run', str(file), *options, *prompt]))}")
+
+
+def _written(given: Capabilities, goal: str) -> Workflow:
+    """A workflow with a step for all that is given, one after the other.
+
+    Raises:
+        Refused: A step for something in it cannot be valid.
+    """
+    from planning.workflow.model import Workflow
+    from planning.workflow.validate import validate_workflow
+    from planning.workflow.wire.build import dump_workflow
+
+    steps = list(_steps(given))
+    for index in range(1, len(steps)):
+        steps[index] = replace(steps[index], depends_on=(steps[index - 1].step_id,))
+    workflow = Workflow(goal=goal, steps=tuple(steps))
+    errors = validate_workflow(dump_workflow(workflow), given).errors
+    for error in errors:
+        steps = [_yielding(step, error) if step.step_id == error.step_id else step for step in steps]
+    workflow = replace(workflow, steps=tuple(steps))
+    report = validate_workflow(dump_workflow(workflow), given)
+    if not report.ok:
+        first = report.errors[0]
+        raise Refused(f"a step {printable(str(first.step_id))} cannot be written: {printable(first.message)}")
+    return workflow
+
+
+def _steps(given: Capabilities) -> Iterator[WorkflowStep]:
+    from planning.workflow.model import WorkflowStep
+
+    known = {"tool": given.tools, "handler": given.handlers, "agent": given.agents}
+    ids = set[str]()
+    for kind, by_name in known.items():
+        for name, function in (by_name or {}).items():
+            step_id = base = re.sub(r"[^\w-]+", "_", name)
+            while step_id in ids:
+                step_id = f"{base}_{len(ids)}"
+            ids.add(step_id)
+            purpose, inputs = _call_of(name, function, is_agent=kind == "agent")
+            call: dict[str, Any] = {"agent": name} if kind == "agent" else {"type": kind, "name": name}
+            yield WorkflowStep(step_id=step_id, description=purpose, inputs=inputs, **call)
+    if not ids:
+        yield WorkflowStep(step_id="look", description="Look into it")
+        yield WorkflowStep(step_id="answer", description="Say what was found")
+
+
+def _call_of(name: str, function: Callable[..., Any] | None, *, is_agent: bool) -> tuple[str, dict[str, Any]]:
+    """What a call is for, and inputs for it."""
+    from planning.tools.tool import Tool
+    from planning.workflow.capabilities import called_by_steps
+
+    tool = function if isinstance(function, Tool) or function is None else called_by_steps(name, function)
+    purpose = "" if tool is None else tool.description.strip().partition("\n")[0]
+    if tool is None:
+        return f"Call {name}", {}
+    if tool.examples:
+        return purpose or f"Call {name}", dict(tool.examples[0].arguments)
+    inputs = _example(tool.parameters_schema())
+    if is_agent and len(inputs) == 1:
+        inputs = {}  # its one parameter is the step's description
+    return purpose or f"Call {name}", inputs
+
+
+def _example(node: Mapping[str, Any]) -> Any:
+    """A value that a schema takes, with what is required alone; of a text, the prompt."""
+    for key in ("default", "const"):
+        if key in node:
+            return node[key]
+    for key in ("examples", "enum"):
+        if node.get(key):
+            return node[key][0]
+    for option in (*node.get("anyOf", ()), *node.get("oneOf", ())):
+        if option.get("type") != "null":
+            return _example(option)
+    types = node.get("type")
+    match types if isinstance(types, str) else next((each for each in types or () if each != "null"), None):
+        case "object":
+            fields = node.get("properties", {})
+            return {name: _example(fields.get(name, {})) for name in node.get("required", ())}
+        case "array":
+            return [_example(node.get("items", {}))] * min(node.get("minItems", 0), _MOST_ITEMS)
+        case "integer" | "number":
+            return node.get("minimum", node.get("exclusiveMinimum", 0) + 1)
+        case "boolean":
+            return False
+        case _:
+            return _OF_FORMAT.get(node.get("format", ""), _PROMPT)
+
+
+def _yielding(step: WorkflowStep, error: Finding) -> WorkflowStep:
+    """The step with the prompt in place of the input that an error is about: what it will be is not known."""
+    name = error.pointer.partition("/inputs/")[2].partition("/")[0].replace("~1", "/").replace("~0", "~")
+    return replace(step, inputs={**step.inputs, name: _PROMPT}) if name in step.inputs else step
+
+
+def _advice(workflow: Workflow, given: Capabilities | None) -> Iterator[str]:
+    """What is left to the user."""
+    if given is None:
+        yield "its steps call nothing yet; name what they may call: --tools my_app:tools"
+        return
+    known = {"tool": given.tools, "handler": given.handlers}
+    filled = [f"{step.step_id} ({listed(step.inputs)})" for step in workflow.steps if step.inputs]
+    if filled:
+        yield f"check and fill in the inputs of {printable('; '.join(filled))}"
+    for kind, by_name in known.items():
+        bare = [name for name, function in (by_name or {}).items() if function is None]
+        if bare:
+            yield (
+                f"the inputs of {printable(listed(bare))} are not known: add them, or name an object that"
+                f" holds each {kind}: --{kind}s my_app:{kind}s"
+            )
+
+
+def _write(text: str, file: str) -> None:
+    """Write a file that does not exist yet.
+
+    Raises:
+        Refused: It exists, or cannot be written.
+    """
+    try:
+        with Path(file).open("x", encoding="utf-8") as target:
+            target.write(text)
+    except FileExistsError:
+        raise Refused(f"{name_of(file)} exists already; name another file") from None
+    except (OSError, ValueError) as error:  # ValueError: a null character in a path
+        reason = getattr(error, "strerror", None) or error
+        raise Refused(f"cannot write {name_of(file)}: {reason}") from None

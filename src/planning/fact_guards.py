@@ -1,0 +1,81 @@
+"""What every session keeps beside its plan: the facts, and with them ids that are never given out twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from planning.commands import AddStep, RemoveStep, RenumberSteps, SetupPlan
+from planning.facts import FACT_REDUCERS, EvidenceCall, PlanFacts, first_facts
+from planning.model import Plan
+from planning.step_ids import highest_number
+from planning.text import TextRules, rules_for
+from session import Session, Transaction, append, replace_latest
+
+if TYPE_CHECKING:
+    from planning.policy import PlanPolicy
+
+__all__ = ["Policies", "facts_in", "new_ids", "register_facts", "rules_of"]
+
+
+class Policies:
+    """The policy of a session in this process; the engine's mirror reads its alphabet there."""
+
+    policy: PlanPolicy | None = None
+
+
+def register_facts(session: Session, *, always: bool = True) -> None:
+    """Register what is kept beside the plan; again is no change.
+
+    Ids are never given out twice, with a policy and without. Without one nothing is kept until a step is
+    removed, or a store or a snapshot brings what a policy kept.
+
+    Args:
+        session: The session.
+        always: Whether everything is kept; otherwise only the ids of steps that were removed.
+    """
+    session.register_reducer(PlanFacts, replace_latest)
+    session.register_reducer(EvidenceCall, append)
+    for command, reducer in FACT_REDUCERS.items():
+        if always or command in {RemoveStep, RenumberSteps}:
+            session.register_reducer(command, reducer, PlanFacts, check=_is_written)
+    session.register_guard(RemoveStep, _keep_ids)
+    for setup in (SetupPlan, AddStep):
+        session.register_guard(setup, new_ids)
+
+
+def _is_written(_command: object) -> None:
+    """What a command brings into the facts is checked where the command itself is written."""
+
+
+def facts_in(transaction: Transaction) -> PlanFacts:
+    """What is known of the plan; from now on, if nothing was before."""
+    facts = transaction.latest(PlanFacts)
+    if facts is None:
+        facts = first_facts(transaction.latest(Plan), len(transaction.select_all(EvidenceCall)))
+        transaction.dispatch(facts)
+    return facts
+
+
+def _keep_ids(_command: Any, transaction: Transaction) -> tuple[()]:
+    facts_in(transaction)
+    return ()
+
+
+def new_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
+    """Give the steps of a plan ids that no step of it has had."""
+    facts, plan = transaction.latest(PlanFacts), transaction.latest(Plan)
+    if facts is None:
+        return ()
+    if isinstance(command, SetupPlan):
+        return (RenumberSteps(len(command.initial_steps), 1),)
+    if plan is None or plan.status != "active":
+        return ()
+    highest = max(facts.highest, highest_number(step.step_id for step in plan.steps))
+    return (RenumberSteps(len(command.steps), highest + 1),)
+
+
+def rules_of(session: Session) -> TextRules:
+    """The rules for the texts of a session's plan, by its policy in this process; ASCII without one."""
+    policy = session.companion(Policies).policy
+    return rules_for("ascii" if policy is None else policy.text)

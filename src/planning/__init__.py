@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from planning.errors import ToolValidationError
     from planning.events import PlanChanged
     from planning.family import FamilyProgress, family_progress
+    from planning.health import Health, health_of
     from planning.policy import PlanPolicy
     from planning.prompt import PlanningStrategy, PlanningToolsSection
     from planning.render import plan_text, plan_to_dict
@@ -69,6 +70,8 @@ __all__ = [
     "ready_steps",
     "FamilyProgress",
     "family_progress",
+    "Health",
+    "health_of",
     "RemoveStep",
     "MoveStep",
     "ApprovePlan",
@@ -104,6 +107,8 @@ _HOMES = {
     "pending_approval": "approval",
     "FamilyProgress": "family",
     "family_progress": "family",
+    "Health": "health",
+    "health_of": "health",
     "RemoveStep": "commands",
     "MoveStep": "commands",
     "ApprovePlan": "commands",

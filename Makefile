@@ -54,10 +54,11 @@ snapshots: ## write the stored texts anew; then read the diff
 bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESULTS.md; CHECK=1: fail where a figure was lost
 	$(BIN)/python benchmarks/run.py $(if $(CHECK),--check,--write)
 
-pictures: $(VENV)/installed ## draw the pictures of the README again
+pictures: $(VENV)/installed ## draw the pictures of the README and of the documentation again
 	$(BIN)/python scripts/draw_replay.py > examples/triage.svg.new
 	mv examples/triage.svg.new examples/triage.svg
 	$(BIN)/python -m benchmarks.picture
+	[ -z "$$(command -v chromium)" ] || $(BIN)/python scripts/draw_page.py
 
 mutants: ## change the code in MUTANTS (200) places of each area, and report what no test notices; AREAS="core tools"
 	@scripts/mutants "$(PYTHON)" $(AREAS)

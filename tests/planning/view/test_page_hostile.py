@@ -12,6 +12,8 @@ from page_data import of_memory
 
 from planning import Plan, PlanStep
 from planning.suite import register_plan
+from planning.tools import ToolError
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 
 pytestmark = pytest.mark.browser
@@ -127,3 +129,32 @@ def test_a_search_for_a_pattern_looks_for_its_characters(shown: Callable[..., Pa
         page.evaluate(f"$('search').value = {json.dumps(text)}; search()")
         page.wait(f"document.querySelector('#app mark')?.textContent === {json.dumps(text)}")
     assert page.errors == []
+
+
+def test_no_text_of_a_workflow_acts_and_each_is_shown_as_it_is(shown: Callable[..., Page]) -> None:
+    def say(number: int) -> object:
+        if number % 3 == 0:
+            raise ToolError(TEXTS[number])
+        return TEXTS[number] if number % 3 == 1 else {"text": TEXTS[number], TEXTS[number][:50]: [1]}
+
+    steps = tuple(
+        WorkflowStep(
+            step_id=f"{text[:40]} {number}", description=text, type="tool", name="say",
+            inputs={"number": number}, on_failure="continue",
+        )
+        for number, text in enumerate(TEXTS)
+    )  # fmt: skip
+    session = Session()
+    run_workflow(Workflow(goal=TEXTS[0], steps=steps), Capabilities(tools={"say": say}), session=session)
+    page = shown(json.dumps(of_memory(session)), width=1440)
+    for number, text in enumerate(TEXTS):
+        page.evaluate(f"choose(graph.data.nodes[{number}].id); openTab('answer'); openTab('step')")
+        assert page.evaluate("document.querySelector('#step h2').textContent") == f"{text[:40]} {number}"
+        assert page.evaluate(f"document.querySelectorAll({json.dumps(ELEMENTS)}).length") == 0
+        if number % 3 == 2 and len(text) < 1_000:
+            code = "[...document.querySelectorAll('#step pre, #step code.text')].at(-1).textContent"
+            assert json.loads(page.evaluate(code))["text"] == text
+    page.settle()
+    assert page.dialogs == []
+    assert page.errors == []
+    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []

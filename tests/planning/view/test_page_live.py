@@ -446,6 +446,12 @@ def test_the_list_filters_by_state_and_sorts(pages: ExitStack, browser: Browser,
     assert page.evaluate("document.activeElement.getAttribute('href')") == "/T/s/s%2F1"
     stage.say("sessions", [listed(1, state="working")])
     page.wait(f"String({NAMES}) === 'Plan 3'")
+    page.evaluate("$('list-sort').value = 'name'; $('list-sort').dispatchEvent(new Event('change'))")
+    page.settle()
+    page.evaluate("window.isOld = true; location.reload()")
+    page.wait(f"!window.isOld && $('list-sort')?.value === 'name' && String({NAMES}) === 'Plan 3'")
+    pressed = "[...document.querySelectorAll('[aria-pressed=true]')].map(each => each.dataset.state)"
+    assert page.evaluate(pressed) == ["waiting", "failed"]
     assert page.errors == []
 
 

@@ -133,6 +133,30 @@ def test_the_graph_zooms_where_the_reader_looks(shown: Shown) -> None:
     assert page.evaluate("graph.scale") < scale
 
 
+def test_the_wheel_zooms_below_the_pointer_and_the_mouse_drags(shown: Shown) -> None:
+    page = shown(a_run_of(MANY), width=1440, height=800)
+    corner = page.evaluate(
+        "(() => { const box = $('canvas').getBoundingClientRect(); return [box.x, box.y]; })()"
+    )
+    below = {"x": corner[0] + 8, "y": corner[1] + 300}
+    place = "[($('canvas').scrollLeft + 8) / graph.scale, ($('canvas').scrollTop + 300) / graph.scale]"
+    page.evaluate("$('canvas').scrollTo(500, 200)")
+    page.settle()
+    scale, before = page.evaluate(f"[graph.scale, {place}]")
+    page.send("Input.dispatchMouseEvent", type="mouseWheel", deltaX=0, deltaY=-120, modifiers=2, **below)
+    page.wait(f"graph.scale > {scale}")
+    assert page.evaluate(place) == pytest.approx(before, abs=2)
+    left, top = page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]")
+    page.send("Input.dispatchMouseEvent", type="mousePressed", button="left", clickCount=1, **below)
+    moved = {"x": below["x"] + 60, "y": below["y"] + 40}
+    page.send("Input.dispatchMouseEvent", type="mouseMoved", button="left", buttons=1, **moved)
+    page.send("Input.dispatchMouseEvent", type="mouseReleased", button="left", clickCount=1, **moved)
+    page.settle()
+    assert page.evaluate("[$('canvas').scrollLeft, $('canvas').scrollTop]") == pytest.approx(
+        [left - 60, top - 40], abs=1
+    )
+
+
 def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Shown) -> None:
     tries = iter([TimeoutError("late"), None])
 

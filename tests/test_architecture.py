@@ -53,6 +53,25 @@ def test_importing_planning_loads_none_of_the_heavy_libraries() -> None:
     assert shown.stdout == "[]\n"
 
 
+def test_a_program_without_a_policy_loads_nothing_that_judges_one() -> None:
+    program = """
+import sys
+from planning import PlanningToolsSection, Toolbox
+from session import Session
+
+session = Session()
+section = PlanningToolsSection(session=session)
+toolbox = Toolbox(section.tools(), session=session)
+toolbox.call("planning_setup_plan", {"objective": "Ship", "initial_steps": [{"title": "Build"}]})
+toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+print(section.body() != section.reminder(), section.may_finish().ok)
+policy = ["checks", "evidence", "policy", "policy_guards", "policy_parameters", "steering"]
+print([name for name in policy if f"planning.{name}" in sys.modules])
+"""
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout == "True True\n[]\n"
+
+
 def test_the_help_of_the_command_loads_only_what_the_command_needs() -> None:
     heavy = [name for name in HEAVY if name not in {"rich", "typer"}]
     program = f"""

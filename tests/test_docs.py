@@ -91,6 +91,7 @@ INTERNAL = {
     "NoJsonForm": "becomes ResultInvalid",
     "NotStrict": "leads to the tolerant reader",
     "Refused": "becomes the message of a command",
+    "StatementRefused": "becomes the result of a question to a database",
 }
 """Exceptions that their package catches, each with what becomes of it."""
 

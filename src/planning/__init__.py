@@ -3,8 +3,8 @@
 Put a ``PlanningToolsSection`` into a prompt, its tools into a ``Toolbox``, and read the plan at any
 moment with ``select_latest(session, Plan)``.
 
-Each name is loaded when it is first used, but for the plan itself, and what a policy keeps beside it: a
-snapshot may hold them, and reading one imports nothing.
+Each name is loaded on first use, except the plan and the facts of a policy: a snapshot may contain them, and
+reading one imports nothing.
 """
 
 from typing import TYPE_CHECKING

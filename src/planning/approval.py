@@ -1,4 +1,4 @@
-"""What of a plan waits for the user's approval, and the user's decision, which is for that plan alone."""
+"""What waits for the user's approval in a plan, and the user's decision about that plan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Pending:
 
 
 def pending_approval(source: HasFacts) -> Pending | None:
-    """What waits for approval; None where nothing does.
+    """What waits for approval; None if nothing does.
 
     Args:
         source: A session, ``session.at(version)`` or a snapshot.
@@ -73,7 +73,7 @@ def answer_approval(session: Session, shown: Pending, decision: ApprovePlan | Re
         decision: What the user decided.
 
     Returns:
-        Whether it was carried out; False where another plan waits by now, or none does.
+        Whether it was carried out; False if another plan waits now, or none does.
 
     Raises:
         StoreError: The session's store does not take it.

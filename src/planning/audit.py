@@ -1,4 +1,4 @@
-"""What the history of a session says of its plan, and what a policy would have prevented.
+"""Problems in the history of a session's plan, and the policy settings that would have prevented them.
 
 Only what an agent did through the planning tools is judged: a host and a workflow, which dispatch commands
 themselves, know what they do. Of a history with rewinds, the present branch is judged.

@@ -1,4 +1,4 @@
-"""The checks of a policy: pure functions of the policy, a command, the plan and what is known beside it.
+"""The checks of a policy: pure functions of the policy, a command, the plan and its facts.
 
 Each returns what the command entails, or refuses with one sentence that says what to do instead.
 """

@@ -104,7 +104,7 @@ class ClearPlan:
 
 @dataclass(slots=True, frozen=True)
 class ReadPlan:
-    """Ask for the plan as it is."""
+    """Read the current plan."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -137,12 +137,12 @@ class RenumberSteps:
 
 @dataclass(slots=True, frozen=True)
 class ApprovePlan:
-    """Let the work begin: the plan, and the steps that wait by themselves, are approved."""
+    """Approve the plan and the steps that wait, so that the work can begin."""
 
 
 @dataclass(slots=True, frozen=True)
 class RejectPlan:
-    """Send the plan back, with what is wrong with it, for the agent to change it."""
+    """Reject the plan with a reason; the agent must change it."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""Tool definitions in the forms in which providers and protocols take them."""
+"""Tool definitions in the formats of providers and protocols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two plans: as data, as a sentence, and applied to the first it gives the second."""
+"""The difference between two plans: as data, as a sentence, and as a patch."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class PlanDiff:
 
 
 def diff_plans(before: Plan | None, after: Plan | None) -> PlanDiff:
-    """Find what differs between two plans, in time that grows with the number of their steps.
+    """The difference between two plans, in time linear in the number of their steps.
 
     Steps are the same step when their ids are equal. A plan with another objective, of whose steps none has
     both the id and the title of an earlier one, is a new plan: all steps of the first are removed.

@@ -1,4 +1,4 @@
-"""What a tool call can be refused for, as values with fields and text that says what to do next."""
+"""Errors of tool calls, as values with fields, and messages that say what to do next."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Problem:
 
 
 class ToolError(Exception):
-    """Base of everything that a tool call can fail with on purpose.
+    """The base of errors that a tool raises on purpose.
 
     Attributes:
         message: What went wrong.
@@ -108,8 +108,8 @@ class ToolValidationError(ToolError, ValueError):
 
     Attributes:
         problems: Everything that was wrong, each with its place.
-        nothing_changed: Whether it is known that the call changed nothing: it was refused before the tool
-            began, or what the tool had done was rolled back. Set where the call is made.
+        nothing_changed: Whether the call certainly changed nothing: it was refused before the tool began, or
+            the tool's changes were rolled back. The pipeline sets it.
     """
 
     nothing_changed: bool = False

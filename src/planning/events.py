@@ -1,4 +1,4 @@
-"""What the bus says of the plan, and of the frameworks that rewind it."""
+"""The events of plans, and of the frameworks that rewind them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ MOST_PLACES = 1_000
 
 @attrs.frozen(slots=False)  # made in half the time
 class PlanChanged:
-    """A commit changed the plan; published once for each, whichever way the change came.
+    """A commit changed the plan; published once for each such commit.
 
     It is not in the history and in no log: both plans are there already.
 
     Attributes:
         before: The plan before; None when there was none.
-        after: The plan now; None when there is none any more.
+        after: The plan now; None if there is none.
         version: The version that the commit made.
         actor: Who made the change, when it is known.
         call_id: The id that the provider gave the call, when there is one.

@@ -1,4 +1,4 @@
-"""Calls and texts as evidence that a step is done: pure functions of what was kept of the calls."""
+"""Calls and text as evidence that a step is done: pure functions of the recorded calls."""
 
 from __future__ import annotations
 

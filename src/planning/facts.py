@@ -1,4 +1,4 @@
-"""How what is kept beside a plan changes: the policy's own commands, and pure reducers.
+"""Changes of the facts of a plan: the policy's own commands, and pure reducers.
 
 ``Plan`` and the six commands never grow: dependencies, evidence, approval and the counters of the gates are
 here, by step id. A rewind takes them back with the plan.

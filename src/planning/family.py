@@ -1,4 +1,4 @@
-"""How far the plans of a session and of its children are, as a tree."""
+"""The progress of the plans of a session and of its children, as a tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEEPEST = 20  # levels that are indented: more would make the text of a long ch
 
 @attrs.frozen(eq=False)
 class FamilyProgress:
-    """How far the plan of a session is, with those of its children; its text is one line a session.
+    """The progress of a session's plan and of those of its children; its text is one line per session.
 
     Attributes:
         session_id: The session.
@@ -60,7 +60,7 @@ class FamilyProgress:
 
 
 def family_progress(session: Session) -> FamilyProgress:
-    """How far the plans of a session and of its open children are, at every depth; in linear time.
+    """The progress of the plans of a session and of its open descendants, in linear time.
 
     Args:
         session: The session at the top. Each session is read as it is in this process.

@@ -1,4 +1,4 @@
-"""The gates of a policy: a plan that became stale, and the end of the work."""
+"""The gates of a policy: stale plans, and the end of the work."""
 
 from __future__ import annotations
 

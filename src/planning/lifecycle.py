@@ -1,4 +1,4 @@
-"""The plan's lifecycle: which command a plan may take in which status, and what it becomes.
+"""The plan's lifecycle: which commands each status allows, and the next status.
 
 ``TRANSITIONS`` is the one table. Handlers refuse by it, reducers move by it, and
 ``specs/PLANNING.md`` shows it.

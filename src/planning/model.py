@@ -1,4 +1,4 @@
-"""The plan as data: frozen, hashable, comparable, made of nothing but strings and tuples."""
+"""The plan as data: frozen, hashable, comparable, made only of strings and tuples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PlanStep:
     """One thing to do.
 
     Attributes:
-        step_id: ``S###``, given out by the reducers, unique in its plan.
+        step_id: ``S###``, assigned by the reducers, unique in its plan.
         title: What to do, in one line.
         details: More about it, or None.
         status: Its progress.
@@ -119,7 +119,7 @@ class _Marks:
 
 
 class _Marked:
-    """The slot of the changes that made a plan, and of how many they were; it is no field."""
+    """The slot of the changes that made a plan, and of their number; it is not a field."""
 
     __slots__ = ("_marks",)
 
@@ -129,7 +129,7 @@ class Plan(_Marked):
     """What the agent tracks: one per session.
 
     Attributes:
-        objective: What it is all for, in one line.
+        objective: The goal, in one line.
         status: ``active``; ``completed`` once every step is done; ``abandoned`` once cleared.
         steps: In the order of adding.
     """
@@ -147,7 +147,7 @@ class Plan(_Marked):
     if not TYPE_CHECKING:  # where types are checked, every name would be an attribute
 
         def __getattr__(self, name: str) -> Any:
-            """The steps of a plan that ``with_steps`` made, when somebody looks at them first."""
+            """The steps of a plan that ``with_steps`` made, on first use."""
             if name != "steps":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             marks, count = self._marks
@@ -171,7 +171,7 @@ class Plan(_Marked):
 
     @staticmethod
     def check_slice(plans: Sequence[Plan]) -> None:
-        """Refuse what no session holds. Text need not be ASCII: that is a rule for what models send.
+        """Refuse what no session can contain. Text need not be ASCII: that rule is for models.
 
         Raises:
             ValueError: There are several plans, a step id occurs twice, a part is of another type, or a text
@@ -198,7 +198,7 @@ def with_steps(
     *,
     is_last: bool = False,
 ) -> Plan | None:
-    """A plan with other steps at some places; the rest is copied when somebody first looks at it.
+    """A plan with other steps at some places; the rest is copied on first use.
 
     Args:
         plan: The plan before.

@@ -1,4 +1,4 @@
-"""What a policy has to know of a plan beyond the plan: values beside it, which a snapshot has as well.
+"""The facts of a policy about a plan: values next to it, which snapshots include.
 
 They are loaded with the package, so that a program without a policy can read them back.
 """
@@ -45,7 +45,7 @@ class PlanFacts:
         began: How many there were when a step began: when it was last marked in progress, or else added.
         depends_on: The ids of the steps that must be done first, by the step that waits for them.
         proofs: What shows that a step is done.
-        approval: Whether the host has approved the plan; ``"none"`` where nobody was asked.
+        approval: Whether the host has approved the plan; ``"none"`` if the plan was not submitted.
         reason: Why it was rejected.
         waiting: The steps that wait for approval by themselves.
         is_noticed: Whether the agent was reminded that the plan is stale.

@@ -29,7 +29,7 @@ class PlanMirror:
     """
 
     def __init__(self, session: Session, name: str, setup: SetupPlan) -> None:
-        """Prepare a session for a mirror; its plan does not change yet.
+        """Register the plan with a session; the plan does not change yet.
 
         Args:
             session: The session that holds the plan.

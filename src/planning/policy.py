@@ -1,4 +1,4 @@
-"""What a host demands of the plan beyond the tools' own rules: one value, given to the section."""
+"""The host's rules for a plan, beyond the tools' own: one value, passed to the section."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def _one_of(*options: str | None) -> Callable[[Any, attrs.Attribute[Any], object
 class PlanPolicy:
     """What a host demands of a plan; ``PlanningToolsSection(session=..., policy=PlanPolicy(...))``.
 
-    Tools, evidence, approval and the gates bind the agent, which calls the section's tools. Dependencies and
-    ``most_in_progress`` bind every change of the session's plan. Each setting is off by default.
+    Tools, evidence, approval and the gates apply to the agent, which calls the section's tools. Dependencies
+    and ``most_in_progress`` apply to every change of the session's plan. Each setting is off by default.
 
     Attributes:
         tools: The planning tools that the agent gets: of ``setup``, ``add``, ``update``, ``mark``, ``clear``
             and ``read``, and with ``agent_edits`` also ``remove`` and ``move``; None for all of them.
         evidence: ``"required"``: a step is marked done only with evidence: a successful call that was made
-            since the step began, or a text that ``verify`` accepts. ``"unique"``: the same, and one call
-            proves one step.
-        verify: Asked about each evidence that is not a call; ``(step, text)``, plain or async. It returns
+            since the step began, or text that ``verify`` accepts. ``"unique"``: the same, and a call proves
+            only one step.
+        verify: Called with ``(step, text)`` for evidence that is not a call, plain or async. It returns
             whether the text proves that the step is done.
-        verify_timeout: The seconds that ``verify`` has.
-        stale_after: After so many tool calls without a change of the plan, the reminder says so once.
+        verify_timeout: The timeout of ``verify``, in seconds.
+        stale_after: After this number of tool calls without a change of the plan, the reminder says so once.
         finish_gate: How often ``section.may_finish()`` refuses, without a change of the plan in between,
             because steps are open; None for never.
         approval: Whether a new plan waits for ``ApprovePlan`` before other tools run, and a step that is
@@ -77,7 +77,7 @@ class PlanPolicy:
         text: ``"ascii"``, or ``"unicode"`` for titles and notes in any language.
 
     Raises:
-        ValueError: A setting has a value that makes no sense; the message names those that do.
+        ValueError: A setting has an invalid value; the message names the valid ones.
         TypeError: A setting is of another type.
     """
 

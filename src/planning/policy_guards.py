@@ -1,4 +1,4 @@
-"""What a policy registers with a session: all facts beside the plan, the guards of a change, the gate."""
+"""What a policy registers with a session: the facts of the plan, the guards of a change, the gate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["marks_of", "register_policy"]
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
-    """Register what a policy needs with a session; again is no change."""
+    """Register what a policy needs with a session; repeating it changes nothing."""
     register_facts(session)
     for setup in (SetupPlan, AddStep):
         session.register_guard(setup, _first_ids)

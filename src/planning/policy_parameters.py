@@ -1,4 +1,4 @@
-"""What the planning tools take under a policy: the commands, with the arguments that the policy adds."""
+"""The parameters of the planning tools under a policy: the commands, with the policy's arguments."""
 
 from __future__ import annotations
 

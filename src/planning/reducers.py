@@ -1,4 +1,4 @@
-"""Reducers: the only code that builds a next plan. Pure functions of a slice and a command.
+"""Reducers: the only code that builds a new plan. Pure functions of a slice and a command.
 
 The plan slice holds one plan. Untouched steps are the same objects in the next plan. A command
 that the plan cannot take leaves the slice as it was: handlers have refused it before, with a reason.
@@ -172,7 +172,7 @@ def check_mark(mark: MarkStep) -> None:
     """Refuse what ``check_command`` refuses, of the command that models send most.
 
     Raises:
-        ValueError: The id or the note is no text that a plan holds.
+        ValueError: The id or the note is not text that a plan can contain.
     """
     step_id: object = mark.step_id
     if not isinstance(step_id, str):

@@ -1,4 +1,4 @@
-"""What the two HTTP servers share, MCP's and the page's: who may speak to them, how long, and how many."""
+"""The guard of the two HTTP servers, of MCP and of the page: who may connect, for how long, and how many."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Limits:
 
     Attributes:
         header: The seconds that a client has to send the header of a request. Each connection that has not
-            sent one may be dropped for a newer one, so that those who say nothing shut nobody out.
+            sent one may be replaced by a newer one, so that idle clients cannot block others.
         seconds: The seconds that it has for the whole request.
         body: The most bytes of a request.
         connections: How many connections are open at once, those that wait for a header not included.
@@ -166,7 +166,7 @@ class _Connection(H11Protocol):
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Read on; once the header of a request is whole, it is no longer waited for."""
+        """Continue reading; once the header of a request is complete, the deadline ends."""
         super().handle_events()
         cycle = vars(self)["cycle"]  # None until the first request, whatever its type says
         if cycle is not None and not cycle.response_complete:

@@ -1,4 +1,4 @@
-"""A policy on the line of a planning call: what it adds between a handler and the reducers.
+"""The policy in a planning call: what it does between a handler and the reducers.
 
 A call stays the seed's command, checked by its handler. The policy's checks run in the same transaction, and
 what they entail are commands of its own, dispatched after it.
@@ -323,7 +323,7 @@ class Steering:
 
 
 def _as_answer(answer: object) -> bool:
-    """What ``verify`` said; a coroutine that it returned, or any other value, is no answer."""
+    """The answer of ``verify``; a coroutine that it returned, or any other value, is not an answer."""
     if not isinstance(answer, bool):
         raise TypeError(f"verify returned {type(answer).__name__}, not a bool")
     return answer
@@ -368,7 +368,7 @@ def _paired(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, 
 
 
 def _plain_steps(steps: Any) -> Any:
-    """New steps without what a policy added to them; what is no step is refused by the handler."""
+    """New steps without the additions of a policy; the handler refuses anything that is not a step."""
     if not isinstance(steps, (tuple, list)):
         return steps
     return tuple(

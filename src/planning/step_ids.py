@@ -1,4 +1,4 @@
-"""Step ids: ``S`` and a number of at least three digits, counted up and never given out twice."""
+"""Step ids: ``S`` and a number of at least three digits, counted up and never reused."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def as_text(step_id: Any) -> Any:
     return str(step_id) if type(step_id) is int and 0 <= step_id < _MOST else step_id
 
 
-def written_alike(step_id: str, known: Iterable[str]) -> list[str]:
+def written_alike(step_id: str, known: Sequence[str]) -> list[str]:
     """The known ids that differ from an id in case, in zeros or by the S alone: S001 for ``S1`` or ``1``."""
     number = _SHAPE.fullmatch(step_id)
     if number is None:
         meant = step_id.casefold()
         return [each for each in known if each.casefold() == meant]
     digits = number[1].lstrip("0")
-    similar = [each for each in known if digits in each]
+    similar = [each for each in known if digits in each] if digits in " ".join(known) else []
     return [each for each in similar if (found := _SHAPE.fullmatch(each)) and found[1].lstrip("0") == digits]
 
 

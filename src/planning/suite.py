@@ -62,7 +62,7 @@ class _Registered:
 
 
 def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
-    """Register the plan's reducers with a session, and its announcement; again is no change.
+    """Register the plan's reducers and events with a session; repeating it changes nothing.
 
     Args:
         session: The session.

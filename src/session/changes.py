@@ -1,4 +1,4 @@
-"""A change as the text that a store keeps, and back."""
+"""A change as the text that a store keeps: writing and reading it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class ReadChange:
                 yield event_type, partial(self.part, index)
 
     def _value(self, index: int) -> Any:
-        """The value that an event carries, without the event; whoever reads it says what it is of."""
+        """The value of an event, without the event."""
         return self._records.read(self.parts[index]["value"])
 
     def part(self, index: int, *, is_lenient: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""The slices of a session as JSON: what a checkpoint and a snapshot hold."""
+"""The slices of a session as JSON, for checkpoints and snapshots."""
 
 from __future__ import annotations
 

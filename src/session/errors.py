@@ -1,4 +1,4 @@
-"""What can go wrong in a session, as typed exceptions."""
+"""The exceptions of sessions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_VALUE = 120
 
 
 class SessionError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """The base of every error that this package raises on purpose."""
 
 
 class IdentityError(SessionError, ValueError):
@@ -40,7 +40,7 @@ class ReducerError(SessionError):
 
 
 class TransactionError(SessionError):
-    """A transaction was used from a place that does not hold it."""
+    """A transaction was used outside its block, or from another thread or task."""
 
 
 class SessionBusyError(TransactionError):
@@ -48,13 +48,13 @@ class SessionBusyError(TransactionError):
 
 
 class VersionError(SessionError, ValueError):
-    """A session has no such version, or does not keep it any more."""
+    """A session has no such version, or no longer keeps it."""
 
 
 class SnapshotError(SessionError, ValueError):
-    """A snapshot cannot be written or read; the text names the place and the remedy.
+    """A snapshot cannot be written or read; the message names the place and the remedy.
 
-    The text quotes what was read, so it is cut to 2,000 characters.
+    The message quotes what was read, so it is cut to 2,000 characters.
     """
 
     def __init__(self, message: str) -> None:
@@ -62,12 +62,12 @@ class SnapshotError(SessionError, ValueError):
 
 
 class StoreError(SessionError):
-    """A store did not take a change, or does not hold what a session needs; the text says what to do.
+    """A store refused a change, or lacks what a session needs; the message says what to do.
 
     Attributes:
         outcome: ``refused``: nothing has changed. ``unknown``: the answer to a commit was lost, and the store
             could not be asked whether it has the change.
-        version: The version that is damaged or cannot be read, where it is one.
+        version: The version that is damaged or cannot be read, if there is one.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class StoreError(SessionError):
 
 
 class RecordError(StoreError):
-    """A value has no JSON form, or JSON is not the form of a value."""
+    """A value has no JSON form, or JSON does not match a value's type."""
 
     def __init__(self, reason: str, place: str = "") -> None:
-        """Say what is wrong.
+        """Make the error.
 
         Args:
             reason: What is wrong.
@@ -102,7 +102,7 @@ class RecordError(StoreError):
 
 
 class StoreBusy(StoreError):
-    """Another program or thread is writing to the store: nothing has changed, and a retry will do."""
+    """Another program or thread is writing to the store: nothing has changed, try again."""
 
 
 def locked(seconds: float) -> StoreBusy:
@@ -129,7 +129,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def each_item(items: Iterable[Any], change: Callable[[Any], Any]) -> list[Any]:
-    """What becomes of each of several values; what is raised for one says which it is."""
+    """Change every value of a list; an error names the index of the value."""
     changed = list[Any]()
     try:
         for item in items:

@@ -148,10 +148,10 @@ class ToolInvoked(SessionEvent):
 
 @attrs.frozen(slots=False)
 class ToolFailed(SessionEvent):
-    """A call did not come to its end: it was refused, stopped, cancelled, or the tool raised.
+    """A call failed: it was refused, stopped or cancelled, or the tool raised.
 
     Attributes:
-        name: The tool's name, as far as it is one.
+        name: The name that the model called.
         result: What the caller got back. The arguments are not in the event: they were never accepted.
         idempotency_key: The call's, which stays free.
     """

@@ -1,4 +1,4 @@
-"""What changed a session, one version after the other.
+"""The history of a session: its changes, one version after the other.
 
 A session keeps its changes beside its slices. What its slices were at a version is found by reducing
 the events again, from the nearest change that kept the slices before it.
@@ -175,11 +175,11 @@ class Entry:
 
 @attrs.frozen(slots=False)  # made in half the time
 class Commit(Generic[S]):
-    """A slice before and after a commit, for who makes an announcement of it; see ``Session.announce``.
+    """A slice before and after a commit; see ``Session.announce``.
 
     Attributes:
         before: The newest item of the slice before; None when there was none.
-        after: The newest item now; None when there is none any more.
+        after: The newest item now; None if the slice is empty.
         version: The version that the commit made.
         actor: As in ``Change``.
         call_id: As in ``Change``.

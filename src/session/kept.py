@@ -1,4 +1,4 @@
-"""The history of a session in memory: its changes, and now and then the slices before one of them."""
+"""The history of a session in memory: its changes, and for some of them the slices before."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Kept", "require_version"]
 
 
 class Kept:
-    """The changes of a session in memory. Whoever calls a method that changes it holds the session's lock.
+    """The changes of a session in memory. Callers of methods that change it hold the session's lock.
 
     Attributes:
         limit: How many changes are kept; None for all.
@@ -34,7 +34,7 @@ class Kept:
     __slots__ = ("_based_on", "_claims", "_entries", "_first", "_keys", "_rewinds", "limit")
 
     def __init__(self, limit: int | None, entries: list[Entry] | None = None, first: int = 0) -> None:
-        """Begin a history, or go on with that of another session.
+        """Start a history, or continue that of another session.
 
         Args:
             limit: How many changes are kept; None for all.

@@ -1,4 +1,4 @@
-"""A lock that is free again in a forked child."""
+"""A lock that is released in a forked child."""
 
 from __future__ import annotations
 

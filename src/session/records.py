@@ -1,4 +1,4 @@
-"""Values to JSON that says itself what they are, and back: what a store and a snapshot hold.
+"""Values to JSON that names their types, and back: for stores and snapshots.
 
 A record names its type and the type's format, unless the hint of the field that holds it does. Only
 registered types are built from it.
@@ -66,7 +66,6 @@ class Records:
     """Writes and reads the records of one session; it knows the events of this package."""
 
     def __init__(self, types: Iterable[type] = EVENTS) -> None:
-        """Register the first types; see ``learn``."""
         self._known: dict[str, type] = {}
         self._names: dict[type, str] = {}
         self._unnamed: set[type] = set()  # records whose form needs no name where a hint has it

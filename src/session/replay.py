@@ -1,4 +1,4 @@
-"""Reading a session's slices out of a store: from a checkpoint, by reducing the changes after it again."""
+"""Reading a session's slices from a store: from a checkpoint, by reducing the later changes again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ class Replay:
     """
 
     def __init__(self, store: Store, session_id: SessionId, head: StoredSession, limit: int | None) -> None:
-        """Prepare to read."""
         self.store = store
         self.records = Records()
         self.head = head
@@ -220,7 +219,7 @@ class Replay:
         return log
 
     def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
-        """The newest checkpoints up to a version: their versions and slices. A damaged one is left out."""
+        """The newest checkpoints up to a version: their versions and slices. Damaged ones are omitted."""
         found: list[tuple[int, Mapping[str, Any]]] = []
         for checkpoint in self.store.checkpoints(self._session_id, version, most + 1):
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)

@@ -63,7 +63,7 @@ class Session:
         history: int | None = None,
         store: Store | None = None,
     ) -> None:
-        """Open a session: a new one, or one that a store has.
+        """Open a session: a new one, or one from a store.
 
         Args:
             bus: Where its events travel; a new bus by default. Sessions may share one.
@@ -74,8 +74,9 @@ class Session:
             tags: Words to find it by.
             history: How many events of each type its logs keep, and how many changes are kept in memory; all
                 by default. A store keeps every change.
-            store: Where its changes are kept; in memory alone by default. Sessions of one store and one
-                identity share their state. ``created_at`` and ``tags`` are those with which it began.
+            store: Where its changes are kept; by default only in memory. Sessions with the same store and
+                identity share their state. For a session that exists, ``created_at`` and ``tags`` are
+                ignored.
 
         Raises:
             IdentityError: ``session_id`` is not a name of 1 to 128 ASCII letters, digits and ``._-:``,
@@ -159,9 +160,9 @@ class Session:
         return self._children
 
     def close(self) -> None:
-        """Stop hearing the bus, and let the parent forget this session.
+        """Unsubscribe from the bus, and leave the parent's children.
 
-        What the session holds can still be read and changed directly; its store stays open.
+        You can still read and change the session; its store stays open.
         """
         if self._delivery.leave(self):
             self._state.deliveries.discard(self._delivery)
@@ -189,7 +190,7 @@ class Session:
 
     @property
     def version(self) -> int:
-        """How many changes there were: 0 when the session is new.
+        """The number of changes so far: 0 when the session is new.
 
         Every commit that publishes an event or replaces a slice is a change, a refused call included.
         """
@@ -255,7 +256,7 @@ class Session:
         session_id: SessionId | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> Session:
-        """Open a session of its own with the history up to a version, and the same bus and reducers.
+        """Open a new session with the history up to a version, and the same bus and reducers.
 
         Args:
             at: The version; the last one when omitted.
@@ -277,11 +278,11 @@ class Session:
         return fork
 
     def find_call(self, idempotency_key: str) -> ToolInvoked | None:
-        """The accepted call with a key on the present branch; None where the key is free.
+        """The accepted call with a key on the current branch; None if the key is free.
 
-        A rewind frees the keys that were used after the version that it restores. Where ``history`` bounds
-        what is kept in memory, calls before that are forgotten. Calls that other processes have made in a
-        stored session are found too, and so are those of the transaction that this code is in.
+        A rewind frees the keys that were used after the version that it restores. If ``history`` limits what
+        is kept in memory, older calls are forgotten. In a stored session, calls of other processes are found
+        too, and so are calls in the current transaction.
 
         Raises:
             StoreError: The store cannot be read.
@@ -301,7 +302,7 @@ class Session:
             return state.past.find_call(idempotency_key, newest) if call is None else call
 
     def claim(self, name: str) -> bool:
-        """Record a fact about the world, which no rewind takes back, durably in a stored session.
+        """Record a fact about the world, durably in a stored session; a rewind does not undo it.
 
         Returns:
             True the first time; False when it was recorded before.
@@ -313,10 +314,10 @@ class Session:
         return self._state.claim(name)
 
     def refresh(self, timeout: float | None = None) -> int:
-        """Take over what other processes have committed to the store.
+        """Apply what other processes have committed to the store.
 
-        A transaction does that by itself before it begins. After a ``StoreError`` whose outcome is
-        ``unknown``, this finds out what became of the change, and lets changes in again.
+        A transaction does this when it begins. After a ``StoreError`` whose outcome is ``unknown``, this
+        finds out whether the change was made, and allows changes again.
 
         Args:
             timeout: How many seconds to wait for the transaction of another thread; None for no limit.
@@ -347,17 +348,17 @@ class Session:
         is_private: bool = False,
         check: Check | None = None,
     ) -> None:
-        """Let ``reducer`` answer every event or value of exactly ``event_type``.
+        """Run ``reducer`` for every event or value of exactly ``event_type``.
 
         Reducers of one type run in the order of registration. Registering the same reducer for the
         same types again changes nothing.
 
         Args:
-            event_type: The type that it answers.
+            event_type: The type of the events or values.
             reducer: ``(slice, event) -> slice``, pure; both are tuples.
             slice_type: The type of the slice's items; ``event_type`` by default.
-            is_private: Whether the slice has no past: neither it nor what it is made of is in the history, in
-                a snapshot or in a store, and ``at`` and ``rewind`` leave it as it is.
+            is_private: Whether the slice is private: neither it nor the values that it is made of are in the
+                history, in a snapshot or in a store, and ``at`` and ``rewind`` do not change it.
             check: Raises a ValueError for an event that must not be reduced. By default the slice that the
                 reducer returns is checked as one that is read: by ``slice_type.check_slice``, if it has that,
                 and in a stored session by writing what is new in it. ``check`` is for a reducer that puts
@@ -379,10 +380,10 @@ class Session:
         self._state.add_route(event_type, route)
 
     def register_guard(self, event_type: type[T], guard: Guard[T]) -> None:
-        """Let ``guard`` refuse values of exactly ``event_type``, whoever dispatches them, or add to them.
+        """Let ``guard`` refuse every value of exactly ``event_type``, or add values to it.
 
-        Unlike a reducer it sees other slices. It is asked when a value is dispatched, and not when the
-        history is reduced again. Registering an equal guard again changes nothing.
+        Unlike a reducer it sees other slices. It runs when a value is dispatched, but not when the history is
+        reduced again. Registering an equal guard again changes nothing.
 
         Args:
             event_type: The type.
@@ -397,10 +398,10 @@ class Session:
         self._state.add_guard(event_type, guard)
 
     def register_types(self, *types: type[Any]) -> None:
-        """Let a store build values of these classes, which no registered reducer names.
+        """Let a store build values of these classes, in addition to those of reducers.
 
-        A store builds values of registered types alone: those of reducers and slices, those that the hints of
-        their fields name, and these.
+        A store builds only values of registered types: those of reducers and slices, those in the type hints
+        of their fields, and these.
 
         Raises:
             TypeError: One is not a class.
@@ -411,10 +412,10 @@ class Session:
             self._state.stored.records.learn(types)
 
     def register_view(self, slice_type: type[Any], view: View) -> None:
-        """Let ``view`` make a slice out of others each time that it is read.
+        """Let ``view`` compute a slice from others each time it is read.
 
-        Such a slice costs nothing to write, cannot differ from what it is made of, and is in no
-        snapshot. A slice that a reducer makes goes before a view of the same type.
+        Such a slice costs nothing to write, cannot differ from its sources, and is not part of a snapshot. A
+        slice that a reducer makes takes precedence over a view of the same type.
 
         Args:
             slice_type: The type of the slice's items.
@@ -433,14 +434,14 @@ class Session:
         event_type: type[Any],
         make: Callable[[Commit[S]], object | None],
     ) -> None:
-        """Publish something on the bus after each commit that replaced a slice, whichever way it came.
+        """Publish an event on the bus after each commit that replaced a slice.
 
-        It is made when the bus has a subscriber for it alone, it is not reduced, and it is in no log.
+        The event is made only if the bus has a subscriber for it. It is not reduced, and not logged.
 
         Args:
             slice_type: The type of the slice's items.
-            event_type: The type of what is published.
-            make: Makes it; None for nothing to say.
+            event_type: The type of the event.
+            make: Makes the event from a ``Commit``; returns None to publish nothing.
 
         Raises:
             TypeError: A type is not a class, or ``make`` cannot be called or is a coroutine function.
@@ -460,8 +461,8 @@ class Session:
     ) -> Transaction:
         """Check and change in one step: no other code changes this session inside the block.
 
-        What is dispatched inside becomes visible to others at once when the block ends; when the
-        block raises, all of it is discarded. Keep it short, and never await inside.
+        All changes inside become visible to others together when the block ends; when the block raises, they
+        are discarded. Keep it short, and never await inside.
 
         Args:
             actor: Who makes the change, for the history; what the events say when omitted.
@@ -472,13 +473,13 @@ class Session:
         return Transaction(self._state, self._delivery, actor, call_id, timeout)
 
     def dispatch(self, value: object) -> None:
-        """Reduce a value, or an event with the value that it carries, and publish nothing.
+        """Reduce a value, or an event and its value, and publish nothing.
 
         Raises:
             ReducerError: A reducer returned something other than a tuple, or what it returned could not be
                 read back: the slice's type refuses it.
-            StoreError: The session's store does not take the change.
-            Exception: Whatever a reducer raises. The session stays as it was.
+            StoreError: The session's store refuses the change.
+            Exception: Whatever a reducer raises. The session is unchanged.
         """
         with Transaction(self._state, self._delivery) as transaction:
             transaction.dispatch(value)
@@ -486,20 +487,20 @@ class Session:
     def publish(self, event: SessionEvent, *, timeout: float | None = None) -> PublishResult:
         """Reduce an event and publish it on the bus; part of a transaction that is open here.
 
-        An event without a ``session_id`` is addressed to this session. One that is addressed to another
-        session goes to the bus alone.
+        An event without a ``session_id`` gets that of this session. An event for another session is only
+        published.
 
         Args:
             event: The event.
             timeout: See ``transaction``.
 
         Returns:
-            The subscribers that were called. None yet when the event has to wait: for the end of the
-            transaction that this code is in, or for a delivery that is under way.
+            The subscribers that were called. It is still empty if the event has to wait for the end of the
+            current transaction, or of the current delivery.
 
         Raises:
             SessionBusyError: Another asyncio task of this thread awaits inside a transaction of this session.
-            StoreError: The session's store does not take the change.
+                StoreError: The session's store refuses the change.
             Exception: Whatever a reducer raises. The session is unchanged, and nothing is published.
         """
         event = addressed(event, self._state.session_id)
@@ -511,19 +512,19 @@ class Session:
         return transaction.published or PublishResult(event)
 
     def companion(self, kind: type[S]) -> S:
-        """The one object of a class that goes with this session in this process; made when first asked for.
+        """The object of a class that belongs to this session in this process; made on first use.
 
-        For what must not be part of the state, such as what is running now. A fork or a clone has its own.
+        For data that must not be part of the state, such as running calls. A fork or a clone has its own.
         """
         known = self._state.companions
         found: S | None = known.get(kind)
         return known.setdefault(kind, kind()) if found is None else found
 
     async def off_loop(self, function: Callable[[], T]) -> T:
-        """Call a function that changes this session, without holding the event loop for its store.
+        """Call a function that changes this session, without blocking the event loop.
 
-        In a stored session it runs in the session's worker thread: one after the other, with the context
-        variables of the caller. In a session in memory it runs here, at once.
+        In a stored session it runs in the session's worker thread, in order, with the caller's context
+        variables. In a session in memory it runs at once, in this thread.
 
         Raises:
             Exception: Whatever the function raises.
@@ -533,7 +534,7 @@ class Session:
         return await self._state.stored.off_loop(function)
 
     def require_free(self) -> None:
-        """Refuse before something is done whose event could not be published when it is done.
+        """Raise now if an event could not be published later.
 
         Raises:
             SessionBusyError: Another asyncio task of this thread holds a transaction of this session
@@ -544,7 +545,7 @@ class Session:
     # Keeping
 
     def snapshot(self) -> Snapshot:
-        """The state of this moment: every slice but the event logs."""
+        """The current state: every slice except the event logs."""
         return Snapshot(
             slices=self._state.kept(),
             session_id=self._state.session_id,
@@ -552,13 +553,13 @@ class Session:
         )
 
     def rollback(self, snapshot: Snapshot) -> None:
-        """Put the state of a snapshot back; the event logs go on.
+        """Restore the state of a snapshot; the event logs stay.
 
         The snapshot may come from another session, or from JSON.
 
         Raises:
             SnapshotError: ``snapshot`` is not a snapshot, or has a slice that no reducer of this session
-                makes. In memory, a session that has no reducers yet takes any slice.
+                makes. A session in memory without reducers accepts any slice.
             ReducerError: The type of a slice refuses it.
             StoreError: The session's store does not take the change.
         """
@@ -577,9 +578,9 @@ class Session:
             )
 
     def reset(self) -> None:
-        """Empty every slice; reducers and views stay, and the event logs go on.
+        """Empty every slice, except the event logs; reducers and views stay.
 
-        The logs record what happened, which a reset does not undo, just as a rollback does not.
+        The logs record what happened, which neither a reset nor a rollback undoes.
         """
         with Transaction(self._state, self._delivery) as transaction:
             transaction.restore(Reset({}))
@@ -592,7 +593,7 @@ class Session:
         session_id: SessionId | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> Session:
-        """Open a session with the same reducers and slices, which then goes its own way.
+        """Open an independent session with the same reducers and slices.
 
         Args:
             bus: The clone's bus; this session's by default.

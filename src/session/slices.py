@@ -102,7 +102,7 @@ class Log:
 
 
 class LateLog(Log):
-    """A log whose first entries are in a store, and are read when somebody asks for them."""
+    """A log whose first entries are in a store, and are read on demand."""
 
     __slots__ = ("_first", "_later", "_limit")
 
@@ -289,7 +289,7 @@ def is_grown(kind: type, registered: Routes) -> bool:
 
 @attrs.frozen
 class Routing:
-    """What becomes of the values of one type, as it is found with the first of them.
+    """How values of one type are reduced; looked up for the first of them.
 
     Attributes:
         routes: Their reducers.

@@ -23,10 +23,10 @@ SNAPSHOT_VERSION = 2
 
 @attrs.frozen
 class Snapshot:
-    """All slices of a session but its event logs, which record what happened and are not rewound.
+    """All slices of a session except its event logs, which record what happened and are not rewound.
 
-    Two snapshots are equal when their slices are. Taking one costs the same however much the
-    slices hold.
+    Two snapshots are equal when their slices are equal. The cost of taking one does not depend on the size of
+    the slices.
 
     Attributes:
         session_id: The session that it was taken from.
@@ -64,8 +64,8 @@ class Snapshot:
     def to_json(self, *, indent: int | None = None) -> str:
         """Write the snapshot as JSON text.
 
-        The text is read back at once to be sure of it: ``from_json`` turns what this returns into an equal
-        snapshot with the same identity, time and tags.
+        The text is read back to check it: ``from_json`` returns an equal snapshot with the same identity,
+        time and tags.
 
         Raises:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.

@@ -164,7 +164,7 @@ class State(ProcessLock):
                 self.routing = {}
 
     def find_routing(self, kind: type) -> Routing:
-        """Find, and keep, what becomes of values of a type. The caller holds the lock."""
+        """Look up, and keep, how values of a type are reduced. The caller holds the lock."""
         guards = self.guards.get(kind, ())
         found = self.routing[kind] = Routing.of(kind, self.registered, self.past.limit, guards)
         return found

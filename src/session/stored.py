@@ -50,7 +50,7 @@ CHECKPOINT = 64
 
 
 class Stored(Replay):
-    """A session in a store; whoever calls a method that changes it holds the session's lock.
+    """A session in a store; callers of methods that change it hold the session's lock.
 
     Attributes:
         is_unsettled: Whether the answer to a commit was lost: nothing is written until that is settled.

@@ -26,8 +26,8 @@ _NOT_HERE = "the transaction is not open here: use it inside its own with block,
 class Transaction:
     """Check and change in one step: a context manager; see ``Session.transaction``.
 
-    Everything dispatched inside becomes visible to others at once when the block ends, or not at
-    all when it raises. Transactions nest: an inner one that raises takes back only its own part.
+    All changes inside become visible to others together when the block ends, or not at all when it raises.
+    Transactions nest: an inner one that raises undoes only its own changes.
     """
 
     __slots__ = (
@@ -189,7 +189,7 @@ class Transaction:
     def is_held(self) -> bool:
         """Whether the running thread and asyncio task are those that opened it.
 
-        What was opened outside any task cannot be interrupted by one: only its thread counts.
+        For a transaction that was opened outside any task, only the thread counts.
         """
         return self._thread == get_ident() and (self._task is None or self._task is _running_task())
 
@@ -229,7 +229,7 @@ class Transaction:
         return items
 
     def dispatch(self, event: object) -> None:
-        """Run the reducers of a value or an event now; of an event, those of the value that it carries first.
+        """Run the reducers of a value or an event now; for an event, first those of its value.
 
         The value of a ``ToolInvoked`` or ``PromptExecuted`` is not reduced again where it was the last thing
         dispatched here: a tool that needed the result of its command has done it already.

@@ -1,4 +1,4 @@
-"""The results of a statement: whether they answer the question, and the answer for the user."""
+"""Whether the results of a statement answer the question, and the answer for the user."""
 
 from __future__ import annotations
 

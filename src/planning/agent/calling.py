@@ -1,4 +1,4 @@
-"""The functions that users pass in, as tools that get the values which their parameters name."""
+"""Functions of users as tools that get the values which their parameters name."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
         max_retries: int = 2,
         dialect: str | None = None,
     ) -> None:
-        """Make the client; nothing is sent yet. Without a key or an address it is refused at once.
+        """Create the client, without sending anything. Without a key or an address this raises.
 
         Args:
             model: The model's name on the server.

@@ -1,4 +1,4 @@
-"""The generator of SQL: the values that it takes, the prompt for a model, and how its answer is read."""
+"""The generator of SQL: its values, the prompt for a model, and how its answer is read."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentTools",
-    "Call",
+    "NodeCall",
     "Clarify",
     "Node",
     "execute_tools_node",
@@ -56,7 +56,7 @@ _NOTHING: Final = "{} returned nothing; it must return a result"
 _UNWRITTEN: Final = "the SQL could not be written"
 
 
-class Call(NamedTuple):
+class NodeCall(NamedTuple):
     """The call of a node: a tool, its arguments, and the rate limiter if not that of the default registry."""
 
     tool: Tool
@@ -79,19 +79,19 @@ class Node:
     def run(self, state: State, session: Session | None = None) -> Any:
         """Run it from synchronous code."""
         call = self.prepare(state)
-        if not isinstance(call, Call):
+        if not isinstance(call, NodeCall):
             return call
         return self.finish(state, _pipeline(call, state, session).call(call.tool, call.arguments))
 
     async def arun(self, state: State, session: Session | None = None) -> Any:
         """Run it from async code."""
         call = self.prepare(state)
-        if not isinstance(call, Call):
+        if not isinstance(call, NodeCall):
             return call
         return self.finish(state, await _pipeline(call, state, session).acall(call.tool, call.arguments))
 
 
-def _pipeline(call: Call, state: State, session: Session | None) -> CallPipeline:
+def _pipeline(call: NodeCall, state: State, session: Session | None) -> CallPipeline:
     return CallPipeline(ToolContext(session, context_values(state)), limiter=call.limiter)
 
 
@@ -152,7 +152,7 @@ def tool_running(tools: AgentTools) -> Node:
     """The node that runs the tool which ``next_action`` names; see ``execute_tools_node`` for its update."""
     by_name, limiter = _tools_in(tools)
 
-    def prepare(state: State) -> Call | AgentState:
+    def prepare(state: State) -> NodeCall | AgentState:
         action = state.get("next_action")
         arguments = _ARGUMENTS.get(action) if isinstance(action, str) else None
         if action is None or arguments is None:
@@ -164,7 +164,7 @@ def tool_running(tools: AgentTools) -> Node:
         schema = tool.model.published
         is_open, known = schema.get("additionalProperties"), schema["properties"]
         given = {name: state.get(key) for name, key in arguments.items() if is_open or name in known}
-        return Call(tool, given, limiter)
+        return NodeCall(tool, given, limiter)
 
     def finish(state: State, result: ToolResult) -> AgentState:
         action = str(state.get("next_action"))
@@ -245,7 +245,7 @@ def generating(
     description = "Write the SQL that answers a question."
     tool, taken = named_tool("generate_sql", description, generate_sql, OFFERED, timeout)
 
-    def prepare(state: State) -> Call | AgentState:
+    def prepare(state: State) -> NodeCall | AgentState:
         given = offered(state) | {"dialect": dialect}
         question, schema, attempts = given["question"], given["schema"], given["attempts"]
         request = None if clarify is None or attempts else _clarified(clarify, question, schema)
@@ -254,7 +254,7 @@ def generating(
         if "prompt" in taken:
             turns = prompt_messages(question, schema, attempts[-1:], dialect)
             given["prompt"] = "\n\n".join(turn["content"] for turn in turns)
-        return Call(tool, given)
+        return NodeCall(tool, given)
 
     def finish(state: State, result: ToolResult) -> AgentState:
         if result.needs_user_input:

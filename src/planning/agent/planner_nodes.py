@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from planning.agent.calling import named_tool
-from planning.agent.nodes import Call, Node, State
+from planning.agent.nodes import Node, NodeCall, State
 from planning.agent.state import PlannerState
 from planning.prompt import Prompt, ToolAwarenessSection
 from planning.tools.background import run_coroutine, run_in_thread
@@ -46,9 +46,9 @@ def planning(planner: Callable[..., Any], registry: ToolRegistry, timeout: float
     tool, taken = named_tool("planner", "Decide what a request needs.", planner, _OF_PLANNER, timeout)
     prompt = Prompt(ns="planning/agent", key="planner", sections=[ToolAwarenessSection(tools=registry)])
 
-    def prepare(state: State) -> Call:
+    def prepare(state: State) -> NodeCall:
         text = prompt.render().text if "prompt" in taken else ""
-        return Call(tool, _given(state) | {"prompt": text, "tools": registry.get_tool_descriptions()})
+        return NodeCall(tool, _given(state) | {"prompt": text, "tools": registry.get_tool_descriptions()})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -109,13 +109,13 @@ def searching(execute_queries: Callable[..., Any] | None, timeout: float | None)
     if execute_queries is not None:
         tool, _ = named_tool("execute_queries", "Search.", execute_queries, _OF_QUERIES, timeout)
 
-    def prepare(state: State) -> Call | PlannerState:
+    def prepare(state: State) -> NodeCall | PlannerState:
         queries = list(state.get("queries") or ())
         if not queries:
             return {"query_results": []}
         if tool is None:
             return {"error": _NO_SEARCH}
-        return Call(tool, _given(state) | {"queries": queries})
+        return NodeCall(tool, _given(state) | {"queries": queries})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -129,8 +129,8 @@ def responding(respond: Callable[..., Any], timeout: float | None) -> Node:
     """The node that answers the user, with an apology if ``respond`` fails."""
     tool, _ = named_tool("respond", "Answer the user.", respond, _OF_RESPOND, timeout)
 
-    def prepare(state: State) -> Call:
-        return Call(tool, {**{name: state.get(name) for name in _OF_RESPOND}, **_given(state)})
+    def prepare(state: State) -> NodeCall:
+        return NodeCall(tool, {**{name: state.get(name) for name in _OF_RESPOND}, **_given(state)})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:

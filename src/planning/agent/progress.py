@@ -1,4 +1,4 @@
-"""The session's Plan as the mirror of a graph's state: what is done, what is being done, what did not work.
+"""The session's Plan as a mirror of a graph's state: done, current and failed steps.
 
 The plan follows the state, through the same commands as an agent's tools. An active plan that other code made
 is left alone: the session belongs to an agent that plans, and the graph's work is a part of it.

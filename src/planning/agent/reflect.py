@@ -1,4 +1,4 @@
-"""The review of results that look as if the statement did not mean what was asked."""
+"""The review of results that probably do not answer the question."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from planning.agent.answer import ZERO, nothing_in, refusal
-from planning.agent.nodes import Call, Node, State
+from planning.agent.nodes import Node, NodeCall, State
 from planning.agent.state import AgentState
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
@@ -28,13 +28,13 @@ def reviewing(missing_values: Callable[[str], list[str]] | None) -> Node:
     description = "Find the strings that a query compares with columns which do not hold them."
     search = None if missing_values is None else Tool("missing_values", description, missing_values)
 
-    def prepare(state: State) -> Call | AgentState:
+    def prepare(state: State) -> NodeCall | AgentState:
         reason = refusal(state.get("validation_result"))
         if reason is not None:
             return _again(state, reason)
         if search is None:
             return finish(state, ToolResult(True, "", []))
-        return Call(search, {"sql": state.get("sql_query") or ""})
+        return NodeCall(search, {"sql": state.get("sql_query") or ""})
 
     def finish(state: State, result: ToolResult) -> AgentState:
         problem = nothing_in(state["execution_result"])

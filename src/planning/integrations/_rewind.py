@@ -154,7 +154,7 @@ def _at(change: Change, place: str) -> str | None:
 
 def news(session: Session, position: Position | None) -> str:
     """One sentence for the model when the plan is another than at its position; else an empty string."""
-    if position is None:
+    if position is None or is_current(session, position):
         return ""
     try:
         if "seen" in position or "plan" not in position:

@@ -223,7 +223,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return None if session.version == version else position_of(session, position, here.step)
 
     def _prepared(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
-        self._steered.reading |= readers(request.tools)
+        if self._steered.records:
+            self._steered.reading |= readers(request.tools)
         text = self._given.copy
         if text is None:
             return request
@@ -275,9 +276,10 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
         is_own = request.tool_call["name"] in self._boxes
-        self._steered.reading |= readers([request.tool])
         if not is_own and not self._steered.records:
             return self._followed(request, handler(request))
+        if not is_own:
+            self._steered.reading |= readers([request.tool])
         here, position = Here.now(), position_in(request.state)
         with self._order.turn_of(here.step, *self._ordered(request)):
             try:
@@ -299,9 +301,10 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         """The same from async code."""
         is_own = request.tool_call["name"] in self._boxes
-        self._steered.reading |= readers([request.tool])
         if not is_own and not self._steered.records:
             return self._followed(request, await handler(request))
+        if not is_own:
+            self._steered.reading |= readers([request.tool])
         here, position = Here.now(), position_in(request.state)
         async with self._order.aturn_of(here.step, *self._ordered(request)):
             try:

@@ -1,4 +1,4 @@
-"""The planning section: the copy, the six tools, and the reducers behind them."""
+"""The planning section: its text, the six tools, and their reducers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PlanningToolsSection(Section[None]):
         Args:
             session: The session that holds the plan; or a callable without arguments that returns the
                 session of the current call, so that one agent serves many: see ``Toolbox``.
-            strategy: The mindset of the copy.
+            strategy: The strategy in its text.
             policy: What the host demands of the plan; see ``PlanPolicy``.
             enabled: See ``Section``.
 
@@ -69,15 +69,15 @@ class PlanningToolsSection(Section[None]):
 
     @property
     def session(self) -> Session:
-        """The session that holds the plan; that of the current call, where a callable says so.
+        """The session of the plan; if a function was passed, that of the current call.
 
         Raises:
-            ContextInvalid: The callable finds none.
+            ContextInvalid: The function returns none.
         """
         return self._found.find()
 
     def body(self, params: None = None) -> str:
-        """The copy of the strategy."""
+        """The text for the strategy."""
         del params  # it takes none
         return section_body(self.strategy, self.policy)
 
@@ -127,7 +127,7 @@ class PlanningToolsSection(Section[None]):
             yield f"The plan has not changed for {count} tool calls. Mark what is done, or change it."
 
     def take_notice(self, session: Session | None = None) -> None:
-        """Say that the agent has read the reminder: that the plan is stale is not said again.
+        """Record that the agent has read the reminder, so that it does not repeat that the plan is stale.
 
         Args:
             session: As for ``reminder``.
@@ -146,15 +146,16 @@ class PlanningToolsSection(Section[None]):
                 sign(transaction)
 
     def may_finish(self, session: Session | None = None, *, is_new_turn: bool = False) -> Finish:
-        """Whether an agent may claim to be finished; asked before its last answer is given to the user.
+        """Whether an agent may finish; call it before the user gets the last answer.
 
-        Without ``finish_gate`` it always may. With it, the answer is no while steps are open, and yes when it
-        was no so many times without a change of the plan; the history says so. Steps that wait for approval
-        do not count: the agent has to end its turn so that the user can approve them.
+        Without ``finish_gate`` it always may. With it, the answer is no while steps are open, and yes after
+        that many refusals without a change of the plan; the history records that. Steps that wait for
+        approval do not count: the agent has to end its turn so that the user can approve them.
 
         Args:
             session: As for ``reminder``.
-            is_new_turn: Whether the user has spoken since it was last asked: then the count starts over.
+            is_new_turn: Whether there was a new message from the user since the last call: then the count
+                starts over.
 
         Raises:
             ContextInvalid: The section finds no session.

@@ -1,4 +1,4 @@
-"""Prompts: sections put together into one numbered text and the tools that go with it."""
+"""Prompts: sections joined into one numbered text, and their tools."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Prompt:
     def __init__(
         self, *, ns: str, key: str, sections: Iterable[Section[Any]] = (), name: str | None = None
     ) -> None:
-        """Put sections together.
+        """Define a prompt.
 
         Args:
             ns: A namespace, such as ``agents/background``.

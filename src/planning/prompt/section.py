@@ -1,4 +1,4 @@
-"""Sections of a prompt: a title, text made from typed parameters, and the tools that belong to it."""
+"""Sections of a prompt: a title, text from typed parameters, and their tools."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Section(ABC, Generic[P]):
     """
 
     def __init__(self, *, title: str, enabled: Enabled = True) -> None:
-        """Name the section.
+        """Define the section.
 
         Args:
             title: Its heading.
@@ -105,7 +105,7 @@ class MarkdownSection(Section[P]):
     """
 
     def __init__(self, *, title: str, template: str, enabled: Enabled = True) -> None:
-        """Take a template.
+        """Define the section.
 
         Args:
             title: The heading.

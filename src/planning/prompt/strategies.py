@@ -1,4 +1,4 @@
-"""The copy of the planning section, as data: one text for all strategies, one mindset for each."""
+"""The text of the planning section, as data: the same for all strategies, except the mindset."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["PlanningStrategy", "section_body"]
 
 
 class PlanningStrategy(Enum):
-    """The mindset that the planning section nudges a model toward."""
+    """How the planning section tells a model to work."""
 
     REACT = auto()
     PLAN_ACT_REFLECT = auto()

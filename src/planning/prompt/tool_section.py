@@ -79,7 +79,7 @@ class ToolAwarenessSection(Section[None]):
         tools: Iterable[Describable | Declaration] | ToolRegistry,
         enabled: Enabled = True,
     ) -> None:
-        """List the tools.
+        """Define the section.
 
         Args:
             tools: In the order in which the planner reads them, in any form that a registry takes. A

@@ -1,4 +1,4 @@
-"""The containers that are open, and the brackets that close them: theirs, another's, or none."""
+"""Open containers, and whether a closing bracket is theirs, another's, or extra."""
 
 from __future__ import annotations
 

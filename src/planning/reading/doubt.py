@@ -1,4 +1,4 @@
-"""Whether a bracket that is missing, or one too many, can be meant in two ways."""
+"""Whether a missing or extra bracket is ambiguous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a document, or was repaired: one value for each place."""
+"""Problems and repairs of a document: one value for each place."""
 
 from __future__ import annotations
 

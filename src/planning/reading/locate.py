@@ -1,4 +1,4 @@
-"""Finding the document in a text: bare, in a fence, after thoughts, or within prose."""
+"""Finds the document in text: bare, in a fence, after thoughts, or within prose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source -> a document: the JSON value, what was wrong with the text, and the place of everything."""
+"""A source -> a document: the JSON value, the problems of the text, and the place of everything."""
 
 from __future__ import annotations
 

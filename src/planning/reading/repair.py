@@ -1,4 +1,4 @@
-"""One value of almost-JSON -> the edits that make it JSON, and everything that was wrong with it.
+"""One value of almost-JSON -> the edits that make it JSON, and its problems.
 
 Reads tokens with its own stack. Long runs of plain members are skipped by one
 regular expression each, so that what costs is what is odd. It repairs what can be meant in one way only;
@@ -273,7 +273,7 @@ class Reading(Brackets):
         self.pos = pos
 
     def _resume(self, fault: Fault) -> None:
-        """Keep an error, and go on with the next step; without one, with nothing."""
+        """Keep an error, and continue with the next step, if there is one."""
         stack = self.stack
         self._faults += 1
         if self._faults > MOST_FAULTS:

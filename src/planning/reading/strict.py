@@ -1,4 +1,4 @@
-"""JSON as it is defined: most of what is read, which needs no repair."""
+"""Strict JSON, which most input is and which needs no repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tokens of JSON, and of what models write instead of it."""
+"""The tokens of JSON, and those that models write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text should contain, to distinguish it from anything else that looks like JSON."""
+"""What text should contain, to distinguish it from other text that looks like JSON."""
 
 from __future__ import annotations
 

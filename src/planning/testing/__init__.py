@@ -1,4 +1,4 @@
-"""For the tests of programs that build on this package; install it with the extra ``[testing]``.
+"""For the tests of programs that use this package; install it with the extra ``[testing]``.
 
 The strategies of Hypothesis are in ``planning.testing.strategies``.
 """

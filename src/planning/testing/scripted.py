@@ -1,4 +1,4 @@
-"""A model that follows a script: a server on this machine that speaks the providers' protocols.
+"""A model that follows a script: a local server with the providers' protocols.
 
 Any client and any framework can talk to it, streaming or not: it answers OpenAI's Chat Completions and
 Responses and Anthropic's Messages.
@@ -82,7 +82,7 @@ class ScriptedModel:
     """
 
     def __init__(self, *script: Line) -> None:
-        """Take the turns in order. Calls and responses have ids that no model ever gives a second time.
+        """Prepare the script. The ids of calls and responses are never repeated.
 
         Args:
             script: Each turn is text, a list of calls, or a function that makes one of the request's body.

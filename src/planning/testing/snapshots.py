@@ -1,4 +1,4 @@
-"""Extensions of syrupy that keep what a model reads as files that a reviewer can read.
+"""Extensions of syrupy that store what a model reads as readable files.
 
 Each snapshot is a file of its own under ``snapshots/`` in the root of the repository, in a folder tree that
 mirrors that of the tests. In a test: ``assert prompt.text == snapshot.use_extension(MarkdownFiles)``.

@@ -1,4 +1,4 @@
-"""The checks before a call runs: its identifier is given, its tool is not switched off, its rate holds."""
+"""The checks before a call runs: identifiers, the breaker, and rate limits."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
 
 
 def _names_someone(value: object) -> bool:
-    """Whether a value can be an identifier: None, a boolean, blank text and what is empty are none."""
+    """Whether a value can be an identifier: None, a boolean, blank text and empty values cannot."""
     if isinstance(value, str):
         return any(character.isprintable() and not character.isspace() for character in value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)

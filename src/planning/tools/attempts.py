@@ -1,4 +1,4 @@
-"""Running a tool's function: within its time, as often as it is tried, here or elsewhere."""
+"""Running a tool's function: with a timeout and retries, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ class Attempts:
     __slots__ = ("_runner", "_timeout", "context")
 
     def __init__(self, context: ToolContext, timeout: float | None, runner: Runner | None) -> None:
-        """Configure the calls; see ``CallPipeline``."""
         self.context = context
         self._timeout = timeout
         self._runner = runner

@@ -29,7 +29,7 @@ _OPTIONS = (
 
 
 class BaseTool(QueryResponses, ABC):
-    """A tool that an agent calls when it needs it, and whose result the agent puts into words.
+    """A tool that is a class.
 
     A subclass sets ``name`` and ``description``, and whatever else of the attributes below it needs;
     they mean what they mean for ``Tool``.
@@ -38,7 +38,7 @@ class BaseTool(QueryResponses, ABC):
         name: What a planner calls it by.
         description: Its description for a planner, which decides when to call it.
         parameters: What ``args`` are checked against and become; None for any dict.
-        requires_identifier: Whether the user must have said whom it is about.
+        requires_identifier: Whether a call without an identifier is refused, and the user is asked for it.
         returns_private_data: Whether its arguments and results are private.
         rate_limit_key: The group of tools whose calls are limited together.
         read_only: Whether it changes nothing; see ``Tool``.

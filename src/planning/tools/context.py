@@ -1,4 +1,4 @@
-"""The context of a call: what a tool is given beside its parameters."""
+"""The context of a call: what a tool gets in addition to its parameters."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class SessionOfCall:
     """
 
     def __init__(self, source: SessionSource, prepare: Callable[[Session], object]) -> None:
-        """Take a session, or what returns that of the current call.
+        """Wrap a session, or a function that returns the session of the current call.
 
         Args:
             source: Called once for each call, in the caller's context.

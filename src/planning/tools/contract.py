@@ -1,4 +1,4 @@
-"""The tool contract: everything that is known of a tool before it is called."""
+"""The tool contract: everything that is known about a tool before it is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools from whatever declares them: the decorator for functions, and the one form that all of them have."""
+"""Tools from any declaration: the decorator for functions, and the one form of all tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function's description and parameters from its docstring, in whichever of the common styles."""
+"""A function's description and parameters from its docstring, in any common style."""
 
 from __future__ import annotations
 

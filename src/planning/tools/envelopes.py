@@ -1,4 +1,4 @@
-"""The envelopes: a result as pipelines, query tools and plain functions hand it on.
+"""Envelopes: results in the form of pipelines, query tools and plain functions.
 
 They are views of one ``ToolResult`` and agree on what happened: all of them succeed, or none does.
 """
@@ -70,7 +70,7 @@ class QueryResponses:
         Args:
             query_type: The type of query that was carried out.
             parameters: The parameters that were used.
-            results: What was found.
+            results: The results.
             additional: Further fields; they cannot take the place of those five.
         """
         return {

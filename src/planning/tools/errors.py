@@ -1,4 +1,4 @@
-"""What calls fail with: the errors of tools, their stable codes, and which error has which code."""
+"""The errors of tool calls, their stable codes, and which error has which code."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ErrorKind(StrEnum):
 
 
 class ParameterError(ToolValidationError):
-    """Parameters do not fit what the tool takes.
+    """The parameters do not match the tool's schema.
 
     Attributes:
         problems: Everything that is wrong, each with its place.
@@ -93,12 +93,12 @@ class ParameterError(ToolValidationError):
 
 
 class QueryTypeUnsupported(ParameterError):
-    """A tool was asked for a type of query that it does not answer.
+    """A tool does not support the type of a query.
 
     Attributes:
-        query_type: What was asked for.
-        tool_name: Of which tool.
-        supported_types: What could have been asked for.
+        query_type: The unsupported type.
+        tool_name: The tool.
+        supported_types: The supported types.
     """
 
     def __init__(self, query_type: str, tool_name: str, supported_types: Iterable[str] | None = None) -> None:
@@ -119,15 +119,15 @@ class QueryTypeUnsupported(ParameterError):
 
 
 class StorageUnavailable(ToolError):
-    """What a tool reads from or writes to cannot be reached now; later it may be."""
+    """A tool's database, file or server cannot be reached now; later it may be."""
 
 
 class DataNotFound(ToolError):
-    """What was asked for does not exist."""
+    """The requested data does not exist."""
 
 
 class _Stopped(ToolError):
-    """A call that this package stopped: what the model reads is not for the user's ears."""
+    """A call that this package stopped: its message is for the model, not for the user."""
 
     _said = SORRY
 
@@ -137,18 +137,18 @@ class _Stopped(ToolError):
 
 
 class ResultNotStored(_Stopped):
-    """A tool was carried out, and its session's store did not take the result."""
+    """A tool was carried out, but its session's store refused the result."""
 
 
 class CallInterrupted(_Stopped):
-    """A call was begun before, has no result, and must not be made twice."""
+    """A call was interrupted before it had a result, and must not be made twice."""
 
 
 class _Postponed(_Stopped):
     """A call that is possible again later.
 
     Attributes:
-        retry_after: In how many seconds.
+        retry_after: The number of seconds to wait.
     """
 
     def __init__(self, message: str, retry_after: float = 0.0) -> None:
@@ -169,10 +169,10 @@ class CircuitOpen(_Postponed):
 
 
 class UserInputNeeded(ToolError):
-    """A call lacks what only the user can say.
+    """A call lacks information that only the user has.
 
     Attributes:
-        input_request: The question to put to the user.
+        input_request: The question for the user.
     """
 
     def __init__(self, message: str, input_request: str) -> None:
@@ -185,14 +185,14 @@ class UserInputNeeded(ToolError):
 
 
 class ToolTimeout(_Stopped, TimeoutError):
-    """A call took longer than it may, and was given up."""
+    """A call took longer than its timeout, and was given up."""
 
 
 class ResultInvalid(_Stopped):
     """A tool returned something that is not a result: a defect of the tool.
 
     Attributes:
-        cause: What it gave back, by the names of types alone, for the developer.
+        cause: The types of what it returned, for the developer.
     """
 
     def __init__(self, message: str, cause: str) -> None:
@@ -205,7 +205,7 @@ class ContextInvalid(_Stopped):
 
 
 class PrivateFailure(_Stopped):
-    """A tool with private data failed; what it said of that stays with it.
+    """A tool with private data failed; the text of its error is not passed on.
 
     Attributes:
         kind: Why it failed.

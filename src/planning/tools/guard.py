@@ -1,4 +1,4 @@
-"""Retry and circuit breaker: repeat what may pass by itself, and leave alone what is down."""
+"""Retry and circuit breaker: repeat after temporary failures, and stop calling a failing tool."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class _Tries:
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """How often a tool is tried when it fails with an error that may pass by itself.
+    """How often a tool is called again after a temporary failure.
 
     Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names; so is
     a failure that a tool returns with the code ``storage`` or ``timeout``. Every other error comes out at
@@ -162,7 +162,7 @@ class Retry:
 
 
 class CircuitBreaker:
-    """Leaves a tool alone for a while after it has failed several times in a row.
+    """Stops calling a tool for a while after it has failed several times in a row.
 
     It is ``closed`` while calls go through, and ``open`` once ``failures`` of them failed with no
     success between. After ``reset_after`` seconds one call, the probe, is let through: while it runs
@@ -184,7 +184,7 @@ class CircuitBreaker:
         reset_after: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start closed.
+        """Make a closed breaker.
 
         Args:
             failures: After how many failures in a row the tool is not called for a while.
@@ -208,7 +208,7 @@ class CircuitBreaker:
 
     @property
     def state(self) -> CircuitState:
-        """What it does now; ``open`` also after its time, until a call comes and is the probe."""
+        """Its state; ``open`` also after its time, until the next call, which is the probe."""
         return self._state
 
     def admit(self, name: str) -> int:

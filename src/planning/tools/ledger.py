@@ -22,7 +22,7 @@ _CREATED = attrgetter("created_at")
 
 @attrs.frozen
 class ToolCall:
-    """What the ledger keeps of one call; of its arguments and its result it keeps nothing.
+    """One call in the ledger, without its arguments and its result.
 
     Attributes:
         event_id: The id of its event.

@@ -73,7 +73,7 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
             return outcome
         result = _completed(outcome, started)
     elif _is_failure(said := _said_by(tool.name, outcome)):
-        result = _completed(_reported(tool.name, said, outcome), started)
+        result = _reported(tool.name, said, outcome, perf_counter() - started)
     else:
         result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     return attrs.evolve(result, is_private=True, cause=None) if tool.returns_private_data else result
@@ -254,7 +254,7 @@ def _is_false(success: Any) -> bool:
         return True
 
 
-def _reported(name: str, outcome: Mapping[str, Any], value: Any) -> ToolResult:
+def _reported(name: str, outcome: Mapping[str, Any], value: Any, elapsed: float = 0.0) -> ToolResult:
     """The failure that a tool returned instead of raising it."""
     error, said = outcome.get("error"), outcome.get("user_message")
     reason = error if isinstance(error, str) and error.strip() else f"{name} reported a failure"
@@ -269,7 +269,7 @@ def _reported(name: str, outcome: Mapping[str, Any], value: Any) -> ToolResult:
         value,
         reason,
         said if isinstance(said, str) else None,
-        0.0,
+        elapsed,
         code,
         question,
         reason,

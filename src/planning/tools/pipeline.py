@@ -1,4 +1,4 @@
-"""The one way of every call: decode, check identifiers, limit, run, classify, publish, record.
+"""The path of every call: decode, check identifiers, limit, run, classify, publish, record.
 
 The toolbox finds the tool. Whatever is wrong is an exception, and here alone it becomes a result.
 """

@@ -1,4 +1,4 @@
-"""What a planner wrote, in whatever wrapping, becomes tool calls, a question, queries and an intent.
+"""A planner's text -> tool calls, a question, queries and an intent.
 
 The text is untrusted. It is taken only where it can mean one thing; anything else is the empty output,
 with problems that say what to write instead. They repeat no value of the text, which may be private.

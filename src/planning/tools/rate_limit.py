@@ -23,11 +23,11 @@ _MISSING = "rate limits need limits: pip install 'session-planning[limits]'"
 
 
 class RateLimiter:
-    """Counts the calls of groups of tools, and refuses those that are too many.
+    """Limits the calls of groups of tools.
 
-    A limit of 5 per minute holds for every stretch of 60 seconds, not for the minutes of the clock.
-    Where a key has several limits, a refused call counts for those that stand before the one that refuses it.
-    Machines that share a server need clocks that agree. Threads may share a limiter.
+    A limit of 5 per minute applies to any 60 seconds, not to the minutes of the clock. If a key has several
+    limits, a refused call counts towards those before the one that refused it. Machines that share a server
+    need clocks that agree. Threads may share a limiter.
 
     Attributes:
         is_local: Whether calls are counted in this process, so that counting never waits for a server.
@@ -40,7 +40,7 @@ class RateLimiter:
         default: str = "60/minute",
         storage: str = "memory://",
     ) -> None:
-        """Read the rates; nothing is connected.
+        """Parse the rates; it connects on first use.
 
         Args:
             rates: By key, in the notation of the limits library: ``5/minute``, or several as in

@@ -39,7 +39,7 @@ class ToolRegistry:
     def __init__(
         self, tools: Iterable[Declaration] = (), *, limiter: RateLimiter | Limits | None = None
     ) -> None:
-        """Register tools.
+        """Make a registry.
 
         Args:
             tools: The first ones.

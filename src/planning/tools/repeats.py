@@ -70,7 +70,6 @@ class RunningCalls(ProcessLock):
     """The calls with idempotency keys that are running in a session in this process."""
 
     def __init__(self) -> None:
-        """Begin without calls."""
         super().__init__()
         self._running: dict[str, tuple[int, Future[None]]] = {}  # by key: the thread, and when it is over
 

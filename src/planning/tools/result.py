@@ -47,22 +47,22 @@ class NoJsonForm(TypeError):
 class ToolResult:
     """The outcome of one call, built from what was committed.
 
-    Its texts can be sent unchanged: each has at most 50,000 characters and can be written as UTF-8.
-    A longer text is cut and says so; half a character (a lone surrogate) is escaped.
+    Its strings can be sent unchanged: they have at most 50,000 characters and can be written as UTF-8. A
+    longer text is cut and says so; half a character (a lone surrogate) is escaped.
 
     Attributes:
         success: Whether the tool did what was asked.
         message: What the model reads, whether it succeeded or not.
         value: What Python code reads: the normalised command, the plan, a tool's own result. No store keeps
             it: of what a store restores, it is None.
-        error: What went wrong; None on success. Never the text of an exception that is no ``ToolError``.
+        error: What went wrong; None on success. Never the text of an exception other than ``ToolError``.
         user_message: The message for a person instead; None if there is none.
         elapsed: How long it took, in seconds.
         code: Why it failed, a stable word; None on success.
         input_request: The question to put to the user, when the call waits for the answer.
-        cause: The text of the exception behind a failure, for the developer's eyes; None where there
-            is none, and always for a tool with private data.
-        is_private: Whether ``repr`` keeps what is in it to itself.
+        cause: The text of the exception behind a failure, for the developer; None if there is none, and
+            always for a tool with private data.
+        is_private: Whether ``repr`` hides its content.
     """
 
     success: bool
@@ -97,7 +97,7 @@ class ToolResult:
 
     @property
     def needs_user_input(self) -> bool:
-        """Whether the call was not made because only the user can say what it lacks."""
+        """Whether the call was not made because it lacks information from the user."""
         return self.input_request is not None
 
     def to_dict(self) -> dict[str, Any]:

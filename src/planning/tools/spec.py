@@ -169,7 +169,6 @@ class QueryModel(ParameterModel):
     """The arguments ``{"query_type": ..., "parameters": {...}}`` of a tool with query types."""
 
     def __init__(self, spec: QueryTypes) -> None:
-        """Take the declaration."""
         self.name = spec.name
         self.kind = QueryCall
         self._spec = spec

@@ -1,4 +1,4 @@
-"""The toolbox: the tools that one agent may call, by name, in the name of its session."""
+"""The toolbox: the tools that one agent may call, by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Toolbox"]
 
 
 class Toolbox:
-    """The tools that one agent may call, in the name of its session.
+    """The tools that one agent may call.
 
     ``invoke`` and ``ainvoke`` are for Python callers and raise; ``call`` and ``acall`` are for a model's
     calls and always return a ``ToolResult`` with a message that the model can act on.
@@ -40,16 +40,16 @@ class Toolbox:
         timeout: float | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
-        """Collect tools.
+        """Make a toolbox.
 
         Args:
             tools: In the order in which a model reads them; or a registry, whose limiter is then
                 the toolbox's too.
-            session: Where their calls are published; if omitted, in the session that tools are bound to, as
-                the planning tools are, and nowhere without such tools. A callable without arguments is asked
-                once for each call, in the caller's context, so that a context variable can say whose call it
-                is: then one toolbox serves many sessions.
-            timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
+            session: Where their calls are published; by default the session that tools are bound to, as the
+                planning tools are, and nowhere without such tools. You may pass a function without arguments
+                that returns the session: it is called once for each call, in the caller's context, so that
+                one toolbox serves many sessions.
+            timeout: The timeout, in seconds, of tools without their own; None for no limit.
             limiter: Counts the calls of tools with a ``rate_limit_key``; the default registry's if
                 omitted.
 
@@ -87,17 +87,17 @@ class Toolbox:
 
     @property
     def session(self) -> Session | None:
-        """Where calls are published: those of the current caller, where a callable says so.
+        """Where calls are published; if a function was passed, the session of the current call.
 
         Raises:
-            ContextInvalid: The callable finds no session.
+            ContextInvalid: The function returns no session.
             StoreError: The session cannot be opened.
         """
         return None if self._source is None else self._source.find()
 
     @property
     def limiter(self) -> Callable[[], RateLimiter] | None:
-        """Gives what counts the calls of tools with a ``rate_limit_key``; None for the default registry's."""
+        """Returns the limiter for tools with a ``rate_limit_key``; None for the default registry's."""
         return self._limiter
 
     def invoke(
@@ -133,7 +133,7 @@ class Toolbox:
         *,
         context: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Carry out a model's call; never raises, but for KeyboardInterrupt, SystemExit and GeneratorExit.
+        """Carry out a model's call; never raises, except KeyboardInterrupt, SystemExit and GeneratorExit.
 
         Args:
             name: The tool's name.
@@ -159,8 +159,8 @@ class Toolbox:
         """Carry out a model's call from async code; never raises, but cancelling passes.
 
         Async tools are awaited. Plain functions run in a thread, so that the event loop stays free, unless
-        the tool says that it does not block: the planning tools do not, and their transaction is over
-        before any other task runs. In a stored session it runs in the session's own thread.
+        the tool is declared not to block, as the planning tools are: their transaction ends before any other
+        task runs. In a stored session it runs in the session's own thread.
         """
         tool = self._get(name)
         try:

@@ -1,7 +1,7 @@
-"""Workflows: a model's plan, read from almost-JSON, checked as a compiler checks a program, and run.
+"""Workflows: documents of steps that a model writes as JSON, checked like a program, and run.
 
-Every name is loaded when it is first used. Executors are in ``executors``, edits in ``edits``, the kinds of
-findings in ``codes``.
+Every name is loaded on first use. Executors are in ``executors``, edits in ``edits``, the kinds of findings
+in ``codes``.
 """
 
 from typing import TYPE_CHECKING

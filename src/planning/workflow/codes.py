@@ -1,4 +1,4 @@
-"""Every kind of finding: its code, what it is about, and whether it makes a workflow invalid. One table."""
+"""Every kind of finding: its code, category and severity. One table."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ CODES: Final[dict[str, Kind]] = {
         single_step="A single step was read as a workflow of one step.",
         wrapped_plan="The workflow was inside another object; its other fields were ignored.",
         assumed_version="The object has no schema version; version 2 was assumed.",
-        ignored_field="A field beside the steps that workflows do not have; it was ignored.",
+        ignored_field="An unknown field next to the steps; it was ignored.",
         bad_condition="A done_check that can never be evaluated; the step would always run.",
     ),
     **_kinds(

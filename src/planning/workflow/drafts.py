@@ -1,4 +1,4 @@
-"""A step as far as it could be read: what the semantic checks work on, even if the schema is broken."""
+"""A partly read step: what the semantic checks work on, even if the schema is violated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workflow as a picture: the text of a Mermaid flowchart, and the words that every drawing uses."""
+"""A workflow as a picture: a Mermaid flowchart, and the words that every drawing uses."""
 
 from __future__ import annotations
 

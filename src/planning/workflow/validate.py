@@ -1,4 +1,4 @@
-"""The entry point: a source and what exists -> a report."""
+"""The entry point: a source and capabilities -> a report."""
 
 from __future__ import annotations
 

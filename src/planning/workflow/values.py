@@ -1,4 +1,4 @@
-"""Values as a run keeps them and passes them on: copies of bounded size that have a form in JSON."""
+"""Values of a run: copies of limited size that have a form in JSON."""
 
 from __future__ import annotations
 

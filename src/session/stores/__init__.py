@@ -1,12 +1,12 @@
 """Where sessions are kept: in memory, in a file, or in a database.
 
-A store deals in text alone: what the text means is the session's business.
+A store saves only text; the session interprets it.
 
-A store of your own is a subclass of ``Store``. It deals in ``StoredSession``, ``StoredChange`` and
-``Checkpoint``, raises the errors that ``stale``, ``nested``, ``locked`` and ``no_session`` return, and calls
-``refuse_copy``. ``planning.testing.StoreSuite`` has the tests that it must pass.
+To write your own store, subclass ``Store``. It saves ``StoredSession``, ``StoredChange`` and ``Checkpoint``,
+raises the errors that ``stale``, ``nested``, ``locked`` and ``no_session`` return, and calls ``refuse_copy``.
+``planning.testing.StoreSuite`` has the tests that it must pass.
 
-``PostgresStore`` is loaded when it is first used: it needs psycopg.
+``PostgresStore`` is loaded on first use: it needs psycopg.
 """
 
 from typing import TYPE_CHECKING, Any

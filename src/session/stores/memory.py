@@ -37,10 +37,10 @@ class _Kept:
 
 
 class MemoryStore(Store):
-    """Keeps sessions as long as it lives; what it keeps is the same text that a file would hold."""
+    """Keeps sessions in memory, as the same text that a file would have."""
 
     def __init__(self, *, timeout: float = 5.0) -> None:
-        """Begin without sessions.
+        """Make an empty store.
 
         Args:
             timeout: How many seconds a writer waits for another.
@@ -71,11 +71,11 @@ class MemoryStore(Store):
                 turn.release()
 
     def reading(self) -> AbstractContextManager[Any]:
-        """Let all that is read be of one moment; see ``Store.reading``."""
+        """Read everything in the block at one moment; see ``Store.reading``."""
         return self._guard.lock
 
     def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session; see ``Store.head``."""
+        """The record of a session; see ``Store.head``."""
         kept = self._kept.get(str(session_id))
         return None if kept is None else kept.head
 

@@ -85,7 +85,7 @@ class PostgresStore(SqlStore):
     def __init__(
         self, conninfo: str | Any, *, schema: str = "sessions", size: int = 8, timeout: float = 5.0
     ) -> None:
-        """Name the database.
+        """Choose the database; it is connected on first use.
 
         Args:
             conninfo: A ``postgresql://`` URL or ``name=value`` words, as libpq takes them; or an open
@@ -297,7 +297,7 @@ class PostgresStore(SqlStore):
         return _POLLED
 
     def close(self) -> None:
-        """Close the connections; whoever uses the store again opens them again."""
+        """Close the connections; the next use opens new ones."""
         self._connections.close()
 
     # The server

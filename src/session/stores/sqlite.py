@@ -48,7 +48,7 @@ class SqliteStore(SqlStore):
         timeout: float = 5.0,
         synchronous: Literal["normal", "full"] = "normal",
     ) -> None:
-        """Open a file, or begin one.
+        """Open a file, or create it.
 
         Args:
             path: The file.
@@ -210,7 +210,7 @@ class SqliteStore(SqlStore):
                     self._reader.rest()
 
     def close(self) -> None:
-        """Close the file; whoever uses the store again opens it again."""
+        """Close the file; the next use opens it again."""
         for link in (self._writer, self._reader):
             with link.lock:
                 link.close()

@@ -336,7 +336,7 @@ def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
 
 
 def _require_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that is no store, or one of another format.
+    """Refuse a file that is not a store, or has another format.
 
     Raises:
         StoreError: It is.

@@ -1,4 +1,4 @@
-"""What the agent needs of a database."""
+"""The interface of a database for the agent."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class SqlDatabase:
     def __init__(
         self, source: str | os.PathLike[str], *, timeout: float = 5.0, max_rows: int = 1_000, samples: int = 3
     ) -> None:
-        """Name the file; it is opened when it is first asked.
+        """Choose the file; it is opened by the first question.
 
         Args:
             source: The path of a file, ``sqlite:///PATH`` or ``duckdb:///PATH``. A file whose name ends in
@@ -140,7 +140,7 @@ class SqlDatabase:
             )
             # There are no columns where a comment is not closed.
             problem = self._wrong_answer(statement, until) if columns else guard.EMPTY
-        except guard.Refused as refusal:
+        except guard.StatementRefused as refusal:
             return _failed(refusal.message, ErrorKind.PARAMETER, started)
         except Failure as failure:
             return _failed(*self._explained(failure, sql), started)

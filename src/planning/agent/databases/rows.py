@@ -1,4 +1,4 @@
-"""Rows as they are fetched, bounded, and a few values of each column."""
+"""Fetching rows within limits, and a few values of each column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors where SQLite would answer wrongly without one, or could not be stopped.
+"""Errors for statements that SQLite would answer wrongly, or could not stop.
 
 SQLite takes a name in double quotes that is not a column for a string. Its own switch for that
 (``SQLITE_DBCONFIG_DQS_DML``) cannot be set from Python before 3.12, and would break views that were written

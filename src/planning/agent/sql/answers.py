@@ -1,4 +1,4 @@
-"""Statements that run, but whose answer is not what was asked.
+"""Statements that run but do not answer the question.
 
 A comparison with NULL is never true. SQLite takes a column that is neither grouped by nor aggregated from any
 row, where other databases raise an error. That is right only if the column has one value in each group, which
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from planning.agent.sql.tree import Select, Source, Tree, attempt, parsed, read
+from planning.agent.sql.tree import Select, TableSource, Tree, attempt, parsed, read
 
 __all__ = ["wrong_answer"]
 
@@ -157,9 +157,8 @@ class _Checks:
     """
 
     def __init__(self, tree: Tree) -> None:
-        """Give each column one spelling."""
         self.names: list[str] = []
-        self._known: dict[int, tuple[Select | None, Source | None, str]] = {}
+        self._known: dict[int, tuple[Select | None, TableSource | None, str]] = {}
         for column, select in [*tree.all_of(exp.Column)]:
             owner, source = tree.owner(column)
             is_alias = not column.table and column.name.lower() in _aliases(select.node)
@@ -206,7 +205,7 @@ class _Checks:
 
     def _bare(
         self, place: Any, select: Select, grouped: set[str], kinds: set[type[Any]]
-    ) -> Iterator[tuple[Source | None, str, str]]:
+    ) -> Iterator[tuple[TableSource | None, str, str]]:
         """The columns that an expression reads outside of aggregates and of what is grouped by.
 
         For each its source, its spelling, and how it was written.
@@ -240,5 +239,5 @@ def _identifier(name: str) -> exp.Identifier:
     return exp.to_identifier(name.lower(), quoted=True)
 
 
-def _spelled(source: Source, name: str) -> str:
+def _spelled(source: TableSource, name: str) -> str:
     return _text(exp.column(_identifier(name), table=_identifier(source.alias) if source.alias else None))

@@ -16,7 +16,7 @@ from planning.agent.sql.dialects import title_of
 from planning.agent.sql.names import closest
 from planning.agent.sql.schema import identifier
 from planning.agent.sql.transpiled import transpiled
-from planning.agent.sql.tree import Select, Source, Tree, attempt, parsed, read
+from planning.agent.sql.tree import Select, TableSource, Tree, attempt, parsed, read
 from planning.errors import cut, printable
 
 __all__ = ["diagnose"]
@@ -110,7 +110,7 @@ def _no_column(case: _Case) -> str:
     node, select = (None, None) if tree is None else _unknown(tree, owner.rpartition(".")[2], name)
     if tree is not None and select is None:
         select = next(iter(tree.selects[::-1]), None)
-    sources: list[Source] = []
+    sources: list[TableSource] = []
     while select is not None:
         sources += select.sources.values()
         select = select.outer
@@ -144,8 +144,8 @@ def _unknown(tree: Tree, owner: str, name: str) -> tuple[Any, Select | None]:
 def _column_of(
     owner: str,
     name: str,
-    meant: Sequence[Source],
-    sources: Sequence[Source],
+    meant: Sequence[TableSource],
+    sources: Sequence[TableSource],
     tables: Sequence[Mapping[str, Any]],
 ) -> str:
     """What was meant by a column of a certain table."""
@@ -161,7 +161,7 @@ def _column_of(
     )
 
 
-def _elsewhere(name: str, sources: Sequence[Source], tables: Sequence[Mapping[str, Any]]) -> str:
+def _elsewhere(name: str, sources: Sequence[TableSource], tables: Sequence[Mapping[str, Any]]) -> str:
     """A table that the query does not read and that has a column, or what there is instead."""
     here = {each.title for each in sources}
     others = [table for table in tables if table["name"] not in here]
@@ -201,7 +201,7 @@ _NAMES: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
 """The errors of SQLite and of DuckDB that name an unknown table or column, and what explains them."""
 
 
-def _has(sources: Iterable[Source]) -> str:
+def _has(sources: Iterable[TableSource]) -> str:
     known = {each.title: each.columns for each in sources if each.columns}
     listed = [f"{identifier(title)} has {_listed(columns)}" for title, columns in known.items()]
     return "; ".join(listed[:3]) or "check the name"

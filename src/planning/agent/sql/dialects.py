@@ -1,4 +1,4 @@
-"""The databases whose SQL is known, as people write their names."""
+"""The known SQL dialects, with the display names of their databases."""
 
 from __future__ import annotations
 

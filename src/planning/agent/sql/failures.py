@@ -1,4 +1,4 @@
-"""The messages for a database that could not answer, whatever the statement was."""
+"""The messages for a database that could not answer, for any statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which statements are sent to a database: a single one that reads.
+"""Which statements are sent to a database: a single read-only one.
 
 This check only gives the model a clear message early. The security boundary is the connection, which allows
 nothing but reading; so a statement that cannot be tokenized is left to the database.
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from planning.errors import show
 
-__all__ = ["EMPTY", "ONLY_READING", "Refused", "check"]
+__all__ = ["EMPTY", "ONLY_READING", "StatementRefused", "check"]
 
 _LONGEST: Final = 100_000
 EMPTY: Final = "the SQL is empty; send one SELECT"
@@ -28,7 +28,7 @@ _MISSING: Final = "reading SQL needs sqlglot: pip install 'session-planning[agen
 _NO_BRACKETS: Final = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
 
 
-class Refused(Exception):
+class StatementRefused(Exception):
     """A statement that is not sent to the database.
 
     Attributes:
@@ -48,17 +48,19 @@ def check(sql: object, dialect: str) -> str:
         dialect: ``sqlite`` or ``duckdb``.
 
     Raises:
-        Refused: It must not be run.
+        StatementRefused: It must not be run.
         ImportError: sqlglot is not installed.
     """
     if not isinstance(sql, str):
-        raise Refused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
+        raise StatementRefused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
     if len(sql) > _LONGEST:
-        raise Refused(f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT")
+        raise StatementRefused(
+            f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT"
+        )
     if "\0" in sql:
-        raise Refused("the SQL contains a null character; remove it")
+        raise StatementRefused("the SQL contains a null character; remove it")
     if _HALVES.search(sql):
-        raise Refused("the SQL contains a lone surrogate; correct the SQL")
+        raise StatementRefused("the SQL contains a lone surrogate; correct the SQL")
     text = sql.removeprefix("\ufeff")
     tokens = _tokens(text, dialect)
     if tokens is None:
@@ -68,16 +70,16 @@ def check(sql: object, dialect: str) -> str:
     begins = [0, *(place + 1 for place in ends)]
     statements = [(begin, end) for begin, end in zip(begins, ends, strict=False) if begin < end]
     if not statements:
-        raise Refused(EMPTY)
+        raise StatementRefused(EMPTY)
     if len(statements) > 1:
-        raise Refused(f"{len(statements)} statements are refused; send one SELECT")
+        raise StatementRefused(f"{len(statements)} statements are refused; send one SELECT")
     first, end = statements[0]
     start = next((place for place in range(first, end) if words[place] != "("), first)
     word = _main_word(words[start:end]) if words[start] == "WITH" else words[start]
     if word not in _READING[dialect] | {"("}:
-        raise Refused(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
+        raise StatementRefused(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
     if "(" in {word, words[first]} - _READING[dialect]:
-        raise Refused(_NO_BRACKETS)
+        raise StatementRefused(_NO_BRACKETS)
     return text[tokens[first].start : tokens[end].start if end < len(tokens) else len(text)]
 
 

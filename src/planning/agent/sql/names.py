@@ -1,4 +1,4 @@
-"""The names that a wrong name probably means: by its words first, then by its spelling."""
+"""The nearest names to a wrong one: by words first, then by spelling."""
 
 from __future__ import annotations
 

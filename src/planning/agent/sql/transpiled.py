@@ -1,4 +1,4 @@
-"""Statements in the SQL of another database, written for the one that is asked."""
+"""Statements in the SQL of another database, translated for this one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.dialects.sqlite import SQLite
 from sqlglot.dialects.tsql import TSQL
 
-from planning.agent.sql.guard import Refused, check
+from planning.agent.sql.guard import StatementRefused, check
 from planning.agent.sql.tree import attempt, parsed
 from planning.errors import printable
 
@@ -61,7 +61,7 @@ def transpiled(sql: str, dialect: str, probe: Callable[[str], str]) -> str | Non
 def _only_reads(sql: str, dialect: str) -> bool:
     try:
         check(sql, dialect)
-    except Refused:
+    except StatementRefused:
         return False
     return True
 

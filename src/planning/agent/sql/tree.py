@@ -1,4 +1,4 @@
-"""What a statement reads: sqlglot's tree of it, with the columns of the tables beside it.
+"""What a statement reads: sqlglot's tree of it, with the columns of the tables.
 
 It is loaded where a statement is analysed: sqlglot takes a while to import.
 """
@@ -12,7 +12,7 @@ import attrs
 from sqlglot import Dialect, exp
 from sqlglot.optimizer.scope import traverse_scope
 
-__all__ = ["Select", "Source", "Tree", "attempt", "parsed", "read"]
+__all__ = ["Select", "TableSource", "Tree", "attempt", "parsed", "read"]
 
 _LONGEST: Final = 10_000
 """The most characters of a statement that is analysed, which takes about 0.3 s. A longer one is only run."""
@@ -62,7 +62,7 @@ def parsed(sql: str, dialect: Any) -> Node:
 
 
 @attrs.frozen(eq=False)
-class Source:
+class TableSource:
     """A table or a query in FROM.
 
     Attributes:
@@ -89,10 +89,10 @@ class Select:
     """A SELECT, what it reads by its name there in lower case, and the SELECT around it."""
 
     node: exp.Select
-    sources: Mapping[str, Source]
+    sources: Mapping[str, TableSource]
     outer: Select | None
 
-    def owners(self, column: exp.Column) -> list[Source]:
+    def owners(self, column: exp.Column) -> list[TableSource]:
         """The sources that a column may be of."""
         named = [self.sources.get(column.table.lower())] if column.table else self.sources.values()
         return [source for source in named if source is not None and source.has(column.name)]
@@ -119,7 +119,7 @@ class Tree:
             if select is not None:
                 yield node, select
 
-    def owner(self, column: exp.Column) -> tuple[Select | None, Source | None]:
+    def owner(self, column: exp.Column) -> tuple[Select | None, TableSource | None]:
         """The SELECT, within or around, that a column is of, and the source there if it is known."""
         inner = select = self.inside[id(column)]
         while select is not None:
@@ -144,7 +144,7 @@ def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
     for node in root.walk():  # a node comes after the one that it is in
         parent = node.parent
         around[id(node)] = parent if isinstance(parent, exp.Select) else around.get(id(parent))
-    sources: dict[int, dict[str, Source]] = {}
+    sources: dict[int, dict[str, TableSource]] = {}
     for scope in traverse_scope(root):  # the inner ones come first
         if isinstance(scope.expression, exp.Select):
             sources[id(scope.expression)] = {
@@ -160,18 +160,21 @@ def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
 
 
 def _source(
-    alias: str, source: Any, known: Mapping[str, Mapping[str, Any]], inner: Mapping[int, Mapping[str, Source]]
-) -> Source:
+    alias: str,
+    source: Any,
+    known: Mapping[str, Mapping[str, Any]],
+    inner: Mapping[int, Mapping[str, TableSource]],
+) -> TableSource:
     if isinstance(source, exp.Table):
         table = known.get(source.name.lower(), {"name": source.name, "columns": ()})
         columns = tuple(column["name"] for column in table["columns"])
         key = tuple(column["name"] for column in table["columns"] if column["primary"])
-        return Source(alias, table["name"], columns or None, key, is_table=bool(columns))
+        return TableSource(alias, table["name"], columns or None, key, is_table=bool(columns))
     names = tuple(source.outer_columns or _names(source.expression, inner))
-    return Source(alias, alias, None if "*" in names else names)
+    return TableSource(alias, alias, None if "*" in names else names)
 
 
-def _names(query: Any, inner: Mapping[int, Mapping[str, Source]]) -> Iterator[str]:
+def _names(query: Any, inner: Mapping[int, Mapping[str, TableSource]]) -> Iterator[str]:
     """The names of the columns of a query; ``*`` for those of a source that is not known."""
     while isinstance(query, exp.SetOperation):
         query = query.this.unnest()

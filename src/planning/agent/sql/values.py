@@ -1,4 +1,4 @@
-"""Strings in a statement that no row has, and the ones that the column holds instead.
+"""Strings in a statement that are in no row, and the values that the column has instead.
 
 They are why most statements return nothing: a name in another case, another word for a status.
 """

@@ -1,4 +1,4 @@
-"""Tolerated shapes of arguments, such as an array sent as text.
+"""Tolerated forms of arguments, such as an array sent as text.
 
 A JSON text where an array or object belongs, a plain string where an object with one required string
 belongs, 2.0 where an integer belongs, null for an optional field; and a number, true or false

@@ -1,4 +1,4 @@
-"""Making instances of records, and what their classes refuse: checks, limits, validators, constructors."""
+"""Making instances of records, and their refusals: checks, limits, validators, constructors."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ class DeferredModel(ParameterModel):
     """
 
     def __init__(self, kind: type[Any]) -> None:
-        """Take a dataclass."""
         self.kind = kind
         self.name = kind.__name__
 

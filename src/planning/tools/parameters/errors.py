@@ -1,4 +1,4 @@
-"""What pydantic finds, in this project's words."""
+"""The errors of pydantic, in this project's words."""
 
 from __future__ import annotations
 

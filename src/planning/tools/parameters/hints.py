@@ -1,4 +1,4 @@
-"""Type hints for pydantic: dataclasses, attrs classes and TypedDicts as what their constructors take.
+"""Type hints for pydantic: dataclasses, attrs classes and TypedDicts as their constructors' arguments.
 
 pydantic refuses attrs classes and, before Python 3.12, ``typing.TypedDict``; of a nested dataclass it drops
 unknown fields. So each of these is validated as a TypedDict of the same fields, and its constructor is called

@@ -1,4 +1,4 @@
-"""The parameter model: what every kind of declaration looks like to a call."""
+"""The parameter model: the interface of every kind of declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a JSON Schema validator finds, in this project's words."""
+"""The errors of a JSON Schema validator, in this project's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions as declarations: what a tool's function takes, and how it is called."""
+"""Functions as declarations: the parameters of a tool's function, and how it is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words for what is wrong with arguments: the same for every kind of parameter model."""
+"""The messages for wrong arguments: the same for every kind of parameter model."""
 
 from __future__ import annotations
 

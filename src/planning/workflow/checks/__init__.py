@@ -1,1 +1,1 @@
-"""What no schema can say: names that exist, dependencies that end, references that lead somewhere."""
+"""Checks that a schema cannot express: names, dependencies, references."""

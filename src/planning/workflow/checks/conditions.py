@@ -1,4 +1,4 @@
-"""Whether a step's ``done_check`` can be evaluated; its value is asked when the step runs."""
+"""Whether a step's ``done_check`` is valid; it is evaluated when the step runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings about what steps depend on: unknown steps, the step itself, repetitions and cycles."""
+"""Findings about dependencies: unknown steps, the step itself, repetitions and cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps and what they depend on, as numbers: which nodes form a cycle, and which depend on which."""
+"""Steps and their dependencies, as numbers: cycles, and which steps depend on which."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class Graph:
     """
 
     def __init__(self, edges: Sequence[Sequence[int]]) -> None:
-        """Walk the graph."""
         self.edges = edges
         self.cycles: list[list[int]] = []
         self.order: list[int] = []

@@ -1,4 +1,4 @@
-"""A step's inputs against the parameters of its tool; what a reference will give is not known yet."""
+"""A step's inputs against the parameters of its tool; values of references are not known yet."""
 
 from __future__ import annotations
 

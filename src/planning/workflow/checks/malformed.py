@@ -1,4 +1,4 @@
-"""The right form of what was meant as a reference, to the letter where it can be guessed."""
+"""The correct form of a malformed reference, exactly where it can be guessed."""
 
 from __future__ import annotations
 

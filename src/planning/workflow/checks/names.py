@@ -1,4 +1,4 @@
-"""Names in messages: shown so that they can be copied, listed but not all, and the nearest to a wrong one."""
+"""Names in messages: quoted, listed up to a limit, and the nearest to a wrong one."""
 
 from __future__ import annotations
 

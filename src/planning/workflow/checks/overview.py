@@ -1,4 +1,4 @@
-"""What all checks of one plan look up: its steps by id, and what was built of them on the way."""
+"""The lookups that all checks of one plan share, such as its steps by id."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class Overview:
     """
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
-        """Look at the steps."""
         self.drafts = drafts
         self.places: dict[str | None, int] = {draft.step_id: at for at, draft in enumerate(drafts)}
         self.has_twins = len(self.places) < len(drafts) or None in self.places

@@ -1,4 +1,4 @@
-"""The semantic checks of a plan: everything that a schema cannot say."""
+"""The semantic checks of a plan: everything that a schema cannot express."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _texts(inputs: Mapping[str, Any] | None) -> list[str]:
 
 
 def _duplicates(overview: Overview) -> Iterator[Found]:
-    """Each step whose id an earlier one has; the ids that others name instead are no errors of their own."""
+    """Each step whose id an earlier one has; the ids that others use instead are not separate errors."""
     unknown = {
         step_id: None
         for draft in overview.drafts

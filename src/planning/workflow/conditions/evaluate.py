@@ -1,4 +1,4 @@
-"""The evaluation of a checked condition: a walk of its syntax tree, with a bound on what it may look at."""
+"""The evaluation of a checked condition: a walk of its syntax tree, with a limited cost."""
 
 from __future__ import annotations
 

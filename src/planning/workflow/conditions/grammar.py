@@ -1,4 +1,4 @@
-"""What a condition may contain: from its text to a checked syntax tree, or to what is wrong with it."""
+"""What a condition may contain: from its text to a checked syntax tree, or an error."""
 
 from __future__ import annotations
 

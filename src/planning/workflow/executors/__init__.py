@@ -1,9 +1,8 @@
 """Where steps run besides the event loop: any ``concurrent.futures.Executor``, and these.
 
-- ``processes(workers)``: worker processes of which each runs one step at a time. One that dies takes only its
-  own step with it, and another takes its place.
-- ``dask(client)``: the workers of a Dask cluster.
-- ``open_executor(name, max_parallel)``: the executor of a name, such as ``threads`` or ``dask://HOST:PORT``.
+- ``processes(workers)``: worker processes, which run one step each at a time. If one dies, only its step is
+affected, and another replaces it. - ``dask(client)``: the workers of a Dask cluster. -
+``open_executor(name, max_parallel)``: the executor of a name, such as ``threads`` or ``dask://HOST:PORT``.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What an executor is, and how the outcome of a job becomes that of a step."""
+"""The interface of an executor, and how the outcome of a job becomes that of a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AnyExecutor", "ExecutorUnavailable", "JobExecutor", "check_executor"
 
 
 class ExecutorUnavailable(Exception):
-    """An executor cannot be opened; the text says why, on one line."""
+    """An executor cannot be opened; the message says why, on one line."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""A call as it travels to another process and back: bytes there, bytes here.
+"""A call that is sent to another process, and its outcome: both as bytes.
 
 Whatever cannot be pickled, on either side, becomes an error that can.
 """

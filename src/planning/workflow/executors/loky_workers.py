@@ -1,4 +1,4 @@
-"""Worker processes as an executor: a loky pool of one process for each worker, so that each dies alone."""
+"""Worker processes as an executor: a loky pool of one process for each worker, so that only one dies."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ class WorkerProcesses(Executor):
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        """See ``processes``."""
         if workers is None:
             workers = os.cpu_count() or 1
         if type(workers) is not int or workers < 1:

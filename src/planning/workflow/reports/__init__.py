@@ -1,1 +1,1 @@
-"""What was found, for each of its readers: a program, a model, a person."""
+"""Reports of a plan's problems, for a program, a model or a person."""

@@ -1,4 +1,4 @@
-"""The report as a handler's response: the errors by category, and a text for the user."""
+"""The report as a handler's response: the errors by category, and a message for the user."""
 
 from __future__ import annotations
 

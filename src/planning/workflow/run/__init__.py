@@ -1,1 +1,1 @@
-"""Running a workflow: the order of its steps, their calls, and what the session keeps of it."""
+"""Running a workflow: the order of its steps, their calls, and its records in the session."""

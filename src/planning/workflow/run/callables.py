@@ -1,4 +1,4 @@
-"""What steps call: tools, handlers and agents, each as a Tool on the one path of every call."""
+"""What steps call: tools, handlers and agents, each as a Tool."""
 
 from __future__ import annotations
 

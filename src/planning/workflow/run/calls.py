@@ -1,4 +1,4 @@
-"""The calls of steps: attempts, timeouts, executors, and the state of a call that is cut short."""
+"""The calls of steps: attempts, timeouts, executors, and interrupted calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from session import Session
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["Call", "Caller", "Ended"]
+__all__ = ["StepCall", "Caller", "Ended"]
 
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
 
@@ -60,7 +60,7 @@ class _Passing(Exception):
 
 
 @attrs.define
-class Call:
+class StepCall:
     """One step's call and its state.
 
     Attributes:
@@ -97,7 +97,7 @@ class Caller:
     _known: Known
     _limiter: Callable[[], RateLimiter] | None
     _writer: Writer
-    _begin: Callable[[Call], None]
+    _begin: Callable[[StepCall], None]
     _shared: CallPipeline = attrs.field(init=False)
 
     @_shared.default
@@ -105,7 +105,7 @@ class Caller:
         context = ToolContext(self._session)
         return CallPipeline(context, limiter=self._limiter, timeout=self._timeout, tell=self._writer.tell)
 
-    async def call(self, call: Call) -> ToolResult | StepError | None:
+    async def call(self, call: StepCall) -> ToolResult | StepError | None:
         """Make a call, again where its failure may pass by itself and the step has retries.
 
         Returns:
@@ -137,7 +137,7 @@ class Caller:
                 return cause.error
             return _error(failed(call.tool.name, error, started, tool=call.tool))
 
-    async def _try(self, call: Call) -> ToolResult | StepError:
+    async def _try(self, call: StepCall) -> ToolResult | StepError:
         call.attempt += 1
         call.called = call.tool.idempotent  # for the others ``_run`` records it
         call.error = call.future = None
@@ -152,7 +152,7 @@ class Caller:
             return await self._make(call)
         return await self._make_to_its_end(call)
 
-    async def _make_to_its_end(self, call: Call) -> ToolResult | StepError:
+    async def _make_to_its_end(self, call: StepCall) -> ToolResult | StepError:
         """Make a call that is not cancelled when the run is to stop, but awaited.
 
         A thread or a process cannot be stopped, and the outcome of a call that must not be made twice
@@ -176,7 +176,7 @@ class Caller:
                 raise asyncio.CancelledError from None  # there is no other attempt
             raise
 
-    async def _make(self, call: Call) -> ToolResult | StepError:
+    async def _make(self, call: StepCall) -> ToolResult | StepError:
         inputs = call.inputs
         if call.step.retries:  # another attempt must not see what this one changes
             inputs = Meter("", "").copy(inputs)
@@ -198,7 +198,7 @@ class Caller:
         kept = await self._known.take(result.value, call.tool.name)
         return result if kept is result.value else attrs.evolve(result, value=kept)
 
-    def _pipeline(self, call: Call) -> CallPipeline:
+    def _pipeline(self, call: StepCall) -> CallPipeline:
         tool = call.tool
         is_here = self._executor is None and tool.idempotent
         if is_here and tool.publishes == "call" and not tool.takes_context and tool.diagnose is None:
@@ -216,7 +216,7 @@ class Caller:
 
     async def _run(
         self,
-        call: Call,
+        call: StepCall,
         context: ToolContext,
         tool: Tool,
         params: Any,

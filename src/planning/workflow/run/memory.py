@@ -1,4 +1,4 @@
-"""The memory of a session: what steps stored under their keys, and how a value is found in an output."""
+"""The memory of a session: the values that steps stored, and how a value is found in an output."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def extract_value(
         value: Where the path begins.
         path: Names and indexes, such as ``["data", "Revenue"]``.
         name: What messages call the beginning.
-        tells: Whether messages may show what is there instead: not for private values.
+        tells: Whether messages may show the value that is there; not for private values.
 
     Raises:
         MissingValue: There is no such value; the message shows what is there instead.

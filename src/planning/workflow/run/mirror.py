@@ -1,4 +1,4 @@
-"""The session's Plan as the mirror of a run: one step of the plan for each step of the workflow."""
+"""The session's Plan as a mirror of a run: one plan step for each step of the workflow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ class RunMirror:
     """
 
     def __init__(self, session: Session, workflow: Workflow, user_prompt: str | None) -> None:
-        """Prepare the plan of a workflow; nothing changes yet."""
         self._rules = rules = rules_of(session)
         setup = _setup_of(workflow, user_prompt, rules)
         self._mirror = PlanMirror(session, "the workflow", setup)

@@ -1,4 +1,4 @@
-"""What a store must not have of a run: the arguments and results of tools with private data."""
+"""What a store must not get of a run: the arguments and results of tools with private data."""
 
 from __future__ import annotations
 

@@ -69,8 +69,9 @@ class WorkflowRun:
         status: Its status; ``in_progress`` also for a run that was stopped and can be resumed.
         started_at: When it began, as ISO 8601 in UTC.
         completed_at: When it was completed; None unless it was.
-        token: Which caller runs it, and in which process: whoever begins or resumes it sets another one.
-            Empty once it has ended or was stopped, but not where its process was killed: see ``is_alive``.
+        token: Identifies the caller that runs it, and its process: each caller that begins or resumes it sets
+            a new one. Empty once it has ended or was stopped, but not if its process was killed: see
+            ``is_alive``.
     """
 
     run_id: str

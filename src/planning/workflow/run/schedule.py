@@ -1,4 +1,4 @@
-"""The order of steps: which steps are ready, and which ones a failure blocks."""
+"""The order of steps: which are ready, and which are blocked by a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of one run: which are ready, their outcomes, and how those are written into the session."""
+"""The steps of one run: which are ready, their outcomes, and their records in the session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planning.workflow.failures import StepError, StepFailed
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import key_of, task_of
-from planning.workflow.run.calls import Call, Caller
+from planning.workflow.run.calls import Caller, StepCall
 from planning.workflow.run.claim import MAYBE, done_and_lost
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, extract_value
@@ -209,7 +209,7 @@ class Steps:
         inputs = await off_loop(partial(self._values.resolve, step.inputs)) if step.inputs else {}
         if self.writer.is_stored and self._values.uses_private(step.inputs):
             tool = kept_private(tool)
-        call = Call(step, tool, inputs or task_of(step, tool))
+        call = StepCall(step, tool, inputs or task_of(step, tool))
         outcome = await self._caller.call(call)
         if outcome is None:
             self._interrupted(step, tool, called=call.called)
@@ -245,7 +245,7 @@ class Steps:
         return True
 
     def _complete(
-        self, step: WorkflowStep, tool: Tool | None, call: Call | None, output: Any, note: str
+        self, step: WorkflowStep, tool: Tool | None, call: StepCall | None, output: Any, note: str
     ) -> None:
         key = key_of(step, tool)
         private = tool is not None and tool.returns_private_data
@@ -299,7 +299,7 @@ class Steps:
         else:
             self._change(step, "pending", "pending", _STOPPED)
 
-    def _begun(self, call: Call) -> None:
+    def _begun(self, call: StepCall) -> None:
         """Record that a call is about to be made, or made again, or that its function may run now."""
         before = self._states.get(call.step.step_id)
         mark: StepStatus | None = "in_progress"

@@ -1,4 +1,4 @@
-"""Writes the changes of a run into its session: in order, and those of one moment as one transaction."""
+"""Writes the changes of a run into its session: in order, and those of one moment in one transaction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ class Writer:
     """
 
     def __init__(self, session: Session, mirror: RunMirror, run: WorkflowRun) -> None:
-        """Begin with nothing to write; the run's record has its token until another caller resumes it."""
         self._session = session
         self._mirror = mirror
         self._run = run

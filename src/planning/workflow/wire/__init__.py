@@ -1,1 +1,1 @@
-"""The two formats of a plan document: their schemas, what breaks them, reading and writing."""
+"""The two formats of a plan document: their schemas, their checks, reading and writing."""

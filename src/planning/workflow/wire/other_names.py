@@ -1,4 +1,4 @@
-"""Fields under other names: which field each probably means."""
+"""Fields with other names: the field that is probably meant."""
 
 from __future__ import annotations
 

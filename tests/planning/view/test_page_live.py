@@ -339,6 +339,30 @@ def test_the_header_follows_the_health_of_a_session(pages: ExitStack, browser: B
     assert page.errors == []
 
 
+def test_a_run_that_was_cut_short_shows_its_step_as_stopped_when_it_changed_last(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    session = Session()
+    step = WorkflowStep(step_id="nap", description="Take a nap", type="tool", name="nap")
+    seen = list[Any]()
+    tools = {"nap": lambda: seen.append(of_memory(session))}
+    run_workflow(Workflow(goal="Rest", steps=(step,)), Capabilities(tools=tools), session=session)
+    (during,) = seen
+    stage.session, stage.run = "one", {**during, "id": "one"}
+    page = opened(pages, browser, stage.url, width=1440)
+    labels = "String([...document.querySelectorAll('.node')].map(each => each.getAttribute('aria-label')))"
+    page.wait(f"timeline && {labels}.includes('in progress')")
+    stage.say("health", {**during["health"], "state": "stopped"})
+    page.wait(f"{labels}.includes('stopped')")
+    assert page.evaluate("stateOf('nap')") == "stopped"
+    assert page.evaluate("timeNow() === timeline.changes.at(-1).at")
+    assert page.text("#graph-chips").startswith("stopped 1")
+    page.press("Home")
+    page.press("End")
+    assert page.evaluate("stateOf('nap')") == "stopped"
+    assert page.errors == []
+
+
 def listed(number: int, **fields: Any) -> Any:
     return {
         "id": f"s/{number}",

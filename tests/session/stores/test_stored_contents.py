@@ -204,7 +204,7 @@ def test_a_damaged_record_is_listed_and_hides_no_other(path: Path, damage: str) 
     assert found[False].damage == f"the record of session {name!r} is damaged"
     code, output = printed("sessions", str(path))
     assert code == 0
-    assert {line.split()[0] for line in output.splitlines()[2:4]} == {"other", name}
+    assert {line.split()[0] for line in output.splitlines()[1:3]} == {"other", name}
     assert "cannot be read: the record of session" in output
     listed = StoreSource(path, None).listed()
     assert {each["id"]: "problem" not in each for each in listed["sessions"]} == {

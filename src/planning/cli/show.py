@@ -58,6 +58,9 @@ def show(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the whole output of every step of a run.")
     ] = False,
+    reminder: Annotated[
+        bool, typer.Option("--reminder", help="Print the plan alone, as a model reads it; no times.")
+    ] = False,
     as_json_: AsJson = False,
 ) -> None:
     """Show a session: its plan, or its run with the answer.
@@ -74,14 +77,30 @@ def show(
         session, document = loaded(source)
         if document.kind == "workflow":
             raise Refused(f"{name_of(source)} is a workflow that did not run; 'planning graph' draws it")
+        if reminder:
+            _remind(session)
+            return
         _show(session, session, None, {}, is_verbose=verbose, is_json=as_json_)
         return
     from planning.cli.stores import opened_session
 
     with opened_session(source or "-", name, is_read=True) as session:
         past = session.at(session.version if at is None else at)
+        if reminder:
+            _remind(past)
+            return
         made = _history(source or "-", str(session.session_id), past.version)
         _show(session, past, *made, is_verbose=verbose, is_json=as_json_)
+
+
+def _remind(source: Selectable) -> None:
+    from planning.facts import PlanFacts
+    from planning.model import Plan
+    from planning.render import plan_text
+
+    plan = source.select_latest(Plan)
+    if plan is not None and plan.status == "active":
+        typer.echo(plan_text(plan, source.select_latest(PlanFacts)))
 
 
 def _history(store: str, session: str, version: int) -> tuple[datetime | None, dict[str, StepTime]]:

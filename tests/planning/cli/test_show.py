@@ -139,6 +139,20 @@ def test_each_step_of_a_plan_has_its_time_and_how_long_it_took(monkeypatch: pyte
     )
 
 
+def test_a_reminder_is_the_active_plan_as_a_model_reads_it() -> None:
+    session = Session(session_id="agent", store=SqliteStore("plans.db"))
+    section = PlanningToolsSection(session=session)
+    toolbox = Toolbox(section.tools())
+    toolbox.call("planning_setup_plan", {"objective": "Fix it", "initial_steps": ["Look", "Mend"]})
+    toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Seen"})
+    assert run("show", "plans.db", "agent", "--reminder") == (
+        f"exit code 0\n--- stdout\n{section.reminder()}\n"
+    )
+    toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"})
+    assert run("show", "plans.db", "--reminder") == "exit code 0\n"
+    assert run("show", "plans.db", "--at", "1", "--reminder", "agent").endswith("S002 pending: Mend\n")
+
+
 def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None:
     text = written_in_terminal(80, "show", "fine.json", NO_COLOR="1")
     assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot

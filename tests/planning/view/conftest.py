@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from browser import Browser, Page, chromium
+from page_stage import Stage
 
 from planning.view.page import export_page
 
@@ -54,3 +55,20 @@ def shown(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
             return page
 
         yield show
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    """A server that says what a test wants."""
+    stage = Stage()
+    yield stage
+    stage.drop()
+    stage.shutdown()
+    stage.server_close()
+
+
+@pytest.fixture
+def pages(browser: Browser) -> Iterator[ExitStack]:
+    """Pages that are closed after a test."""
+    with ExitStack() as pages:
+        yield pages

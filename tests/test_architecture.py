@@ -47,8 +47,10 @@ def test_the_session_imports_the_standard_library_and_attrs_alone() -> None:
     assert shown.stdout == "False\n"
 
 
-def test_importing_planning_loads_none_of_the_heavy_libraries() -> None:
-    program = f"import sys, planning; print([name for name in {HEAVY} if name in sys.modules])"
+@pytest.mark.parametrize("names", ["[]", "planning.__all__"])
+def test_planning_and_its_names_load_none_of_the_heavy_libraries(names: str) -> None:
+    used = f"used = [getattr(planning, name) for name in {names}]"
+    program = f"import sys, planning; {used}; print([name for name in {HEAVY} if name in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
 

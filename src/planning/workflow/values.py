@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, time, timedelta, tzinfo
 from decimal import Decimal
@@ -225,6 +224,8 @@ async def off_loop(copying: Callable[[int], T]) -> T:
     except StepFailed as error:
         if error.code != "too_large":
             raise
+    import asyncio  # noqa: PLC0415 - the names of `planning` load this module, and not that
+
     return await asyncio.to_thread(copying, MOST_BYTES)
 
 

@@ -14,7 +14,6 @@ from planning.cli.session_names import OneSession, SessionName
 from planning.cli.source import DEFAULT_STORE, AsJson, RunsFile, StoreFile
 from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
 from planning.cli.usage import bad_option
-from planning.view.text import fitted, one_line
 
 if TYPE_CHECKING:
     from planning.health import HealthState
@@ -74,6 +73,8 @@ def sessions(
 
 def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
     """A session as a row of the list; the last cell is its step at hand or its error, and its objective."""
+    from planning.view.text import one_line
+
     health, head = row.health, row.head
     name = str(head.session_id)
     changed = "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
@@ -118,6 +119,8 @@ def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | 
         styles: The style of each row's state, which is its second cell.
         width: The columns of the terminal; None where nothing is cut.
     """
+    from planning.view.text import fitted
+
     *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
     sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
     ends = list(accumulate(size + len(_GAP) for size in sizes))
@@ -152,6 +155,7 @@ def diff(
 ) -> None:
     """Say what differs between the plans of two versions of a session, by default the last two."""
     from planning.cli.stores import opened_session
+    from planning.view.text import one_line
     from planning.view.timeline import between
 
     with opened_session(store, session, is_read=True) as found:
@@ -175,6 +179,7 @@ def rewind(
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
     from planning.cli.stores import opened_session
+    from planning.view.text import one_line
     from planning.view.timeline import between
 
     with opened_session(store, session) as found:

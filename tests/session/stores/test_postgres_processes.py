@@ -131,7 +131,7 @@ def test_a_server_that_is_restarted_under_load_loses_nothing() -> None:
 def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
     postgres: PostgresServer, schema: str
 ) -> None:
-    rounds = 300 if "CI" in os.environ else 60
+    rounds = 100 if "CI" in os.environ else 60
     chance = random.Random(11)  # noqa: S311 - where to cut is no secret
     outcomes = {"refused": 0, "unknown": 0}
     with cutting(postgres.port) as proxy:

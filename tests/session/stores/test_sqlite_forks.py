@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROUNDS = int(os.environ.get("FORKS", "2"))  # of each kind; `make soak` sets many
+ROUNDS = int(os.environ.get("FORKS", "1"))  # of each kind; `make soak` sets many
 
 COMMON = f"""
 import multiprocessing, os, sqlite3, subprocess, sys, threading, time

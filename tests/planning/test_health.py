@@ -27,7 +27,7 @@ from planning.workflow.run.records import (
     WorkflowRun,
     register_workflow,
 )
-from session import Session
+from session import PastState, Session
 from session.stores import SqliteStore
 
 BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
@@ -36,7 +36,7 @@ NOW = CHANGED + timedelta(minutes=1)
 DEAD = f"{'0' * 8}-0000-0000-0000-{'0' * 12}.{new_token().split('.')[1]}.999999999.1"
 
 
-def health(session: Session, now: datetime = NOW) -> Any:
+def health(session: Session | PastState, now: datetime = NOW) -> Any:
     """What is known of a session, as a dict without what is empty."""
     found = health_of(session, now, began_at=BEGAN, changed_at=CHANGED)
     return None if found is None else said(found)
@@ -101,7 +101,7 @@ PLANS: list[tuple[Session, dict[str, Any]]] = [
 @pytest.mark.parametrize(("session", "wanted"), PLANS)
 def test_the_state_of_an_agents_plan(session: Session, wanted: dict[str, Any]) -> None:
     assert health(session) == wanted
-    assert health(session.at(session.version)) == wanted  # type: ignore[arg-type]
+    assert health(session.at(session.version)) == wanted
 
 
 def test_without_a_plan_and_a_run_there_is_no_state() -> None:

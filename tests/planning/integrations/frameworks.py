@@ -221,7 +221,7 @@ PROMISES = {
     "identity": "The events have the provider's id of a call and the agent's name.",
     "own tools": "Your own tools get the session and the id of their call.",
     "users": "One agent serves two users at once, with a plan for each.",
-    "no session": "If there is no session for a call, the model reads so.",
+    "no session": "If there is no session for a call, its reply says so.",
     "restart": "Another process resumes the conversation with the plan from the store.",
     "rewind": "When a conversation goes back, so does the plan, and both branches are kept.",
     "store": "If the store is busy, full or gone, the call fails and the run continues.",

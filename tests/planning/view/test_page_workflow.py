@@ -44,7 +44,7 @@ NODES = """[...document.querySelectorAll('.node')].map(each => {
 BARS = """[...document.querySelectorAll('.time')].map(each => [each.dataset.step, [...each.querySelectorAll('i')].map(bar => {
   const box = bar.getBoundingClientRect(), band = bar.parentNode.getBoundingClientRect();
   return [bar.className, ...[box.left, box.right].map(x => Math.round(100 * (x - band.left) / band.width))];
-})])"""  # noqa: E501
+})])"""  # noqa: E501 - the same
 
 
 def nodes(page: Page) -> dict[str, Any]:

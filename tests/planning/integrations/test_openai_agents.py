@@ -35,20 +35,24 @@ SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 
 
 CRASH = """
-import os
+import os, time
 from agents import SQLiteSession
 from agents_runs import agent_of, run_async
 from frameworks import SHOP, mark
-from planning import tool
+from planning import Plan, tool
 from planning.integrations.openai_agents import planning_tools
 from session import Session
 from session.stores import SqliteStore
 
+session = Session(session_id="run-7", store=SqliteStore("{folder}/plans.db"))
+
 @tool
-def crash():
+def crash():  # the SDK starts it together with the call before it
+    while session.select_latest(Plan).progress != (1, 2):
+        time.sleep(0.001)
     os._exit(9)
 
-planning = planning_tools(Session(session_id="run-7", store=SqliteStore("{folder}/plans.db")), tools=[crash])
+planning = planning_tools(session, tools=[crash])
 agent, _ = agent_of(planning, [SHOP], [mark("S001"), ("crash", {{}})])
 run_async(planning, agent, session=SQLiteSession("u", "{folder}/chat.db"))
 """

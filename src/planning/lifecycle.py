@@ -48,6 +48,10 @@ _TABLE: Final[Transitions] = {
     ("abandoned", ReadPlan): ("abandoned",),
 }  # fmt: skip
 TRANSITIONS: Final[Transitions] = MappingProxyType(_TABLE)
+_TAKEN: Final = {
+    kind: {status: bool(after) for (status, command), after in _TABLE.items() if command is kind}
+    for _, kind in _TABLE
+}
 
 _REFUSALS: Final[Mapping[PlanStatus | None, str]] = MappingProxyType({
     None: "no plan yet; call planning_setup_plan first",
@@ -62,8 +66,8 @@ def allows(plan: Plan | None, command: type[Command]) -> bool:
 
     A plan in a status that the table does not know, put there past the tools, counts as none.
     """
-    next_statuses = _TABLE.get((None if plan is None else plan.status, command))
-    return bool(_TABLE[None, command] if next_statuses is None else next_statuses)
+    taken = _TAKEN[command]
+    return taken[None] if plan is None else taken.get(plan.status, taken[None])
 
 
 def refusal(plan: Plan | None, command: type[Command]) -> str | None:

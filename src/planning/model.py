@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
@@ -28,6 +29,7 @@ StepStatus = Literal["pending", "in_progress", "blocked", "done"]
 STEP_STATUSES: Final[tuple[StepStatus, ...]] = get_args(StepStatus)
 _SPELLED = {status.replace("_", ""): status for status in STEP_STATUSES}
 _SEPARATORS = re.compile(r"[\s_-]+")
+_SHORT_ID = 10
 
 
 def setters(kind: type) -> tuple[Callable[[object, object], None], ...]:
@@ -277,13 +279,16 @@ def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:
 
     Steps are numbered from 1 in order, so it looks there first.
     """
-    try:
-        guess = int(step_id[1:]) - 1
-    except ValueError:
-        guess = -1
+    guess = _numbered(step_id) if len(step_id) <= _SHORT_ID else -1
     if 0 <= guess < len(steps) and steps[guess].step_id == step_id:
         return guess
     return next((index for index, step in enumerate(steps) if step.step_id == step_id), None)
+
+
+@lru_cache(maxsize=1_024)  # a mark asks three times: 0.2 us of its 11
+def _numbered(step_id: str) -> int:
+    """The place of a step in a plan that no step was removed from; -1 where its id has no number."""
+    return int(step_id[1:]) - 1 if step_id[1:].isdecimal() else -1
 
 
 def plain_status(value: Any) -> Any:

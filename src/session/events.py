@@ -123,7 +123,7 @@ class SessionEvent:
         return _drawn(self._event_id)
 
 
-@attrs.frozen(slots=False)
+@attrs.frozen(slots=False, init=False)
 class ToolInvoked(SessionEvent):
     """A tool was called and its call was accepted.
 
@@ -144,6 +144,34 @@ class ToolInvoked(SessionEvent):
     value: Any = None
     idempotency_key: str | None = attrs.field(default=None, kw_only=True, repr=False)
     fingerprint: str | None = attrs.field(default=None, kw_only=True, repr=False)
+
+    def __init__(
+        self,
+        name: str,
+        params: Any,
+        result: Any,
+        value: Any = None,
+        *,
+        session_id: SessionId | None = None,
+        event_id: UUID | None = None,
+        created_at: datetime | None = None,
+        call_id: str | None = None,
+        actor: str | None = None,
+        idempotency_key: str | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        fields = self.__dict__  # by hand: every call makes one, in three quarters of the time
+        fields["session_id"] = session_id if type(session_id) is UUID else _receiver(session_id)
+        fields["_event_id"] = _Undrawn() if event_id is None else event_id
+        fields["created_at"] = datetime.now(UTC) if created_at is None else created_at
+        fields["call_id"] = call_id
+        fields["actor"] = actor
+        fields["name"] = name
+        fields["params"] = _own(params) if type(params) in _CONTAINERS else params
+        fields["result"] = _own(result) if type(result) in _CONTAINERS else result
+        fields["value"] = value
+        fields["idempotency_key"] = idempotency_key
+        fields["fingerprint"] = fingerprint
 
 
 @attrs.frozen(slots=False)

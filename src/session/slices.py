@@ -87,17 +87,16 @@ class Log:
 
         The caller holds the session's lock: pushes never overlap.
         """
-        buffer, start = self._buffer, self._start
+        buffer, start, stop = self._buffer, self._start, self._stop
         # Another log has grown past this one (a rollback, a transaction given up), the front of the
         # buffer is mostly dead, or it is a tuple: then this log gets its own buffer.
-        if type(buffer) is not list or len(buffer) != self._stop or start > self._stop - start + 32:
-            buffer, start = list(buffer[start : self._stop]), 0
+        if type(buffer) is not list or len(buffer) != stop or start > stop - start + 32:
+            buffer = list(buffer[start:stop])
+            start, stop = 0, len(buffer)
         buffer.append(entry)
-        stop = len(buffer)
-        if limit is not None and stop - start > limit:
-            start = stop - limit
         log = Log.__new__(Log)
-        log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
+        log._buffer, log._stop, log._items = buffer, stop + 1, None
+        log._start = start if limit is None or stop < start + limit else stop + 1 - limit
         return log
 
 
@@ -293,6 +292,7 @@ class Routing:
 
     Attributes:
         routes: Their reducers.
+        log: The type under which such an event is logged, where none of its reducers does that.
         is_event: Whether they are events.
         is_call: Whether they are calls of a tool.
         is_carrier: Whether they carry a value that is reduced with them.
@@ -301,6 +301,7 @@ class Routing:
     """
 
     routes: tuple[Route, ...]
+    log: type | None
     is_event: bool
     is_call: bool
     is_carrier: bool
@@ -308,12 +309,12 @@ class Routing:
     guards: tuple[Guard[Any], ...]
 
     @classmethod
-    def of(cls, kind: type, registered: Routes, limit: int | None, guards: tuple[Guard[Any], ...]) -> Routing:
-        """Find it; the arguments are those of ``routes_of``, and the guards of the type."""
-        routes = routes_of(kind, registered, limit)
-        is_private = bool(routes) and all(route.is_private for route in routes)
+    def of(cls, kind: type, routes: tuple[Route, ...], guards: tuple[Guard[Any], ...]) -> Routing:
+        """Find it: of a type, its registered reducers and its guards."""
+        log = kind if _is_logged(kind, routes) else None
+        is_private = bool(routes) and log is None and all(route.is_private for route in routes)
         is_call, is_carrier = issubclass(kind, ToolInvoked), issubclass(kind, CARRIERS)
-        return cls(routes, issubclass(kind, SessionEvent), is_call, is_carrier, is_private, guards)
+        return cls(routes, log, issubclass(kind, SessionEvent), is_call, is_carrier, is_private, guards)
 
 
 def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[Route, ...]:
@@ -324,10 +325,13 @@ def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[
         registered: What was registered.
         limit: How many events such a log keeps.
     """
-    found, is_event = registered.get(event_type, ()), issubclass(event_type, SessionEvent)
-    if is_event and all(route.slice_type is not event_type for route in found):
-        found = (*found, _log_route(event_type, limit))
-    return found
+    found = registered.get(event_type, ())
+    return (*found, _log_route(event_type, limit)) if _is_logged(event_type, found) else found
+
+
+def _is_logged(kind: type, routes: tuple[Route, ...]) -> bool:
+    """Whether a type is that of events which none of its reducers keeps under their own type."""
+    return issubclass(kind, SessionEvent) and all(route.slice_type is not kind for route in routes)
 
 
 @lru_cache(maxsize=256)

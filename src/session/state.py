@@ -166,7 +166,7 @@ class State(ProcessLock):
     def find_routing(self, kind: type) -> Routing:
         """Look up, and keep, how values of a type are reduced. The caller holds the lock."""
         guards = self.guards.get(kind, ())
-        found = self.routing[kind] = Routing.of(kind, self.registered, self.past.limit, guards)
+        found = self.routing[kind] = Routing.of(kind, self.registered.get(kind, ()), guards)
         return found
 
     def stays(self, kind: type) -> bool:

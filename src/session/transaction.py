@@ -13,7 +13,7 @@ from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, SessionId, addressed, value_of
 from session.history import Entry, Restored, Slices, called, last_version
-from session.slices import Routing, added, latest_of
+from session.slices import Log, Route, Routing, added, latest_of
 from session.state import BUSY, State
 
 __all__ = ["OTHER_KEY", "Transaction"]
@@ -249,12 +249,10 @@ class Transaction:
             raise TransactionError(_NOT_HERE)
         routing = state.routing.get(type(event)) or state.find_routing(type(event))
         value = event.value if routing.is_carrier else None  # type: ignore[attr-defined]  # a carrier has one
-        if value is self._dispatched:
-            value = None
-        if value is None and not routing.guards:
-            self._reduce(routing, event)
-        else:
+        if routing.guards or (value is not None and value is not self._dispatched):
             self._reduce_all(routing, event, value)
+        else:
+            self._reduce(routing, event)
 
     def _reduce_all(self, routing: Routing, event: object, value: object) -> None:
         """Reduce an event with its value and what its guards say that it entails: all of it, or nothing."""
@@ -262,7 +260,7 @@ class Transaction:
         said = self._changed, self._has_event, self._call_id, self._actor
         self._is_own = False
         try:
-            if value is not None:
+            if value is not None and value is not self._dispatched:
                 self.dispatch(value)
             entailed = [each for guard in routing.guards for each in guard(event, self)]
             self._reduce(routing, event)
@@ -278,14 +276,36 @@ class Transaction:
 
     def _reduce(self, routing: Routing, event: Any) -> None:
         """Make the next slices: all of them, or none where a reducer raises."""
-        state, routes = self._state, routing.routes
-        if routing.is_event and event.session_id is not state.session_id:
-            event = self._addressed(event)
-        if routing.is_call and event.idempotency_key is not None:
-            self._take_key(event.idempotency_key)
+        state, routes, log = self._state, routing.routes, routing.log
+        if routing.is_event:
+            if event.session_id is not state.session_id:
+                event = self._addressed(event)
+            if routing.is_call and event.idempotency_key is not None:
+                self._take_key(event.idempotency_key)
         # One reducer makes one slice, or raises before: only several need a copy to be all or none.
-        slices = self.slices if self._is_own and len(routes) == 1 else self.slices.copy()
-        changed = self._changed
+        slices = self.slices if self._is_own and len(routes) <= 1 else self.slices.copy()
+        if routes and self._apply(routes, event, slices):
+            self._changed = True
+        if log is not None:
+            old = slices.get(log) or state.first(log)
+            slices[log] = (Log(old) if isinstance(old, tuple) else old).push(event, state.past.limit)
+        self.slices, self._is_own = slices, True
+        if routing.is_event:
+            self._has_event = True
+            if event.call_id:
+                self._call_id = self._call_id or event.call_id
+            if event.actor:
+                self._actor = self._actor or event.actor
+        if not routing.is_private:
+            if self._place is None or value_of(event) is not self._dispatched:
+                self._parts.append(event)
+            else:
+                self._parts.insert(self._place, event)
+        self._place, self._dispatched = None, event
+
+    def _apply(self, routes: tuple[Route, ...], event: object, slices: Slices) -> bool:
+        """Put what reducers make into slices; returns whether one is another that a rewind would restore."""
+        state, changed = self._state, False
         self._reducing = True
         try:
             for route in routes:
@@ -294,25 +314,17 @@ class Transaction:
                 if old is None:
                     old = state.first(kind)
                 new = route.apply(old, event)
-                if new is not old and not route.stays:
-                    changed = True
-                    if route.check is None and state.stored is not None:
-                        state.stored.require_readable(kind, added(old, new))
-                if new is not old or state.stored is not None:  # of a stored slice, it is known now
+                if new is not old:
+                    if not route.stays:
+                        changed = True
+                        if route.check is None and state.stored is not None:
+                            state.stored.require_readable(kind, added(old, new))
                     slices[kind] = new
+                elif state.stored is not None:
+                    slices[kind] = new  # it is known now
         finally:
             self._reducing = False
-        self.slices, self._is_own, self._changed = slices, True, changed
-        if routing.is_event:
-            self._has_event = True
-            self._call_id = self._call_id or event.call_id
-            self._actor = self._actor or event.actor
-        if not routing.is_private:
-            place, parts = self._place, self._parts
-            if place is None or value_of(event) is not self._dispatched:
-                place = len(parts)
-            parts.insert(place, event)
-        self._place, self._dispatched = None, event
+        return changed
 
     def _addressed(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session."""

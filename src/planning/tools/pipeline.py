@@ -116,8 +116,9 @@ class CallPipeline(Attempts):
         try:
             arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
             has_begun = True
-            walk = self._walk if self._key is None else self._once
-            return walk(tool, arguments, started)
+            if self._key is None:
+                return self._walk(tool, arguments, started)
+            return self._once(tool, arguments, started)
         except BaseException as error:
             result = self._note(tool, error, started, has_begun=has_begun)
             if raises or result is None or is_cancelling(error):
@@ -133,8 +134,9 @@ class CallPipeline(Attempts):
         try:
             arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
             has_begun = True
-            walk = self._awalk if self._key is None else self._aonce
-            return await walk(tool, arguments, started)
+            if self._key is None:
+                return await self._awalk(tool, arguments, started)
+            return await self._aonce(tool, arguments, started)
         except BaseException as error:
             note = partial(self._note, tool, error, started, has_begun=has_begun)
             result = await stored.off_loop(note) if stored is not None else note()
@@ -213,9 +215,11 @@ class CallPipeline(Attempts):
         return find_repeat(session, tool.name, key, self._fingerprint, is_private=is_private)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown, gate = self._begin(tool, params)
-        if gate is not None:
-            _refuse(gate())
+        shown = None
+        if not tool.is_bound:
+            shown, gate = self._begin(tool, params)
+            if gate is not None:
+                _refuse(gate())
         if tool.is_direct and (self._timeout is None or not tool.blocking):
             outcome = tool.run(params, self.context)
             if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
@@ -287,7 +291,7 @@ class CallPipeline(Attempts):
             session.require_free()
             shown = None if tool.returns_private_data else copied(params)
         if tool.session is not None or tool.read_only or not self._gated:
-            return shown, None  # a tool that is bound to its session is the plan's own
+            return shown, None
         refusal = session.companion(Gate).refusal
         return shown, None if refusal is None else partial(refusal, session, tool.name)
 

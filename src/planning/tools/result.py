@@ -43,7 +43,7 @@ class NoJsonForm(TypeError):
         self.part = part
 
 
-@attrs.frozen(repr=False, slots=False)
+@attrs.frozen(repr=False, slots=False, init=False)
 class ToolResult:
     """The outcome of one call, built from what was committed.
 
@@ -76,13 +76,35 @@ class ToolResult:
     cause: str | None = attrs.field(default=None, eq=False)
     is_private: bool = False
 
-    def __attrs_post_init__(self) -> None:
-        text = self.message
+    def __init__(
+        self,
+        success: bool,
+        message: str,
+        value: Any = None,
+        error: str | None = None,
+        user_message: str | None = None,
+        elapsed: float = 0.0,
+        code: ErrorKind | None = None,
+        input_request: str | None = None,
+        cause: str | None = None,
+        is_private: bool = False,
+    ) -> None:
+        fields = self.__dict__  # by hand, as in ``ToolInvoked``
+        fields["success"] = success
+        fields["message"] = message
+        fields["value"] = value
+        fields["error"] = error
+        fields["user_message"] = user_message
+        fields["elapsed"] = elapsed
+        fields["code"] = code
+        fields["input_request"] = input_request
+        fields["cause"] = cause
+        fields["is_private"] = is_private
         if (
-            type(text) is str
-            and text.isascii()
-            and len(text) <= LONGEST_MESSAGE
-            and self.error is self.user_message is self.input_request is self.cause is None
+            type(message) is str
+            and message.isascii()
+            and len(message) <= LONGEST_MESSAGE
+            and error is user_message is input_request is cause is None
         ):
             return  # nearly every call that succeeds comes here
         for name in ("message", "error", "user_message", "cause", "input_request"):

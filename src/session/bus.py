@@ -200,7 +200,7 @@ class InProcessEventBus:
         wanted = self._wanted.get(event_type)
         if wanted is None:
             wanted = self._find_wanted(event_type)
-        return wanted if isinstance(wanted, bool) else any(map(call, wanted))
+        return wanted is True or (wanted is not False and any(map(call, wanted)))
 
     def _find_wanted(self, event_type: type) -> bool | tuple[Needed, ...]:
         with self._lock.lock:

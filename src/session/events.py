@@ -30,6 +30,7 @@ E = TypeVar("E", bound="SessionEvent")
 SessionId = UUID | str
 """A UUID, or a name of 1 to 128 letters, digits and ``._-:``, not dots alone, in which case counts."""
 
+_NOTHING: Any = attrs.NOTHING
 _CONTAINERS = frozenset({dict, list, tuple, set})
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -153,8 +154,8 @@ class ToolInvoked(SessionEvent):
         value: Any = None,
         *,
         session_id: SessionId | None = None,
-        event_id: UUID | None = None,
-        created_at: datetime | None = None,
+        event_id: UUID | _Undrawn = _NOTHING,
+        created_at: datetime = _NOTHING,
         call_id: str | None = None,
         actor: str | None = None,
         idempotency_key: str | None = None,
@@ -162,8 +163,8 @@ class ToolInvoked(SessionEvent):
     ) -> None:
         fields = self.__dict__  # by hand: every call makes one, in three quarters of the time
         fields["session_id"] = session_id if type(session_id) is UUID else _receiver(session_id)
-        fields["_event_id"] = _Undrawn() if event_id is None else event_id
-        fields["created_at"] = datetime.now(UTC) if created_at is None else created_at
+        fields["_event_id"] = _Undrawn() if event_id is _NOTHING else event_id
+        fields["created_at"] = datetime.now(UTC) if created_at is _NOTHING else created_at
         fields["call_id"] = call_id
         fields["actor"] = actor
         fields["name"] = name

@@ -78,7 +78,7 @@ class ToolResult:
 
     def __init__(
         self,
-        success: bool,
+        success: bool,  # noqa: FBT001 - the first of the fields
         message: str,
         value: Any = None,
         error: str | None = None,
@@ -87,7 +87,7 @@ class ToolResult:
         code: ErrorKind | None = None,
         input_request: str | None = None,
         cause: str | None = None,
-        is_private: bool = False,
+        is_private: bool = False,  # noqa: FBT001, FBT002 - the last of the fields
     ) -> None:
         fields = self.__dict__  # by hand, as in ``ToolInvoked``
         fields["success"] = success

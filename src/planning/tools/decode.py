@@ -131,12 +131,13 @@ def _names(data: Any) -> int:
     total, todo = 0, [data]
     while todo:
         value = todo.pop()
-        if type(value) is dict:
+        kind = type(value)
+        if kind is dict:
             total += len(value)
             todo += value.values()
-        elif type(value) is list:
+        elif kind is list:
             todo += value
-        elif type(value) is float and isinf(value):
+        elif kind is float and isinf(value):
             raise OverflowError
     return total
 

@@ -96,40 +96,44 @@ class CallPipeline(Attempts):
         self._tell = tell
         self._gated = gated
 
-    def call(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
-        """Make a call that always has a result.
+    def call(self, tool: ToolContract, arguments: Any) -> ToolResult:
+        """Make a model's call, which always has a result.
 
         KeyboardInterrupt, SystemExit, GeneratorExit and the cancelling of a task pass.
-
-        Args:
-            tool: The tool.
-            arguments: What a model sent.
-            raises: Whether the caller is Python code, which may give an instance of the parameters, and gets
-                an exception when something is wrong.
-
-        Raises:
-            ToolValidationError: With ``raises``, the arguments are refused.
-            PrivateFailure: With ``raises``, the tool has private data, and failed.
-            Exception: With ``raises``, whatever the tool itself raises.
         """
         started, has_begun = perf_counter(), False
         try:
-            arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
+            params = self._decode(tool, arguments)
             has_begun = True
-            if self._key is None:
-                return self._walk(tool, arguments, started)
-            return self._once(tool, arguments, started)
+            return (self._walk if self._key is None else self._once)(tool, params, started)
         except BaseException as error:
             result = self._note(tool, error, started, has_begun=has_begun)
-            if raises or result is None or is_cancelling(error):
+            if result is None or is_cancelling(error):
                 raise
             return result
 
+    def invoke(self, tool: ToolContract, arguments: Any) -> ToolResult:
+        """Make a call of Python code, which may give an instance of the parameters.
+
+        Raises:
+            ToolValidationError: The arguments are refused.
+            PrivateFailure: The tool has private data, and failed.
+            Exception: Whatever the tool itself raises.
+        """
+        started, has_begun = perf_counter(), False
+        try:
+            params = self._accept(tool, arguments)
+            has_begun = True
+            return (self._walk if self._key is None else self._once)(tool, params, started)
+        except BaseException as error:
+            self._note(tool, error, started, has_begun=has_begun)
+            raise
+
     async def acall(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
-        """The same from async code."""
+        """The same from async code: ``call``, or with ``raises`` ``invoke``."""
         stored = self._stored(tool)
         if stored is not None and tool.publishes == "own" and not tool.is_async:
-            return await stored.off_loop(partial(self.call, tool, arguments, raises=raises))
+            return await stored.off_loop(partial(self.invoke if raises else self.call, tool, arguments))
         started, has_begun = perf_counter(), False
         try:
             arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)

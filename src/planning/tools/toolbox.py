@@ -117,7 +117,7 @@ class Toolbox:
         """
         tool = self._tools.get(name) if type(name) is str else None
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
-        return pipeline.call(self._find(name) if tool is None else tool, params, raises=True)
+        return pipeline.invoke(self._find(name) if tool is None else tool, params)
 
     async def ainvoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None

@@ -260,11 +260,15 @@ class Transaction:
         """Reduce an event with its value and what its guards say that it entails: all of it, or nothing."""
         before, parts = self.slices, len(self._parts)
         said = self._changed, self._has_event, self._call_id, self._actor
+        last = self._place, self._dispatched
         self._is_own = False
         try:
+            entailed = [each for guard in routing.guards for each in guard(event, self)]
             if value is not None:
                 self.dispatch(value)
-            entailed = [each for guard in routing.guards for each in guard(event, self)]
+            elif len(self._parts) > parts and value_of(event) is last[1] is not None:
+                # What a guard dispatched must not come between a value and the event that carries it.
+                self._place, self._dispatched = (parts if last[0] is None else last[0]), last[1]
             self._reduce(routing, event)
             place, dispatched = len(self._parts), self._dispatched
             for each in entailed:
@@ -272,6 +276,7 @@ class Transaction:
         except BaseException:
             self.slices, self._is_own = before, False
             self._changed, self._has_event, self._call_id, self._actor = said
+            self._place, self._dispatched = last
             del self._parts[parts:]
             raise
         self._place, self._dispatched = place, dispatched

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from session.bus import log_failure
 from session.events import SessionEvent, SessionId, ToolFailed, ToolInvoked, value_of
 from session.slices import Slice, items_of, latest_of
 
@@ -241,7 +242,11 @@ def announced(
         old, new = before.get(each.slice_type, ()), after.get(each.slice_type, ())
         if old is not new and hears(each.event_type):
             of = (entry.version, entry.actor, entry.call_id, origin, session_id)
-            event = each.make(Commit(latest_of(old), latest_of(new), *of))
+            try:
+                event = each.make(Commit(latest_of(old), latest_of(new), *of))
+            except Exception as error:  # noqa: BLE001 - what is committed stays, and its events are delivered
+                log_failure("session.session", "announcement_failed", each, error, each.make)
+                continue
             made += [] if event is None else [event]
     return made
 

@@ -18,6 +18,7 @@ from session.history import (
     is_log,
     is_present,
     last_version,
+    taken_over,
 )
 from session.slices import Route, Routes, routes_of
 
@@ -111,7 +112,8 @@ class Kept:
             base = again[-1].base
         found = self._reduced(base, [part for entry in reversed(again) for part in entry.parts])
         if version:
-            found[Entry] = (again[0] if again else earlier[-1],)
+            known = again[:1] or earlier[-1:]
+            found[Entry] = (known[0] if known else taken_over(version),)
         return found
 
     def _split(self, version: int, slices: Slices) -> tuple[list[Entry], list[Entry]]:

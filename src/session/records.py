@@ -42,7 +42,7 @@ EVENTS = (ToolInvoked, ToolFailed, PromptRendered, PromptExecuted)
 """The events that every session may have."""
 
 _KIND = "!"
-_ITEMS = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
+_ITEMS: dict[str, Any] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 _TEXTS = {kind.__name__: (kind, read) for kind, read in AS_TEXT.items()}
 
 Unknown = Callable[[str, Mapping[str, Any]], Any]
@@ -122,7 +122,8 @@ class Records:
 
         Args:
             value: The value.
-            is_open: Whether a record of a type that is not registered is written as its fields alone.
+            is_open: Whether a record of a type that is not registered is written as its fields alone, and
+                what has no JSON form, such as a path, as its text.
 
         Raises:
             StoreError: A part of it has no JSON form, or is not of a registered type.
@@ -137,7 +138,13 @@ class Records:
         if kind is list:
             return each_item(value, partial(self.write, is_open=is_open))
         if kind.__name__ in _ITEMS and kind is _ITEMS[kind.__name__]:
-            items = [self.write(item, is_open=is_open) for item in value]
+            try:
+                items = [self.write(item, is_open=is_open and kind is tuple) for item in value]
+            except RecordError:
+                if not is_open or kind is tuple:
+                    raise
+                items = [self.write(item, is_open=True) for item in value]  # which may be no set any more
+                return sorted(items, key=json.dumps)
             return {_KIND: kind.__name__, "items": items if kind is tuple else sorted(items, key=json.dumps)}
         if kind is float and math.isfinite(value):
             return value
@@ -200,13 +207,19 @@ class Records:
         write = partial(self.write_as, kind=of, is_open=is_open or field.is_open)
         return each_item(item, write) if is_items else write(item)
 
-    def _write_dict(self, value: Mapping[Any, Any], *, is_open: bool) -> dict[str, Any]:
+    def _write_dict(self, value: Mapping[Any, Any], *, is_open: bool) -> Any:
         if all(type(key) is str and key != _KIND for key in value):
             return each_value(value, partial(self.write, is_open=is_open))
         return self._write_pairs(value, is_open=is_open)
 
-    def _write_pairs(self, value: Mapping[Any, Any], *, is_open: bool) -> dict[str, Any]:
-        pairs = [[self.write(key), self.write(item, is_open=is_open)] for key, item in value.items()]
+    def _write_pairs(self, value: Mapping[Any, Any], *, is_open: bool) -> Any:
+        items = [self.write(item, is_open=is_open) for item in value.values()]
+        try:
+            pairs = [[self.write(key), item] for key, item in zip(value, items, strict=True)]
+        except RecordError:
+            if not is_open:
+                raise
+            return [[self.write(key, is_open=True), item] for key, item in zip(value, items, strict=True)]
         return {_KIND: "dict", "items": pairs}
 
     def _write_unknown(self, value: Any, kind: type, *, is_open: bool) -> Any:
@@ -226,6 +239,11 @@ class Records:
             )
             if names is not None:  # of pydantic, where it is not a record
                 return {name: self.write(getattr(value, name), is_open=True) for name in names}
+            for plain in (str, int, *_ITEMS.values()):
+                if isinstance(value, plain):
+                    return self.write(plain(value), is_open=True)
+            with suppress(Exception):  # any object may be here, and its text may fail
+                return str(value)
         if is_record(kind):
             raise RecordError(
                 f"a {type_name(kind)} cannot be written here: give its field an exact type hint, or pass "
@@ -259,7 +277,12 @@ class Records:
             raise RecordError(f"{shown(name)} is not the name of a type")
         if name in _ITEMS or name == "dict":
             items = self.read(_part(data, "items", list), unknown=unknown)
-            found = _built(name, _ITEMS.get(name, dict), items)
+            try:
+                found = _built(name, _ITEMS.get(name, dict), items)
+            except RecordError:
+                if unknown is fields_alone:  # an item whose type is not registered has no hash
+                    return items
+                raise
             if len(found) != len(items):
                 raise RecordError(f"the {name} has a duplicate")
             return found

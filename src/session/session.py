@@ -524,12 +524,14 @@ class Session:
         """Call a function that changes this session, without blocking the event loop.
 
         In a stored session it runs in the session's worker thread, in order, with the caller's context
-        variables. In a session in memory it runs at once, in this thread.
+        variables. In a session in memory, and inside a transaction of the caller's, it runs at once, in this
+        thread.
 
         Raises:
             Exception: Whatever the function raises.
         """
-        if self._state.stored is None:
+        opened = self._state.open
+        if self._state.stored is None or (opened is not None and opened.is_held()):
             return function()
         return await self._state.stored.off_loop(function)
 

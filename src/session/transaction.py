@@ -258,11 +258,15 @@ class Transaction:
         """Reduce an event with its value and what its guards say that it entails: all of it, or nothing."""
         before, parts = self.slices, len(self._parts)
         said = self._changed, self._has_event, self._call_id, self._actor
+        last = self._place, self._dispatched
         self._is_own = False
         try:
-            if value is not None and value is not self._dispatched:
-                self.dispatch(value)
             entailed = [each for guard in routing.guards for each in guard(event, self)]
+            if value is not None and value is not last[1]:
+                self.dispatch(value)
+            elif len(self._parts) > parts and value is not None:
+                # What a guard dispatched must not come between a value and the event that carries it.
+                self._place, self._dispatched = (parts if last[0] is None else last[0]), last[1]
             self._reduce(routing, event)
             place, dispatched = len(self._parts), self._dispatched
             for each in entailed:
@@ -270,6 +274,7 @@ class Transaction:
         except BaseException:
             self.slices, self._is_own = before, False
             self._changed, self._has_event, self._call_id, self._actor = said
+            self._place, self._dispatched = last
             del self._parts[parts:]
             raise
         self._place, self._dispatched = place, dispatched
@@ -282,14 +287,15 @@ class Transaction:
                 event = self._addressed(event)
             if routing.is_call and event.idempotency_key is not None:
                 self._take_key(event.idempotency_key)
-        # One reducer makes one slice, or raises before: only several need a copy to be all or none.
-        slices = self.slices if self._is_own and len(routes) <= 1 else self.slices.copy()
-        if routes and self._apply(routes, event, slices):
-            self._changed = True
+        # What makes one slice makes it or raises before: only several need a copy to be all or none.
+        slices = self.slices if self._is_own and routing.is_one else self.slices.copy()
+        changed = self._apply(routes, event, slices) if routes else False
         if log is not None:
             old = slices.get(log) or state.first(log)
             slices[log] = (Log(old) if isinstance(old, tuple) else old).push(event, state.past.limit)
         self.slices, self._is_own = slices, True
+        if changed:
+            self._changed = True
         if routing.is_event:
             self._has_event = True
             if event.call_id:

@@ -22,7 +22,9 @@ from planning import (
     register_plan,
 )
 from planning.render import HasPlan
-from session import EventBus, Session, SessionEvent, ToolInvoked
+from session import EventBus, Session, SessionEvent, ToolFailed, ToolInvoked
+from session.history import Commit
+from session.stores import MemoryStore
 
 
 def planned(bus: EventBus | None = None) -> tuple[Session, Toolbox, list[PlanChanged]]:
@@ -105,6 +107,43 @@ def test_without_a_subscriber_nothing_is_made() -> None:
     session.bus.subscribe(PlanChanged, lambda _event: None)
     session.dispatch(AddStep((NewPlanStep("Ship it"),)))
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("store", [None, MemoryStore()], ids=["in memory", "stored"])
+def test_an_announcement_that_fails_undoes_nothing_and_stops_no_other_event(
+    store: MemoryStore | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = Session(session_id="run-7", store=store)
+
+    def fails(_commit: Commit[Plan]) -> None:
+        raise ValueError("private")
+
+    session.announce(Plan, ToolFailed, fails)
+    register_plan(session)
+    heard: list[object] = []
+    for kind in (ToolInvoked, ToolFailed, PlanChanged):
+        session.bus.subscribe(kind, heard.append)
+    session.publish(ToolInvoked("by hand", None, None, SETUP))
+    assert [type(event) for event in heard] == [ToolInvoked, PlanChanged]
+    assert [
+        (record.message, vars(record)["error"], vars(record)["handler"]) for record in caplog.records
+    ] == [("announcement_failed", "ValueError", f"{__name__}.{fails.__qualname__}")]
+    assert "private" not in caplog.text
+    if store is not None:  # another process reads it all the same
+        other = Session(session_id="run-7", store=twin_of(store))
+        other.announce(Plan, ToolFailed, fails)
+        register_plan(other)
+        other.bus.subscribe(ToolFailed, heard.append)
+        session.dispatch(AddStep((NewPlanStep("Ship it"),)))
+        assert other.refresh() == 2
+        assert other.select_latest(Plan) == session.select_latest(Plan)
+
+
+def twin_of(store: MemoryStore) -> MemoryStore:
+    """The same sessions, as another process would open them."""
+    twin = MemoryStore()
+    twin._kept, twin._claims = store._kept, store._claims
+    return twin
 
 
 def test_a_plan_says_how_far_it_is_and_what_is_next() -> None:

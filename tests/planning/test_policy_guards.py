@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from policy_cases import EVERYTHING, Agent
@@ -17,9 +18,18 @@ from planning import (
     plan_to_dict,
     register_plan,
 )
+from planning.events import framework
 from planning.plan_facts import EvidenceCall, PlanFacts
-from session import Session, Snapshot
+from planning.tools import Tool, Toolbox
+from session import Session, Snapshot, append
 from session.stores import SqliteStore
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a tool publishes."""
+
+    text: str
 
 
 def test_an_id_is_never_given_out_twice_whoever_adds(session: Session) -> None:
@@ -71,3 +81,21 @@ def test_what_others_changed_is_read_once() -> None:
     agent.session.dispatch(RemoveStep("S003"))
     assert agent.mark(1, "done") == "Since you last looked: S003 was removed. S001 done. Next: S002 B"
     assert agent.mark(2, "pending") == "S002 pending."
+
+
+def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(store_file: Any) -> None:
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
+        session, there = (Session(session_id="s", store=store) for store in (one, other))
+        for each in (session, there):
+            register_plan(each, EVERYTHING)
+            each.register_reducer(Kept, append)
+        keep = Tool("keep", "Keep a text.", Kept, publishes="value")
+        running = framework.set(("s", "thread 1", "checkpoint 1"))
+        try:
+            for text in ("a", "b"):
+                assert Toolbox([keep], session=session).call("keep", {"text": text}).success
+        finally:
+            framework.reset(running)
+        assert there.refresh() == 2
+        assert session.select_all(Kept) == there.select_all(Kept) == (Kept("a"), Kept("b"))
+        assert [there.at(version).select_all(Kept) for version in (0, 1)] == [(), (Kept("a"),)]

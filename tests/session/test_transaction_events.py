@@ -8,7 +8,9 @@ from uuid import uuid4
 import pytest
 from session_records import Count, Note, OnPurposeError, Ping, called, note_session, texts
 
-from session import ToolInvoked, TransactionError
+from session import StoreError, ToolInvoked, Transaction, TransactionError
+from session.slices import Slice
+from session.state import State
 
 
 def test_a_publishing_that_is_refused_takes_its_value_back() -> None:
@@ -77,3 +79,64 @@ def test_a_call_that_is_dispatched_is_reduced_as_it_is_when_it_is_published_and_
     session.dispatch(Note("later"))
     assert [texts(session.at(version)) for version in (1, 2)] == [["value"], ["value", "later"]]
     assert texts(session) == ["value", "later"]
+
+
+def test_a_value_that_was_taken_back_is_reduced_when_it_is_published_again() -> None:
+    session, refused = note_session(), [True]
+
+    def refuse_once(slice_: tuple[object, ...], event: object) -> tuple[object, ...]:
+        if refused.pop() if refused else False:
+            raise ValueError("refused")
+        return (*slice_, event)
+
+    session.register_reducer(ToolInvoked, refuse_once)
+    event = ToolInvoked("tool", None, None, Note("value"), session_id=session.session_id)
+    with session.transaction() as transaction:
+        with pytest.raises(ValueError, match="refused"):
+            transaction.publish(event)
+        transaction.publish(event)
+    assert (texts(session), session.select_all(ToolInvoked)) == (["value"], (event,))
+    assert session.history()[0].events == (event,)
+
+
+@pytest.mark.parametrize("is_dispatched_before", [False, True])
+def test_the_past_has_a_value_once_also_where_a_guard_of_its_event_dispatches(
+    *, is_dispatched_before: bool
+) -> None:
+    session, value = note_session(), Note("value")
+
+    def count_calls(_event: ToolInvoked, transaction: Transaction) -> tuple[Note, ...]:
+        transaction.dispatch(Count(1))
+        return (Note("entailed"),)
+
+    session.register_guard(ToolInvoked, count_calls)
+    with session.transaction() as transaction:
+        if is_dispatched_before:
+            transaction.dispatch(value)
+        transaction.publish(called(session, value))
+    session.dispatch(Note("later"))
+    assert texts(session.at(1)) == ["value", "entailed"]
+    assert texts(session) == ["value", "entailed", "later"]
+    assert (session.rewind(1), texts(session)) == (3, ["value", "entailed"])
+
+
+def test_an_event_whose_log_cannot_be_read_takes_back_what_its_reducer_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = note_session()
+    session.register_reducer(Ping, lambda slice_, _event: (*slice_, Note("of the event")), Note)
+    first = State.first
+
+    def unread(state: State, kind: type) -> Slice:
+        if kind is Ping:
+            raise StoreError("the store cannot be read")
+        return first(state, kind)
+
+    monkeypatch.setattr(State, "first", unread)
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("first"))
+        with pytest.raises(StoreError):
+            transaction.publish(Ping(session_id=session.session_id))
+        transaction.dispatch(Note("last"))
+    assert texts(session) == ["first", "last"]
+    assert session.history()[0].events == (Note("first"), Note("last"))

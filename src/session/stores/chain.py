@@ -20,6 +20,7 @@ __all__ = [
     "StoredSession",
     "chained",
     "check_of",
+    "check_timeout",
     "damaged",
     "deleted",
     "key_of",
@@ -31,6 +32,8 @@ __all__ = [
     "stale",
     "verified",
 ]
+
+_LONGEST_WAIT = 1_000_000
 
 
 def chained(before: bytes, text: str) -> bytes:
@@ -168,6 +171,19 @@ class StoredSession:
             version = row[1] if type(row[1]) is int else 0
             never = datetime.fromtimestamp(0, UTC)
             return cls(str(row[0]), version, b"", never, never, damage=str(error))
+
+
+def check_timeout(timeout: object) -> float:
+    """The seconds that a writer waits for another.
+
+    Raises:
+        ValueError: It is not a number, or negative, or longer than a thread can wait.
+    """
+    if not isinstance(timeout, (int, float)) or not timeout >= 0:
+        raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
+    if timeout > _LONGEST_WAIT:
+        raise ValueError(f"timeout must be seconds of at most {_LONGEST_WAIT:,}, got {shown(timeout)}")
+    return float(timeout)
 
 
 def key_of(name: SessionId) -> int:

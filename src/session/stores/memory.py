@@ -18,6 +18,7 @@ from session.stores.chain import (
     Checkpoint,
     StoredChange,
     StoredSession,
+    check_timeout,
     nested,
     no_session,
     refuse_copy,
@@ -44,9 +45,12 @@ class MemoryStore(Store):
 
         Args:
             timeout: How many seconds a writer waits for another.
+
+        Raises:
+            ValueError: ``timeout`` is not seconds of 0 to 1,000,000.
         """
         super().__init__()
-        self._timeout = timeout
+        self._timeout = check_timeout(timeout)
         self._turn = ProcessLock()  # of the threads that write
         self._writer: tuple[int, int] | None = None  # a process and a thread
         self._guard = ProcessLock()

@@ -18,7 +18,15 @@ from psycopg.rows import tuple_row
 
 from session.errors import StoreError, TransactionError, shown
 from session.events import SessionId
-from session.stores.chain import Checkpoint, StoredChange, StoredSession, key_of, nested, stale
+from session.stores.chain import (
+    Checkpoint,
+    StoredChange,
+    StoredSession,
+    check_timeout,
+    key_of,
+    nested,
+    stale,
+)
 from session.stores.postgres_link import (
     Connection,
     Connections,
@@ -100,12 +108,11 @@ class PostgresStore(SqlStore):
             ValueError: ``schema``, ``size`` or ``timeout`` is not one.
         """
         super().__init__()
-        if not timeout >= 0:
-            raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
+        self._timeout = check_timeout(timeout)
         if size < 1:
             raise ValueError(f"size must be 1 or more connections, got {shown(size)}")
         self._create = self.schema_sql(schema)
-        self._schema, self._timeout = schema, float(timeout)
+        self._schema = schema
         self._tables = f"{sql.Identifier(schema).as_string()}."
         is_address = isinstance(conninfo, str)
         address = conninfo if is_address else getattr(conninfo, "conninfo", "")

@@ -14,7 +14,15 @@ from typing import Literal
 
 from session.errors import StoreError, TransactionError, locked, shown
 from session.events import SessionId
-from session.stores.chain import Checkpoint, StoredChange, StoredSession, key_of, nested, stale
+from session.stores.chain import (
+    Checkpoint,
+    StoredChange,
+    StoredSession,
+    check_timeout,
+    key_of,
+    nested,
+    stale,
+)
 from session.stores.sql import CHANGE, CHECKPOINT, Run, SqlStore, change_row
 from session.stores.sqlite_file import Explaining, explained, identity, opened, path_of
 from session.stores.sqlite_link import Link, close_links
@@ -57,15 +65,13 @@ class SqliteStore(SqlStore):
 
         Raises:
             StoreError: The file cannot be opened, holds something else, or has a newer format.
-            ValueError: ``timeout`` is negative, or ``synchronous`` is another word.
+            ValueError: ``timeout`` is not seconds of 0 to 1,000,000, or ``synchronous`` is another word.
         """
         super().__init__()
         if synchronous not in {"normal", "full"}:
             raise ValueError(f"synchronous must be 'normal' or 'full', got {shown(synchronous)}")
-        if not timeout >= 0:
-            raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
+        self._timeout = check_timeout(timeout)
         self._path = path_of(path)
-        self._timeout = float(timeout)
         open_ = partial(opened, self._path, self._timeout, synchronous)
         self._writer, self._reader = (Link(self._path, open_, writes=each) for each in (True, False))
         weakref.finalize(self, close_links, self._writer, self._reader)

@@ -167,6 +167,8 @@ def _prepared(path: Path, timeout: float) -> None:
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:  # each name would have a WAL of its own
         what = "a file with several names" if stat.S_ISREG(found.st_mode) else what
         raise StoreError(f"{path} is {what}: use a separate file")
+    if found.st_size == 1:  # which SQLite takes for an empty one, and overwrites
+        raise StoreError(f"the store {path} cannot be used: {_REASONS[sqlite3.SQLITE_NOTADB]}")
     if found.st_size:
         _require_ours(path, timeout)
         return

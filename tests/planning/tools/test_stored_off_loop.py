@@ -88,3 +88,26 @@ def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
 
     assert asyncio.run(scene()) == [True] * len(CALLS)
     assert session.version > 10
+
+
+def test_a_call_inside_the_callers_own_transaction_is_a_part_of_it(tmp_path: Path) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
+    toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), Tool("asend", "Send.", asend)])
+
+    async def scene() -> list[str]:
+        with session.transaction():
+            calls: list[tuple[str, Mapping[str, Any]]] = [
+                ("planning_setup_plan", SETUP),
+                ("asend", {"to": "Ann"}),
+                ("planning_mark_step", {}),
+            ]
+            results = [await toolbox.acall(name, arguments) for name, arguments in calls]
+        return [result.message for result in results]
+
+    said = asyncio.run(asyncio.wait_for(scene(), 60))
+    assert said[:2] == ["Plan set: S001. Next: S001 Reproduce it", "Sent to Ann"]
+    assert said[2].startswith("Refused, nothing changed. 2 problems:")
+    assert (session.version, [type(event).__name__ for event in session.history()[0].events]) == (
+        1,
+        ["ToolInvoked", "ToolInvoked", "ToolFailed"],
+    )

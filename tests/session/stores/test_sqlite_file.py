@@ -131,6 +131,12 @@ def test_a_file_of_another_application_is_refused_and_stays_as_it_was(what: str,
     assert [each.name for each in path.parent.iterdir()] == ["plans.db"]
 
 
+def test_a_file_of_one_byte_is_not_an_empty_one(path: Path) -> None:
+    path.write_text("7")
+    assert refusal(path) == f"the store {path} cannot be used: it is not a SQLite file"
+    assert path.read_text() == "7"
+
+
 def test_one_that_is_in_use_stays_as_it_was(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript("PRAGMA journal_mode = WAL; CREATE TABLE orders (id INTEGER)")

@@ -11,7 +11,7 @@ from session_records import Count, Note, Ping, texts
 from store_places import Place, every_store, numbered, open_session, refused
 
 from planning import Plan
-from session import Session, append, replace_latest, stored
+from session import Session, VersionError, append, replace_latest, stored
 from session.stores import StoreError
 
 
@@ -57,6 +57,22 @@ def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
     assert (texts(open_session(place.open())), place.open().verify("run-7")) == ([], 40)
     partial.rewind(16)
     assert texts(open_session(place.open())) == [str(number) for number in range(8)]
+
+
+@every_store
+def test_a_clone_can_go_back_to_the_version_that_it_began_with(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    session = open_session(place_type(tmp_path).open())
+    for name in ("a", "b"):
+        session.dispatch(Note(name))
+    clone = session.clone()
+    clone.dispatch(Note("c"))
+    assert (texts(clone.at(2)), clone.at(2).version) == (["a", "b"], 2)
+    assert texts(clone.fork(2)) == ["a", "b"]
+    assert (clone.rewind(2), texts(clone)) == (4, ["a", "b"])
+    with pytest.raises(VersionError, match="version 1 is no longer kept; ask for 2 or later"):
+        clone.at(1)
 
 
 @every_store

@@ -282,6 +282,52 @@ def test_what_has_no_json_form_is_refused_by_name_and_changes_nothing(
     assert (place.open().verify("run-7"), texts(open_session(place.open()))) == (2, ["before", "after"])
 
 
+class Unwritten:
+    """An object that has no JSON form, but a text."""
+
+    def __str__(self) -> str:
+        return "unwritten"
+
+
+@every_store
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (Path("a/b"), "a/b"),
+        ([timedelta(hours=1), b"x", 1j, float("inf")], ["1:00:00", "b'x'", "1j", "inf"]),
+        ({"given": Unwritten()}, {"given": "unwritten"}),
+        ({Path("a"), "a"}, ["a", "a"]),
+        (frozenset({Inner("x")}), [{"name": "x", "when": None}]),
+        ({Path("a"): 1, "a": 2}, [["a", 1], ["a", 2]]),
+        ({(Path("a"),): 1}, [[("a",), 1]]),
+        ({Colour.RED}, ["red"]),
+    ],
+    ids=str,
+)
+def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
+    place_type: type[Place], tmp_path: Path, value: object, kept: object
+) -> None:
+    place = place_type(tmp_path)
+    session = open_session(place.open())
+    session.publish(Said(value))
+    there = open_session(place.open())
+    there.register_types(Said)
+    (said,) = there.select_all(Said)
+    assert strict(said.what) == strict(kept)
+    assert there.history()[0].events == (said,)
+
+
+@every_store
+def test_an_event_with_a_set_of_a_type_that_is_not_registered_there_can_be_read(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    of_values(place).publish(Said({Colour.RED}))
+    there = open_session(place.open(), "values")
+    there.register_types(Said)
+    assert there.select_all(Said)[0].what == [{"is": "red"}]
+
+
 @every_store
 def test_the_values_of_one_change_are_those_that_were_reduced(
     place_type: type[Place], tmp_path: Path

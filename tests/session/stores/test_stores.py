@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -157,9 +159,17 @@ def test_a_store_says_where_it_is_and_refuses_words_that_it_does_not_know(tmp_pa
     assert repr(SqliteStore(path, synchronous="full")) == f"SqliteStore({str(path)!r})"
     with pytest.raises(ValueError, match="synchronous must be 'normal' or 'full', got 'off'"):
         SqliteStore(path, synchronous="off")  # type: ignore[arg-type]
-    for timeout in (-1, float("nan")):
-        with pytest.raises(ValueError, match="timeout must be seconds of 0 or more, got "):
-            SqliteStore(path, timeout=timeout)
+    makers: tuple[Callable[[Any], object], ...] = (
+        lambda timeout: SqliteStore(path, timeout=timeout),
+        lambda timeout: MemoryStore(timeout=timeout),
+    )
+    for make in makers:
+        for timeout in (-1, float("nan"), "5", None):
+            with pytest.raises(ValueError, match="timeout must be seconds of 0 or more, got "):
+                make(timeout)
+        for timeout in (float("inf"), 10**400):
+            with pytest.raises(ValueError, match="timeout must be seconds of at most 1,000,000, got "):
+                make(timeout)
 
 
 @pytest.mark.parametrize("name", [*NAMES, None])

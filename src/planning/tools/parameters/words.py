@@ -95,6 +95,8 @@ def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: objec
         hint = f"did you mean {near}?"
     else:
         hint = f"the fields are {listed(known)}" if known else "send no fields"
+    if name in known:  # another member of the union has it
+        return Problem("only one form has this field; send the fields of one form", spell([*path, name]))
     return Problem(f"unknown field; {hint}", spell([*path, name]))
 
 

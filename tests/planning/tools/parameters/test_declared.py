@@ -188,3 +188,29 @@ def test_a_plain_schema_is_kept_to_with_its_references(given: str, message: str 
         assert (result.success, kept[0]["where"]["city"]) == (True, "Oslo")
     else:
         assert (result.message, kept) == (f"Refused, nothing changed. {message}", [])
+
+
+@dataclass(frozen=True)
+class ByName:
+    """One form of a query."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ByNumber:
+    """The other."""
+
+    number: int
+
+
+def test_the_fields_of_two_forms_at_once_are_named_and_no_field_is_said_to_mean_itself() -> None:
+    def find(query: ByName | ByNumber) -> str:
+        return str(query)
+
+    result = Toolbox([Tool("find", "Find.", find)]).call("find", {"query": {"name": "a", "number": 1}})
+    assert result.message == (
+        "Refused, nothing changed. 2 problems:\n"
+        "- query.number: only one form has this field; send the fields of one form\n"
+        "- query.name: only one form has this field; send the fields of one form"
+    )

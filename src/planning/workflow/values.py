@@ -10,7 +10,7 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from sys import getsizeof
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 from uuid import UUID
 
 from planning.errors import show
@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 KEYS = (str, int, float, type(None))
 """What the keys of a mapping in JSON are made of."""
@@ -227,23 +228,24 @@ class Copies(Mapping[str, Any]):
         return dict, (dict(self._values),)  # in another process it is what it was when it was sent
 
 
-async def off_loop(copying: Callable[[int], T]) -> T:
+async def off_loop(copying: Callable[[*Ts, int], T], *values: *Ts) -> T:
     """Copy values without holding the event loop: large ones in a thread.
 
     Args:
-        copying: Copies them, given how many bytes it may copy; it fails with ``too_large``.
+        copying: Copies them, given also how many bytes it may copy; it fails with ``too_large``.
+        values: What it is given first.
 
     Raises:
         StepFailed: They take more than ``MOST_BYTES``, or cannot be copied.
     """
     try:
-        return copying(_AT_ONCE)
+        return copying(*values, _AT_ONCE)
     except StepFailed as error:
         if error.code != "too_large":
             raise
     import asyncio  # noqa: PLC0415 - the names of `planning` load this module, and not that
 
-    return await asyncio.to_thread(copying, MOST_BYTES)
+    return await asyncio.to_thread(copying, *values, MOST_BYTES)
 
 
 def keep(value: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:

@@ -216,7 +216,7 @@ class Steps:
         self._advance()
 
     async def _call_with_inputs(self, step: WorkflowStep, tool: Tool) -> StepCall:
-        inputs = await off_loop(partial(self._values.resolve, step.inputs))
+        inputs = await off_loop(self._values.resolve, step.inputs)
         if self.writer.is_stored and self._values.uses_private(step.inputs):
             tool = kept_private(tool)
         return StepCall(step, tool, inputs)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from sys import getsizeof
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 from uuid import UUID
 
 from planning.errors import show
@@ -29,10 +29,10 @@ __all__ = [
     "keep",
     "keep_inputs",
     "off_loop",
-    "too_large",
 ]
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 KEYS = (str, int, float, type(None))
 """What the keys of a mapping in JSON are made of."""
@@ -50,6 +50,13 @@ _WRITTEN = (
 )  # fmt: skip
 _LONG_NUMBER = 1_350  # bytes of a whole number: Python writes none of more than some 4,300 digits
 _SIZE = 8  # what a small value takes
+_OUTPUT_TOO_LARGE = (
+    f"{{}} returned more than {MOST_BYTES // 1_000_000} MB, which is too much to keep; let it store its data "
+    "and return where it is"
+)
+_INPUT_TOO_LARGE = (
+    f"the input {{}} takes more than {MOST_BYTES // 1_000_000} MB; store the data and pass where it is"
+)
 _HEAD = 28  # what small numbers take beside that, which share most of it
 
 
@@ -62,10 +69,18 @@ class Meter:
         most: How many bytes all values together may take.
     """
 
-    __slots__ = ("_left", "_subject", "_too_large", "most")
+    __slots__ = ("_left", "_name", "_subject", "_too_large", "most")
 
-    def __init__(self, subject: str, too_large: str, most: int = MOST_BYTES) -> None:
-        """Start with nothing counted; ``subject`` begins the message about a value that JSON cannot hold."""
+    def __init__(self, subject: str, too_large: str, most: int = MOST_BYTES, name: str = "") -> None:
+        """Start with nothing counted.
+
+        Args:
+            subject: Begins the message about a value that JSON cannot hold.
+            too_large: The message about values that take too many bytes.
+            most: How many bytes they may take.
+            name: What ``{}`` is in both; few of them are ever needed.
+        """
+        self._name = name
         self._subject = subject
         self._too_large = too_large
         self.most = self._left = most
@@ -83,7 +98,7 @@ class Meter:
         """
         self._left -= size
         if self._left < 0:
-            raise StepFailed(self._too_large, "too_large")
+            raise self._exceeded()
 
     def copy(self, value: Any) -> Any:
         """A copy of a value, of the same types where these can be copied.
@@ -96,7 +111,7 @@ class Meter:
         except StepFailed:
             raise
         except MemoryError:
-            raise StepFailed(self._too_large, "too_large") from None
+            raise self._exceeded() from None
         except Exception:  # noqa: BLE001 - reading a value runs its code
             raise self._refused(f"an object of type {type_name(value)}, which cannot be read") from None
 
@@ -167,8 +182,11 @@ class Meter:
             raise self._refused("an object with two keys that are the same text in JSON")
         return [*value.values()]
 
+    def _exceeded(self) -> StepFailed:
+        return StepFailed(self._too_large.format(self._name), "too_large")
+
     def _refused(self, what: str) -> StepFailed:
-        message = f"{self._subject} {what}; use text, numbers, lists and objects"
+        message = f"{self._subject.format(self._name)} {what}; use text, numbers, lists and objects"
         return StepFailed(message, ErrorKind.BAD_RESULT)
 
 
@@ -210,23 +228,24 @@ class Copies(Mapping[str, Any]):
         return dict, (dict(self._values),)  # in another process it is what it was when it was sent
 
 
-async def off_loop(copying: Callable[[int], T]) -> T:
+async def off_loop(copying: Callable[[*Ts, int], T], *values: *Ts) -> T:
     """Copy values without holding the event loop: large ones in a thread.
 
     Args:
-        copying: Copies them, given how many bytes it may copy; it fails with ``too_large``.
+        copying: Copies them, given also how many bytes it may copy; it fails with ``too_large``.
+        values: What it is given first.
 
     Raises:
         StepFailed: They take more than ``MOST_BYTES``, or cannot be copied.
     """
     try:
-        return copying(_AT_ONCE)
+        return copying(*values, _AT_ONCE)
     except StepFailed as error:
         if error.code != "too_large":
             raise
     import asyncio  # noqa: PLC0415 - the names of `planning` load this module, and not that
 
-    return await asyncio.to_thread(copying, MOST_BYTES)
+    return await asyncio.to_thread(copying, *values, MOST_BYTES)
 
 
 def keep(value: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
@@ -235,7 +254,7 @@ def keep(value: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
     Raises:
         StepFailed: It takes more, or JSON cannot hold it.
     """
-    meter = Meter(f"{name} returned", too_large(name), most)
+    meter = Meter("{} returned", _OUTPUT_TOO_LARGE, most, name)
     return meter.copy(value), meter.spent
 
 
@@ -247,20 +266,10 @@ def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> tuple[dict
     """
     kept, size = dict[str, Any](), 0
     for key, value in inputs.items():
-        name = f"the input {show(key)}"
-        message = f"{name} takes more than {MOST_BYTES // 1_000_000} MB; store the data and pass where it is"
-        meter = Meter(f"{name} holds", message, most)
+        meter = Meter("the input {} holds", _INPUT_TOO_LARGE, most, show(key))
         kept |= meter.copy({key: value})  # a snapshot has it one level deep
         size += meter.spent
     return kept, size
-
-
-def too_large(name: str) -> str:
-    """The message for an output that is too large to be kept; ``name`` returned it."""
-    return (
-        f"{name} returned more than {MOST_BYTES // 1_000_000} MB, which is too much to keep; let it "
-        "store its data and return where it is"
-    )
 
 
 def is_written(kind: type) -> bool:

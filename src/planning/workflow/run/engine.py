@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -145,7 +144,7 @@ async def arun_workflow(
         check_timeout(timeout)
     session = Session() if session is None else session
     try:
-        kept, size = await off_loop(partial(keep_inputs, inputs or {}))
+        kept, size = await off_loop(keep_inputs, inputs or {})
     except StepFailed as error:
         raise WorkflowError(error.message) from None
     steps = bare(workflow)
@@ -248,7 +247,7 @@ class _Workers:
         steps = self._steps
         while steps.ready and self._error is None:
             await steps.run(steps.ready.popleft())
-            if len(steps.ready) > 1:
+            if len(steps.ready) > 1 and len(self._tasks) < self._most:
                 self._hire(len(steps.ready) - 1)
         await steps.writer.written()
 

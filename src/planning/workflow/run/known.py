@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import attrs
@@ -49,7 +48,7 @@ class Known:
         Raises:
             StepFailed: The output or all that the run keeps is too large, or JSON cannot hold the output.
         """
-        kept, size = await off_loop(partial(keep, output, name))
+        kept, size = await off_loop(keep, output, name)
         if self._kept + size > MOST_KEPT:
             raise StepFailed(
                 f"with the output of {name} the run would keep more than {MOST_KEPT // 1_000_000} MB; let "

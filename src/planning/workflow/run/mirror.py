@@ -24,6 +24,7 @@ StepMark = tuple[str, StepStatus, str | None]
 _NAMELESS = "Run a workflow"
 _FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
 _STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
+_PENDING: tuple[StepStatus, str | None] = ("pending", None)
 _UNSPELLED = "the plan allows only ASCII text; it shows step ids in place of other text"
 
 
@@ -85,9 +86,10 @@ class RunMirror:
         ):
             self._problem = _FOREIGN
             return
-        statuses = [] if self._mirror.plan is None else [step.status for step in self._mirror.plan.steps]
-        wanted = ((step_id, *marks.get(step_id, ("pending", None))) for step_id in self._places)
-        self.mark(transaction, [mark for mark in wanted if statuses[self._places[mark[0]]] != mark[1]])
+        steps = () if self._mirror.plan is None else self._mirror.plan.steps
+        wanted = (marks.get(step_id, _PENDING) for step_id in self._places)
+        each = zip(self._places, wanted, steps, strict=False)
+        self.mark(transaction, [(step_id, *mark) for step_id, mark, step in each if step.status != mark[0]])
 
     def mark(self, transaction: Transaction, marks: Iterable[StepMark]) -> None:
         """Set the statuses of steps, with notes on their outcomes, as one change."""

@@ -84,7 +84,7 @@ class WorkflowRun:
     token: str = attrs.field(default="", eq=False, repr=False)
 
 
-@attrs.frozen(kw_only=True, slots=False)  # made in half the time; each step makes two
+@attrs.frozen(slots=False)  # made in half the time, and by place in two thirds of that; each step makes two
 class StepRecord:
     """One change of a step.
 
@@ -189,16 +189,21 @@ def now() -> str:
 
 
 class Clock:
-    """The time to the millisecond: the changes of one moment have the same, and its text is made once."""
+    """The time to the millisecond: the changes of one moment have the same, and its text is made once.
+
+    Attributes:
+        moment: The time as of the last ``now``.
+    """
 
     def __init__(self) -> None:
         self._seconds = 0.0
-        self._now = datetime.fromtimestamp(0, UTC), ""
+        self._text = ""
+        self.moment = datetime.fromtimestamp(0, UTC)
 
-    def now(self) -> tuple[datetime, str]:
-        """The time, and as ISO 8601 in UTC."""
+    def now(self) -> str:
+        """The time, as ISO 8601 in UTC."""
         seconds = time()
         if not 0 <= seconds - self._seconds < _MOMENT:
-            at = datetime.fromtimestamp(seconds, UTC)
-            self._seconds, self._now = seconds, (at, at.isoformat())
-        return self._now
+            self._seconds, self.moment = seconds, datetime.fromtimestamp(seconds, UTC)
+            self._text = self.moment.isoformat()
+        return self._text

@@ -83,6 +83,7 @@ class Steps:
         self._run = run
         self._workflow = workflow
         self._session = session
+        self._session_id = session.session_id
         self._schedule = schedule
         self._steps = {step.step_id: step for step in workflow.steps}
         if any(step.retries for step in workflow.steps):
@@ -116,7 +117,7 @@ class Steps:
         session, run = self._session, self._run
         with session.transaction() as transaction:
             runs = session.select_all(WorkflowRun)
-            transaction.publish(RunChanged(run, session_id=session.session_id))
+            transaction.publish(RunChanged(run, session_id=self._session_id))
             if all(each.run_id != run.run_id for each in runs):
                 for key, value in run.inputs.items():
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
@@ -146,7 +147,7 @@ class Steps:
                 step = self._steps[step_id]
                 self._interrupted(step, self._known.tool_of(step), called=record.called)
         run = attrs.evolve(self._run, token="")
-        self.writer.tell(RunChanged(run, session_id=self._session.session_id))
+        self.writer.tell(RunChanged(run, session_id=self._session_id))
         await self.writer.write()
 
     async def end(self) -> WorkflowResult:
@@ -182,42 +183,43 @@ class Steps:
             self.writer.require_token()
             if is_completed:
                 self._mirror.finish(transaction)
-            transaction.publish(RunChanged(self._run, session_id=self._session.session_id))
+            transaction.publish(RunChanged(self._run, session_id=self._session_id))
             return self._session.select_all(MemoryItem)
 
     # One step
 
     async def run(self, step: WorkflowStep) -> None:
         """Run a step that is ready, then make the steps ready that waited for it."""
-        is_called = False
+        call: StepCall | None = None
         try:
             if step.done_check is None or not await self._is_skipped(step, step.done_check):
-                is_called = await self._carry_out(step)
+                tool = self._callables.find(step)
+                if tool is None:
+                    output = await self._known.take(step.description, f"step {show(step.step_id)[1:-1]}")
+                    self._complete(step, None, output, "Thought through")
+                elif step.inputs:
+                    call = await self._call_with_inputs(step, tool)
+                else:
+                    call = StepCall(step, tool, task_of(step, tool))
         except StepFailed as error:
             self._fail(step, error.error)
-        if not is_called:  # a call waits before it is made: no step keeps the event loop to itself
+        if call is None:  # a call waits before it is made: no step keeps the event loop to itself
             await self.writer.written()
+        else:
+            outcome = await self._caller.call(call)
+            if outcome is None:
+                self._interrupted(step, call.tool, called=call.called)
+            elif isinstance(outcome, ToolResult):
+                self._complete(step, call, outcome.value, "Done" if outcome.is_private else outcome.message)
+            else:
+                self._fail(step, outcome, attempt=call.attempt, called=call.called)
         self._advance()
 
-    async def _carry_out(self, step: WorkflowStep) -> bool:
-        """Carry a step out; returns whether it made a call."""
-        tool = self._callables.find(step)
-        if tool is None:
-            output = await self._known.take(step.description, f"step {show(step.step_id)[1:-1]}")
-            self._complete(step, None, None, output, "Thought through")
-            return False
-        inputs = await off_loop(partial(self._values.resolve, step.inputs)) if step.inputs else {}
+    async def _call_with_inputs(self, step: WorkflowStep, tool: Tool) -> StepCall:
+        inputs = await off_loop(self._values.resolve, step.inputs)
         if self.writer.is_stored and self._values.uses_private(step.inputs):
             tool = kept_private(tool)
-        call = StepCall(step, tool, inputs or task_of(step, tool))
-        outcome = await self._caller.call(call)
-        if outcome is None:
-            self._interrupted(step, tool, called=call.called)
-        elif isinstance(outcome, ToolResult):
-            self._complete(step, tool, call, outcome.value, "Done" if outcome.is_private else outcome.message)
-        else:
-            self._fail(step, outcome, attempt=call.attempt, called=call.called)
-        return True
+        return StepCall(step, tool, inputs)
 
     async def _is_skipped(self, step: WorkflowStep, condition: str) -> bool:
         """Whether a step's ``done_check`` is true; then it is recorded as skipped."""
@@ -238,46 +240,46 @@ class Steps:
             self._known.private.add(step.step_id)
         withheld = step.step_id not in self._known.outputs or step.step_id in self._known.private
         output = None if withheld else self._known.outputs[step.step_id]
-        self._change(
-            step, "completed", "done", _SKIPPED, item, skipped=True, output=output, is_withheld=withheld
-        )
+        known = {"skipped": True, "output": output, "is_withheld": withheld}
+        self._change(self._record(step.step_id, "completed", **known), "done", _SKIPPED, item)
         self._schedule.done(step.step_id)
         return True
 
-    def _complete(
-        self, step: WorkflowStep, tool: Tool | None, call: StepCall | None, output: Any, note: str
-    ) -> None:
-        key = key_of(step, tool)
+    def _complete(self, step: WorkflowStep, call: StepCall | None, output: Any, note: str) -> None:
+        step_id, tool, attempt = step.step_id, None, 0
+        if call is not None:
+            tool, attempt = call.tool, call.attempt
         private = tool is not None and tool.returns_private_data
-        called: dict[str, Any] = {} if call is None else {"attempt": call.attempt, "called": True}
-        try:
-            stored = output
-            if step.output_path is not None:
+        stored = output
+        if step.output_path is not None:
+            try:
                 stored = extract_value(output, step.output_path, tells=not private)
-        except StepFailed as error:
-            self._fail(step, error.error, **called)
-            return
-        item = None
+            except StepFailed as error:
+                self._fail(step, error.error, attempt=attempt, called=call is not None)
+                return
+        key, item = key_of(step, tool), None
         if key is not None:
             is_withheld = private and self.writer.is_stored
             item = MemoryItem(
                 type="step_withheld" if is_withheld else "step_result",
                 key=key,
                 value=None if is_withheld else stored,
-                step_id=step.step_id,
-                created_at=self._clock.now()[1],
+                step_id=step_id,
+                created_at=self._clock.now(),
             )
             self._known.store(item, stored)
-        self._known.outputs[step.step_id] = output
+        self._known.outputs[step_id] = output
         if private:
-            self._known.private.add(step.step_id)
-        kept = None if private else output
-        self._change(step, "completed", "done", note, item, output=kept, is_withheld=private, **called)
-        self._schedule.done(step.step_id)
+            self._known.private.add(step_id)
+        kept, called, at = None if private else output, call is not None, self._clock.now()
+        record = StepRecord(self._run.run_id, step_id, "completed", at, attempt, called, False, kept, private)
+        self._change(record, "done", note, item)
+        self._schedule.done(step_id)
 
     def _fail(self, step: WorkflowStep, error: StepError, *, attempt: int = 0, called: bool = False) -> None:
         note = f"Failed: {error}"
-        self._change(step, "failed", "blocked", note, attempt=attempt, called=called, error=error)
+        record = self._record(step.step_id, "failed", attempt=attempt, called=called, error=error)
+        self._change(record, "blocked", note)
         if step.on_failure == "continue":
             with suppress(KeyError):  # it was lost before, and is not ready yet
                 self._schedule.done(step.step_id)
@@ -287,9 +289,8 @@ class Steps:
             for step_id in self._schedule.behind(step.step_id):
                 known = self._states.get(step_id)
                 if known is None or (known.status == "pending" and known.after is None):
-                    self._change(
-                        self._steps[step_id], "pending", "blocked", note, skipped=skipped, after=step.step_id
-                    )
+                    record = self._record(step_id, "pending", skipped=skipped, after=step.step_id)
+                    self._change(record, "blocked", note)
         if not self.writer.is_stored:
             self.writer.put()
 
@@ -297,31 +298,29 @@ class Steps:
         if called and tool is not None and not tool.idempotent:
             self._fail(step, MAYBE, called=True)
         else:
-            self._change(step, "pending", "pending", _STOPPED)
+            self._change(self._record(step.step_id, "pending"), "pending", _STOPPED)
 
     def _begun(self, call: StepCall) -> None:
         """Record that a call is about to be made, or made again, or that its function may run now."""
-        before = self._states.get(call.step.step_id)
+        step_id, at = call.step.step_id, self._clock.now()
+        before = self._states.get(step_id)
         mark: StepStatus | None = "in_progress"
         if before is not None and before.status == "in_progress":
             mark = None  # the plan shows it already
-        self._change(call.step, "in_progress", mark, None, attempt=call.attempt, called=call.called)
+        record = StepRecord(self._run.run_id, step_id, "in_progress", at, call.attempt, call.called)
+        self._change(record, mark, None)
+
+    def _record(self, step_id: str, status: WorkflowStatus, **fields: Any) -> StepRecord:
+        return StepRecord(self._run.run_id, step_id, status, self._clock.now(), **fields)
 
     def _change(
-        self,
-        step: WorkflowStep,
-        status: WorkflowStatus,
-        mark: StepStatus | None,
-        note: str | None,
-        item: MemoryItem | None = None,
-        **fields: Any,
+        self, record: StepRecord, mark: StepStatus | None, note: str | None, item: MemoryItem | None = None
     ) -> None:
         """Change a step: its record, its memory item and its mark in the plan are written together."""
-        step_id, (at, text) = step.step_id, self._clock.now()
-        record = StepRecord(run_id=self._run.run_id, step_id=step_id, status=status, at=text, **fields)
+        step_id = record.step_id
         self._states[step_id] = record
         shown = None if mark is None else (step_id, mark, note)
-        event = StepChanged(record, session_id=self._session.session_id, created_at=at)
+        event = StepChanged(record, session_id=self._session_id, created_at=self._clock.moment)
         self.writer.add((event, item, shown))
 
     def _advance(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import types
+from collections.abc import Coroutine, Generator
 from functools import partial
 from typing import Any, TypeVar
 
@@ -79,12 +80,13 @@ class Writer:
         else:
             self.put()
 
-    async def written(self) -> None:
+    @types.coroutine
+    def written(self) -> Generator[Any, Any, None]:
         """The same, together with what other steps change in the same turn of the event loop."""
         waiting = self.waiting
-        await asyncio.sleep(0)
+        yield  # as asyncio.sleep(0) does, and each step waits here
         if self.is_stored:
-            await self._write(waiting)
+            yield from self._write(waiting).__await__()
         elif waiting is self.waiting:
             self.put()
 

@@ -60,13 +60,13 @@ def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, mes
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (Connection(), "the input 'db' holds an object of type Connection, which has no form in JSON; use "
+        (Connection(), "the input '{db}' holds an object of type Connection, which has no form in JSON; use "
          "text, numbers, lists and objects"),
-        ("x" * 33_000_000, "the input 'db' takes more than 32 MB; store the data and pass where it is"),
+        ("x" * 33_000_000, "the input '{db}' takes more than 32 MB; store the data and pass where it is"),
     ],
 )  # fmt: skip
 def test_a_run_does_not_begin_with_an_input_that_it_cannot_keep(value: Any, message: str) -> None:
     session = Session()
     with pytest.raises(WorkflowError) as refused:
-        run_workflow(flow(thought("a")), capable(), session=session, inputs={"x": 1, "db": value})
+        run_workflow(flow(thought("a")), capable(), session=session, inputs={"x": 1, "{db}": value})
     assert (str(refused.value), session.snapshot().slices) == (message, {})

@@ -39,14 +39,13 @@ class Transaction:
         "_entered",
         "_events",
         "_has_event",
-        "_has_key",
+        "_is_indexed",
         "_is_own",
         "_lock",
         "_outer",
         "_parts",
         "_place",
         "_reducing",
-        "_restores",
         "_state",
         "_task",
         "_thread",
@@ -105,7 +104,7 @@ class Transaction:
         self._events: list[Any] = []
         self._parts: list[Any] = []  # all that was dispatched and published
         self._place: int | None = None  # in them, of what carries the last value; at their end if None
-        self._changed = self._has_event = self._has_key = self._restores = False
+        self._changed = self._has_event = self._is_indexed = False
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._is_own = False  # the slices are another's until the first change
@@ -154,8 +153,7 @@ class Transaction:
         outer._parts += self._parts
         outer._changed = outer._changed or self._changed
         outer._has_event = outer._has_event or self._has_event
-        outer._has_key = outer._has_key or self._has_key
-        outer._restores = outer._restores or self._restores
+        outer._is_indexed = outer._is_indexed or self._is_indexed
         outer._actor = outer._actor or self._actor
         outer._call_id = outer._call_id or self._call_id
 
@@ -167,10 +165,10 @@ class Transaction:
             entry = Entry(
                 last_version(state.slices) + 1, self._parts, self._actor, self._call_id, self._changed, time()
             )
-            if self._has_key:
+            if self._is_indexed:
                 call = called(self._parts)
                 entry.key = None if call is None else call.idempotency_key
-            entry.restores = self._restores
+                entry.restores = any(isinstance(part, Restored) for part in self._parts)
             return state.commit(slices, entry)
         if self._is_own and state.private:  # a slice without a past makes no version
             state.slices = self.slices
@@ -344,7 +342,7 @@ class Transaction:
         call = called(self.all_parts())
         if call is not None and call.idempotency_key != key:
             raise TransactionError(OTHER_KEY)
-        self._has_key = True
+        self._is_indexed = True
 
     def publish(self, event: SessionEvent) -> None:
         """Dispatch the event now, and publish it on the bus once the transaction is committed.
@@ -363,7 +361,7 @@ class Transaction:
         if self._state.open is not self or self._reducing or not self.is_held():
             raise TransactionError(_NOT_HERE)
         self.slices = {**self._state.emptied(), **restored.over(self.slices, self._state.stays)}
-        self._is_own = self._changed = self._restores = True
+        self._is_own = self._changed = self._is_indexed = True
         self._dispatched = restored
         self._parts.append(restored)
 

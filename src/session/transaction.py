@@ -139,7 +139,10 @@ class Transaction:
             finally:
                 if state.stored is not None:
                     state.stored.end()
-            if announced or state.taken or (events and (state.undelivered or self._is_heard(events))):
+            is_heard = bool(announced or state.taken or (events and state.undelivered))
+            for event in events:
+                is_heard = is_heard or self._bus.hears(type(event))
+            if is_heard:
                 self.deliver(events, announced)
         finally:
             self._lock.release()
@@ -364,13 +367,6 @@ class Transaction:
         self._is_own = self._changed = self._is_indexed = True
         self._dispatched = restored
         self._parts.append(restored)
-
-    def _is_heard(self, events: Sequence[SessionEvent]) -> bool:
-        """Whether the bus may have a subscriber for one of the events."""
-        for event in events:  # noqa: SIM110 - nearly always one, for which a generator costs twice as much
-            if self._bus.hears(type(event)):
-                return True
-        return False
 
     def deliver(self, events: Sequence[SessionEvent], announced: Iterable[object]) -> None:
         """Deliver the committed events in order, and those that subscribers commit meanwhile."""

@@ -160,11 +160,13 @@ def refuse_waiting(marks: Iterable[MarkStep], facts: PlanFacts) -> None:
         )
 
 
-def waits(facts: PlanFacts | None, tool: str) -> str | None:
+def waits(facts: PlanFacts | None, plan: Plan | None, tool: str) -> str | None:
     """Why work may not begin: the plan waits for approval, or was rejected; None when it may."""
     if facts is None or facts.approval not in {"waiting", "rejected"}:
         return None
-    if facts.approval == "waiting":
+    if plan is not None and plan.status == "abandoned":
+        reason = "the plan was abandoned before it was approved; set up another plan first"
+    elif facts.approval == "waiting":
         reason = "the plan waits for approval; end your turn and ask the user to approve it"
     else:
         reason = f"the plan was rejected ({facts.reason}); change the plan first"

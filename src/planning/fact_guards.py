@@ -57,8 +57,10 @@ def facts_in(transaction: Transaction) -> PlanFacts:
     return facts
 
 
-def _keep_ids(_command: Any, transaction: Transaction) -> tuple[()]:
-    facts_in(transaction)
+def _keep_ids(command: RemoveStep, transaction: Transaction) -> tuple[()]:
+    plan = transaction.latest(Plan)
+    if plan is not None and any(step.step_id == command.step_id for step in plan.steps):
+        facts_in(transaction)
     return ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -15,7 +16,7 @@ from planning.facts import PLANNING_TOOLS, EvidenceCall, PlanFacts, evidence_cal
 from planning.model import Plan
 from planning.policy import PlanPolicy
 from planning.tools.context import Gate
-from session import Session, ToolFailed, ToolInvoked, Transaction
+from session import Session, ToolFailed, ToolInvoked, Transaction, TransactionError
 
 __all__ = ["marks_of", "register_policy"]
 
@@ -59,10 +60,11 @@ def _call_made(event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]
 def _refusal(session: Session, tool: str) -> str | None:
     if tool in PLANNING_TOOLS:
         return None
-    refusal = waits(session.select_latest(PlanFacts), tool)
+    refusal = waits(session.select_latest(PlanFacts), session.select_latest(Plan), tool)
     if refusal is not None and session.store is not None:
-        session.refresh()  # another process may have approved the plan
-        refusal = waits(session.select_latest(PlanFacts), tool)
+        with suppress(TransactionError):  # inside a transaction, this is the newest version
+            session.refresh()  # another process may have approved the plan
+        refusal = waits(session.select_latest(PlanFacts), session.select_latest(Plan), tool)
     return refusal
 
 

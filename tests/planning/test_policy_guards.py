@@ -45,6 +45,13 @@ def test_an_id_is_never_given_out_twice_whoever_adds(session: Session) -> None:
     assert agent.call("add_step", steps=["B"]) == "Added S002."
 
 
+def test_a_step_that_is_not_there_is_removed_without_a_trace(session: Session) -> None:
+    Agent(None, session).plans("A")
+    version = session.version
+    session.dispatch(RemoveStep("S009"))
+    assert (session.version, session.select_all(PlanFacts)) == (version, ())
+
+
 def test_a_plan_that_was_there_before_the_policy_is_followed_from_now_on(session: Session) -> None:
     Agent(None, session).plans("A", "B", "C")
     agent = Agent(EVERYTHING, session)

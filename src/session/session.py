@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from session.bus import Delivery, EventBus, InProcessEventBus, PublishResult, require_function
 from session.errors import IdentityError, SnapshotError, TransactionError, shown
-from session.events import CARRIERS, SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
+from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
 from session.history import (
     Announcement,
     Change,
@@ -358,8 +358,7 @@ class Session:
             reducer: ``(slice, event) -> slice``, pure; both are tuples.
             slice_type: The type of the slice's items; ``event_type`` by default.
             is_private: Whether the slice is private: neither it nor the values that it is made of are in the
-                history, in a snapshot or in a store, and ``at`` and ``rewind`` do not change it. An event
-                that carries such a value would be kept, and is refused.
+                history, in a snapshot or in a store, and ``at`` and ``rewind`` do not change it.
             check: Raises a ValueError for an event that must not be reduced. By default the slice that the
                 reducer returns is checked as one that is read: by ``slice_type.check_slice``, if it has that,
                 and in a stored session by writing what is new in it. ``check`` is for a reducer that puts
@@ -379,9 +378,6 @@ class Session:
         if check is not None:
             require_function("check", check, "it would never be awaited")
         self._state.add_route(event_type, route)
-        if is_private:
-            for carrier in CARRIERS:
-                self._state.add_guard(carrier, _refuse_private)
 
     def register_guard(self, event_type: type[T], guard: Guard[T]) -> None:
         """Let ``guard`` refuse every value of exactly ``event_type``, or add values to it.
@@ -638,20 +634,6 @@ def _reduce(state: State, delivery: Delivery, event: SessionEvent) -> None:
     """Reduce an event that other code published on the bus."""
     with Transaction(state, delivery) as transaction:
         transaction.dispatch(event)
-
-
-def _refuse_private(event: Any, transaction: Transaction) -> tuple[()]:
-    """The guard of events that carry a value, in a session with private slices.
-
-    Raises:
-        TransactionError: Only private slices are made of the value: the event would keep it.
-    """
-    kind = type(event.value)
-    if transaction._state.find_routing(kind).is_private:
-        raise TransactionError(
-            f"a {kind.__qualname__} is private, and an event that carries it is kept: dispatch it by itself"
-        )
-    return ()
 
 
 def _opened(

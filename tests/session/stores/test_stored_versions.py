@@ -32,7 +32,6 @@ from session import (
     Session,
     ToolFailed,
     ToolInvoked,
-    TransactionError,
     VersionError,
     append,
     select_all,
@@ -320,26 +319,6 @@ def test_a_private_slice_is_in_no_store_and_stays_at_a_rewind(
     assert there.select_all(Secret) == ()
     if place_type is not MemoryPlace and place.path.exists():
         assert b"12345678" not in b"".join(each.read_bytes() for each in tmp_path.iterdir())
-
-
-def test_an_event_that_carries_a_private_value_is_refused_and_changes_nothing(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    session = open_session(place_type(tmp_path).open())
-    session.register_reducer(Secret, append, is_private=True)
-    secret = Secret(12345678)
-    message = "a Secret is private, and an event that carries it is kept: dispatch it by itself"
-    for copy in (session, session.fork(session_id="run-8")):
-        with pytest.raises(TransactionError) as caught:
-            copy.publish(ToolInvoked("tool", {}, None, secret))
-        assert str(caught.value) == message
-        with copy.transaction() as transaction:
-            transaction.dispatch(secret)
-            with pytest.raises(TransactionError, match=message):
-                transaction.publish(ToolInvoked("tool", {}, None, secret))
-            transaction.publish(ToolInvoked("tool", {}, None, Note("open")))
-        assert (copy.select_all(Secret), texts(copy), copy.version) == ((secret,), ["open"], 1)
-        assert "12345678" not in repr(copy.history())
 
 
 @attrs.frozen

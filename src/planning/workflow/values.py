@@ -124,9 +124,9 @@ class Meter:
         if not kinds <= _ATOMS:
             return [self._copy(each, depth, is_part=is_part) for each in items]
         size = sum(map(getsizeof, items)) - (0 if kinds & {str, bytes} else _HEAD * len(items))
-        if int in kinds and size > _LONG_NUMBER < max(map(getsizeof, items)):
-            if any(type(each) is int and abs(each) >= _TOO_LONG for each in items):
-                raise self._refused("a number of more than 3,000 digits")
+        is_long = int in kinds and size > _LONG_NUMBER < max(map(getsizeof, items))
+        if is_long and any(type(each) is int and abs(each) >= _TOO_LONG for each in items):
+            raise self._refused("a number of more than 3,000 digits")
         self.spend(max(_SIZE * len(items), size))
         return items.copy()
 

@@ -233,7 +233,8 @@ def test_what_may_not_be_called_twice_is_not_said_to_be_retried(folder: Path) ->
     run("rewind", DEFAULT_STORE, "pay", "1")
 
     assert run("run", *once, "--resume").startswith(
-        "exit code 1\n--- stderr\nplanning: failed; to call the interrupted steps again, give each another step_id and run: "
+        "exit code 1\n--- stderr\n"
+        "planning: failed; to call the interrupted steps again, give each another step_id and run: "
         "planning run pay.json --tools step_tools:once --resume\n"
     )
     assert calls(folder) == ["fail", "waiter"]

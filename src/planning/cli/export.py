@@ -11,7 +11,6 @@ from planning.cli.session_names import OneSession
 from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, name_of, no_session
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
-from planning.errors import show
 
 if TYPE_CHECKING:
     from planning.view.document import Document
@@ -48,7 +47,7 @@ def export(
     ending = Path(output).suffix.lower()
     if ending not in {".html", ".htm", ".svg"}:
         raise bad_option(
-            "--output", f"name a file that ends in .html, the page, or .svg, a picture, not {show(output)}"
+            "--output", f"name a file that ends in .html, the page, or .svg, a picture, not {name_of(output)}"
         )
     document = _document(source, session)
     _write(_drawn(document, source) if ending == ".svg" else _page(document), source, output)

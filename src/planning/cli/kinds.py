@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from planning.cli.source import name_of, read_bytes
+from planning.cli.transcript import is_transcript
 from planning.cli.usage import Refused
 
 __all__ = ["Kind", "is_store", "kind_of", "refuse_other"]
@@ -68,14 +69,14 @@ def kind_of(data: bytes) -> Kind | None:
 
 
 def _kind_of_json(document: Any) -> Kind | None:
+    if isinstance(document, dict) and isinstance(document.get("slices"), dict):
+        return "snapshot"
+    if is_transcript(document):
+        return "transcript"
     if isinstance(document, list):
-        document = {"messages": document, "steps": document}
+        document = {"steps": document}
     if not isinstance(document, dict):
         return None
-    if isinstance(document.get("slices"), dict):
-        return "snapshot"
-    if "role" in document or "role" in _first(document.get("messages")):
-        return "transcript"
     return "workflow" if _first(document.get("steps")).keys() & {"step_id", "id"} else None
 
 

@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 __all__ = ["Running", "report_lines"]
 
 _REFUSALS: Final = (WorkflowError, SessionError, ImportError, ValueError, TypeError)
-_NEXT: Final = {"failed": "retry the failed steps", "stopped": "resume", "completed": "see the result"}
+_NEXT: Final = {
+    "failed": "to retry the failed steps, run",
+    "interrupted": "to call the interrupted steps again, give each another step_id and run",
+    "stopped": "to resume, run",
+    "completed": "to see the result, run",
+}
 
 
 @attrs.define
@@ -182,7 +187,10 @@ class Running:
             say(f"cannot write the output: {self._output_error.strerror}")
             code = code or 1
         if code:
-            say(f"{status}; to {_NEXT[status]}, run: {self.asked.line}")
+            errors = () if result is None else result.errors.values()
+            are_interrupted = bool(errors) and all(error.code == "interrupted" for error in errors)
+            remedy = _NEXT["interrupted" if status == "failed" and are_interrupted else status]
+            say(f"{status}; {remedy}: {self.asked.line}")
         return code
 
 

@@ -34,9 +34,7 @@ def opened_store(place: str, *, begins: bool = False) -> Iterator[ShownStore]:
     Raises:
         Refused: It cannot be opened; or the block raised an error of the store or a session.
     """
-    if place == "-":
-        raise Refused("a store cannot be read from standard input; give the path of a SQLite file")
-    if not begins or os.path.lexists(place):
+    if place != "-" and (not begins or os.path.lexists(place)):
         _require_store(place)
     try:
         with closing(found_store(place)) as store:
@@ -52,6 +50,8 @@ def found_store(place: str) -> ShownStore:
         Refused: There are no such stores or schemas, or psycopg is missing.
         StoreError: It cannot be opened.
     """
+    if place == "-":
+        raise Refused("a store cannot be read from standard input; give the path of a SQLite file")
     scheme, separator, _ = place.partition("://")
     if separator and scheme not in {"postgresql", "postgres"}:
         raise Refused(

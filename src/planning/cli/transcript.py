@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import attrs
 
-__all__ = ["Call", "TranscriptError", "parse_transcript"]
+__all__ = ["Call", "TranscriptError", "is_transcript", "parse_transcript"]
 
 _A_TRANSCRIPT: Final = (
     'expected one JSON message a line, or one array of them, such as {"role": "assistant", "content": "..."}'
@@ -80,6 +80,22 @@ def parse_transcript(data: bytes) -> tuple[Call, ...]:
     if not messages:
         raise TranscriptError(f"it holds no message; {_A_TRANSCRIPT}")
     return _collected((f"message {at}", message) for at, message in enumerate(messages, start=1))
+
+
+def is_transcript(document: Any) -> bool:
+    """Whether a JSON value begins as a transcript, or as one of its messages.
+
+    Args:
+        document: A whole file, or its first line.
+    """
+    first = next(iter(_messages_in(document)), None)
+    if not isinstance(first, dict) or "step_id" in first:
+        return False
+    try:
+        tuple(_calls_of(first))
+    except TranscriptError:
+        return "role" in first
+    return True
 
 
 def _loaded(place: str, line: str) -> Any:
@@ -150,8 +166,8 @@ def _calls_of(message: Any) -> Iterator[Call]:
     elif isinstance(message.get("output"), list) and kind is None:
         for item in message["output"]:
             yield from _calls_of(item)
-    elif isinstance(kind, str) and kind.removesuffix("MessageChunk").lower() in _LANGCHAIN:
-        if kind.lower().startswith("ai"):
+    elif _is_of_langchain(message):
+        if str(kind).lower().startswith("ai"):
             yield from _listed_calls(message)  # its content repeats them
     elif isinstance(role, str):
         if role == "assistant":
@@ -164,6 +180,13 @@ def _calls_of(message: Any) -> Iterator[Call]:
             yield Call(kind, None)  # a provider's own kind
     else:
         raise TranscriptError(f'not a message: it has no "role"; {_A_TRANSCRIPT}')
+
+
+def _is_of_langchain(message: Mapping[str, Any]) -> bool:
+    """Whether it is one of LangChain's messages: a step of a workflow has a type too, but no content."""
+    kind = message.get("type")
+    is_known = isinstance(kind, str) and kind.removesuffix("MessageChunk").lower() in _LANGCHAIN
+    return is_known and "content" in message
 
 
 def _block_calls(content: Any) -> Iterator[Call]:

@@ -4,9 +4,9 @@
     segment   = "." name | "[" digits "]"
     literal   = "$${", which is written out as "${"
 
-A name is one or more characters other than ``. [ ] { }``, and not blank. STEP is the id of a step and may
-hold dots, even ``.output``: if several ids of the plan match, the longest one is meant. A ``$`` or
-``{`` alone is plain text.
+A name is one or more characters other than ``. [ ] { }``, and not blank. There are at most 100 segments: no
+output is nested deeper. STEP is the id of a step and may hold dots, even ``.output``: if several ids of the
+plan match, the longest one is meant. A ``$`` or ``{`` alone is plain text.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LITERAL_MARK = "$${"
 PROMPT = "user_prompt"
 OUTPUT = ".output"
 
-_SEGMENTS = r"(?:\.\s*[^\s.\[\]{}][^.\[\]{}]*|\[[0-9]{1,15}\])*"
+_SEGMENTS = r"(?:\.\s*[^\s.\[\]{}][^.\[\]{}]*+|\[[0-9]{1,15}\]){0,100}+"
 _PATH = re.compile(_SEGMENTS)
 _SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
 _PLAIN = re.compile(r"(?<!\$)\$\{(?:user_prompt|([^.\[\]{}]+)\.output(" + _SEGMENTS + r"))\}")

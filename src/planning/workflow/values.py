@@ -48,7 +48,8 @@ _WRITTEN = (
     bytes, bytearray, PathLike, date, time, timedelta, tzinfo, Decimal, Fraction, UUID, IPv4Address,
     IPv6Address,
 )  # fmt: skip
-_LONG_NUMBER = 1_350  # bytes of a whole number: Python writes none of more than some 4,300 digits
+_LONG_NUMBER = 1_300  # bytes: Python writes no whole number of more than some 4,300 digits
+_TOO_LONG = 10**3_000
 _SIZE = 8  # what a small value takes
 _OUTPUT_TOO_LARGE = (
     f"{{}} returned more than {MOST_BYTES // 1_000_000} MB, which is too much to keep; let it store its data "
@@ -120,7 +121,7 @@ class Meter:
         kind = type(value)
         self.spend(size := getsizeof(value, _SIZE))
         if kind in _ATOMS:
-            if kind is int and size > _LONG_NUMBER:
+            if kind is int and size > _LONG_NUMBER and abs(value) >= _TOO_LONG:
                 raise self._refused("a number of more than 3,000 digits")
             return value
         if depth == _DEEPEST:
@@ -138,7 +139,8 @@ class Meter:
         if not kinds <= _ATOMS:
             return [self._copy(each, depth, is_part=is_part) for each in items]
         size = sum(map(getsizeof, items)) - (0 if kinds & {str, bytes} else _HEAD * len(items))
-        if int in kinds and size > _LONG_NUMBER < max(map(getsizeof, items)):
+        is_long = int in kinds and size > _LONG_NUMBER < max(map(getsizeof, items))
+        if is_long and any(type(each) is int and abs(each) >= _TOO_LONG for each in items):
             raise self._refused("a number of more than 3,000 digits")
         self.spend(max(_SIZE * len(items), size))
         return items.copy()

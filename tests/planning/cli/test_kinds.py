@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import TRIAGE, run
@@ -46,6 +48,41 @@ CASES = [(command, kind) for command in TAKEN for kind in SAID if kind not in TA
 def test_a_file_of_another_kind_is_named_with_the_command_that_takes_it(command: str, kind: str) -> None:
     reason = f"'a.{kind}' is not {TAKEN[command][0]} but {SAID[kind]}"
     assert run(*command.split(), f"a.{kind}") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+
+
+STEPS = [
+    {"step_id": "a", "description": "d", "type": "tool", "name": "f", "inputs": {}, "depends_on": []},
+    {"id": "a", "type": "tool", "tool": "f", "args": {}},
+]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_steps_that_call_tools_are_not_messages_of_tools(step: dict[str, Any], folder: Path) -> None:
+    (folder / "steps.json").write_text(json.dumps([step]))
+    reason = f"'steps.json' is not a transcript but {SAID['workflow']}"
+    assert run("replay", "steps.json") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+
+
+SETUP = {"name": "planning_setup_plan", "args": {"objective": "Find out"}, "id": "c1", "type": "tool_call"}
+ITEM = {"type": "function_call", "id": "f1", "call_id": "c1", "name": SETUP["name"]} | {
+    "arguments": json.dumps(SETUP["args"])
+}
+AI = {"type": "ai", "content": "", "id": "m2", "tool_calls": [SETUP]}
+TRANSCRIPTS: dict[str, Any] = {
+    "LangChain's messages": [{"type": "human", "content": "Hi", "id": "m1"}, AI],
+    "LangChain's messages as dicts": [{"type": "ai", "data": AI}],
+    "items of Responses": [ITEM],
+    "a response": {"id": "r1", "object": "response", "output": [ITEM]},
+}
+
+
+@pytest.mark.parametrize("document", TRANSCRIPTS.values(), ids=TRANSCRIPTS)
+def test_every_form_of_a_transcript_is_one_for_every_command(document: Any, folder: Path) -> None:
+    (folder / "chat.json").write_text(json.dumps(document))
+    assert "Find out (active, 0 of 0 done)" in run("show", "chat.json")
+    assert "1 planning call" in run("audit", "chat.json")
+    reason = f"'chat.json' is not a workflow but {SAID['transcript']}"
+    assert run("validate", "chat.json") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
 
 
 def test_a_snapshot_without_a_run_cannot_be_drawn() -> None:

@@ -57,6 +57,12 @@ def refused(reason: str) -> str:
     return f"exit code 2\n--- stderr\nplanning: {reason}\n"
 
 
+def test_standard_input_is_no_store() -> None:
+    assert run("mcp", "--store", "-") == refused(
+        "a store cannot be read from standard input; give the path of a SQLite file"
+    )
+
+
 def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere = "0.0.0.0:0"
     assert run("mcp", "--http", everywhere) == refused(

@@ -223,3 +223,18 @@ def test_the_line_to_resume_with_is_quoted_for_a_shell(folder: Path) -> None:
         "planning: failed; to retry the failed steps, run: planning run 'it'\"'\"'s mine.json'"
         " --tools step_tools:tools --prompt larks --max-parallel 2 --store 'a b.db' --resume\n"
     ) in shown
+
+
+def test_what_may_not_be_called_twice_is_not_said_to_be_retried(folder: Path) -> None:
+    (folder / "go").touch()
+    (folder / "pay.json").write_text(plan(step("waiter"), step("fail", "waiter")))
+    once = ("pay.json", "--tools", "step_tools:once")
+    assert "planning: failed; to retry the failed steps, run: " in run("run", *once)
+    run("rewind", DEFAULT_STORE, "pay", "1")
+
+    assert run("run", *once, "--resume").startswith(
+        "exit code 1\n--- stderr\n"
+        "planning: failed; to call the interrupted steps again, give each another step_id and run: "
+        "planning run pay.json --tools step_tools:once --resume\n"
+    )
+    assert calls(folder) == ["fail", "waiter"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,28 @@ def test_ten_thousand_references_in_one_text_are_read() -> None:
 )
 def test_hostile_texts_are_read_in_one_go(text: str, count: int) -> None:
     assert len(parse_references(text, IDS)) == count
+
+
+@pytest.mark.parametrize("segment", [".x", "[0]"])
+def test_a_path_is_no_deeper_than_an_output(segment: str) -> None:
+    path = (segment.strip(".") if segment == ".x" else 0,) * 100
+    text = "${fetch.output" + segment * 100 + "}"
+    assert parse_references(text, IDS) == whole("fetch", *path, text=text)
+
+    deeper = "${fetch.output" + segment * 101 + "}"
+    assert parse_references(deeper, IDS) == [NoReference(0, len(deeper), is_closed=True)]
+    assert find_plain(deeper) == []
+
+
+def test_a_path_of_millions_of_names_costs_little_memory() -> None:
+    text = "${fetch.output" + ".x" * 2_000_000 + "}"
+    tracemalloc.start()
+    try:
+        assert len(parse_references(text, IDS)) == 1
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(text)
 
 
 TOKENS = "${ } a b .output . [0] [ ] [1 { user_prompt ${a.output x $"

@@ -36,7 +36,9 @@ def locate(source: str | os.PathLike[str]) -> tuple[str, str]:
     if found and dialect.replace("+", "").isalnum():
         path = rest.removeprefix("/")
         if dialect not in _KINDS or path == rest or "?" in rest:
-            raise ValueError(f"unsupported database URL {source}; {_WANTED}, four slashes if it is absolute")
+            host = rest.rpartition("@")[2].partition("?")[0]  # the rest may hold a password
+            shown = source if dialect in _KINDS else f"{dialect}://{host}"
+            raise ValueError(f"unsupported database URL {shown}; {_WANTED}, four slashes if it is absolute")
     else:
         dialect = "duckdb" if Path(path).suffix.lower() in _OF_DUCKDB else "sqlite"
     if "\0" in path or not path.strip() or path.startswith((":memory:", "file:")):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sqlglot import exp
+from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from planning.agent.sql.tree import Select, TableSource, Tree, attempt, parsed, read
 
@@ -57,7 +58,7 @@ def wrong_answer(
     root = None if _RELEVANT.search(sql) is None else attempt(lambda: parsed(sql, dialect))
     if root is None:
         return None
-    message = attempt(lambda: next(_misread(root, dialect), None))
+    message = attempt(lambda: next(_misread(root, dialect, tables), None))
     is_grouping = dialect == "sqlite" and attempt(lambda: any(map(_is_of_any_row, root.find_all(exp.Select))))
     known = tables() if is_grouping and message is None else None
     found = None if known is None else attempt(lambda: _checked(read(root, known)))
@@ -73,14 +74,17 @@ def _text(node: Any, dialect: str = "sqlite") -> str:
     return str(node.sql(dialect=dialect, normalize_functions=False))
 
 
-def _misread(root: Any, dialect: str) -> Iterator[str]:
+def _misread(
+    root: Any, dialect: str, tables: Callable[[], Sequence[Mapping[str, Any]] | None]
+) -> Iterator[str]:
     """Comparisons that are never true, and casts to types that SQLite does not have."""
     for node in root.find_all(exp.EQ, exp.NEQ):
-        value = node.expression if isinstance(node.this, exp.Null) else node.this
-        if isinstance(node.this, exp.Null) != isinstance(node.expression, exp.Null):
-            written, compared = f"{_text(value, dialect)} IS", _text(node, dialect)
+        first, second = (isinstance(each.unnest(), exp.Null) for each in (node.this, node.expression))
+        if first != second:
+            value, compared = _text(node.expression if first else node.this, dialect), _text(node, dialect)
             negated = " NOT" if isinstance(node, exp.NEQ) else ""
-            yield f"{compared} is never true; write {written}{negated} NULL for {compared}"
+            yield f"{compared} is never true; write {value} IS{negated} NULL for {compared}"
+    strings = attempt(lambda: _strings(root, tables)) or {} if dialect == "sqlite" else {}
     for node in root.find_all(exp.Cast, *_COMPARING) if dialect == "sqlite" else ():
         if isinstance(node, exp.Cast):
             if node.is_type("date", "datetime", "timestamp", "time"):
@@ -91,10 +95,39 @@ def _misread(root: Any, dialect: str) -> Iterator[str]:
             continue
         given = [node.args.get(name) for name in ("this", "expression", "low")]
         given += node.expressions[:1] if isinstance(node, exp.In) else []
-        strings = [_text(each) for each in given if isinstance(each, _STRINGS)]
-        if strings and any(isinstance(each, exp.Literal) and not each.is_string for each in given):
-            instead = f"write CAST({strings[0]} AS INTEGER) for {strings[0]}"
-            yield f"{strings[0]} is a string, and never equal to a number; {instead}"
+        given = [each.unnest() for each in given if each is not None]
+        texts = [_text(each) for each in given if isinstance(each, _STRINGS) or id(each) in strings]
+        if texts and any(isinstance(each, exp.Literal) and not each.is_string for each in given):
+            instead = f"write CAST({texts[0]} AS INTEGER) for {texts[0]}"
+            yield f"{texts[0]} is a string, and never equal to a number; {instead}"
+
+
+def _strings(root: Any, tables: Callable[[], Sequence[Mapping[str, Any]] | None]) -> dict[int, Any]:
+    """The columns, by their ids, that a query in FROM or an alias makes of functions that return strings."""
+    found: dict[int, Any] = {}
+    for scope in traverse_scope(root):  # the inner ones come first
+        for column in scope.columns:
+            names = [column.table] if column.table else [*scope.selected_sources]
+            source = scope.sources.get(names[0]) if len(names) == 1 else None
+            if isinstance(source, Scope) and isinstance(source.expression, exp.Select):
+                outputs = [] if source.outer_columns else source.expression.expressions
+                meant = {each.alias_or_name.lower(): each.unalias().unnest() for each in outputs}
+                value = meant.get(column.name.lower())
+                if isinstance(value, _STRINGS) or id(value) in found:
+                    found[id(column)] = value
+    named = [each.alias.lower() for each in root.find_all(exp.Alias)]
+    for column in root.find_all(exp.Column):
+        name = "" if column.table else column.name.lower()
+        value = _aliases(column.find_ancestor(exp.Select)).get(name) if named.count(name) == 1 else None
+        if isinstance(value, _STRINGS) and _is_new(name, tables()):  # a column of a table goes before
+            found[id(column)] = value
+    return found
+
+
+def _is_new(name: str, tables: Sequence[Mapping[str, Any]] | None) -> bool:
+    """Whether no table has a column of this name, in lower case."""
+    columns = [column["name"].lower() for table in tables or () for column in table["columns"]]
+    return tables is not None and name not in columns
 
 
 # Columns of any row
@@ -181,7 +214,10 @@ class _Checks:
             for source in select.sources.values()
             if source.key and {_spelled(source, name) for name in source.key} <= grouped
         ]
-        for place in (*outputs, *(_terms(node) if group else ())):  # one row needs no order
+        terms = _terms(node)
+        if not group:  # one row needs no order
+            terms = terms[: 1 if node.args.get("having") else 0]
+        for place in (*outputs, *terms):
             text = _text(place)
             checked = "1" if place.is_star else text
             for source, spelled, name in self._bare(place, select, grouped, kinds):

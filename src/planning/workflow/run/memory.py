@@ -115,7 +115,8 @@ def _inside(value: Any, part: str | int) -> Any:
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, Mapping):
-        if part not in value:  # asked first: some mappings make what they are asked for
+        # Asked first: some mappings make what they are asked for. To Python, 1 is also the key True and 1.0.
+        if isinstance(part, int) or part not in value:
             part = json_keys(value)[str(part)]
         return value[part]
     if isinstance(value, (set, frozenset)):

@@ -41,6 +41,8 @@ def test_a_source_is_a_dialect_and_a_path(source: str, found: tuple[str, str]) -
         (":memory:", "':memory:' is not the path of a file"),
         ("sqlite:///:memory:", "':memory:' is not the path of a file"),
         ("postgresql+psycopg://h/d", "unsupported database URL postgresql+psycopg://h/d"),
+        ("postgresql://me:secret@h/d?x=1", "unsupported database URL postgresql://h/d"),
+        ("mysql://h/d?password=secret", "unsupported database URL mysql://h/d"),
         ("sqlite://shop.db", "unsupported database URL sqlite://shop.db"),
         ("sqlite:///a.db?mode=rw", "unsupported database URL sqlite:///a.db?mode=rw"),
     ],

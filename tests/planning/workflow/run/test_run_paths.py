@@ -53,6 +53,13 @@ def test_a_key_is_found_by_what_it_is_in_json_before_and_after_a_snapshot() -> N
     assert extract_value(Listing.ROWS, ["rows", "0"]) == 7
 
 
+@pytest.mark.parametrize("value", [{True: "x", False: "y"}, {1.0: "x", 0.0: "y"}])
+def test_an_index_is_no_key_that_only_python_takes_for_equal(value: dict[Any, str]) -> None:
+    for part in (0, 1, "0", "1"):
+        with pytest.raises(LookupError, match="is missing: the output has"):
+            extract_value(value, [part])
+
+
 @dataclass
 class Unfinished:
     total: int = field(init=False)

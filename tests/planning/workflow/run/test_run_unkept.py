@@ -39,7 +39,7 @@ UNKEPT: list[tuple[Any, str, str]] = [
     *(
         (each, "produce returned a number of more than 3,000 digits; use text, numbers, lists and objects",
          "bad_result")
-        for each in (10**5000, {"n": [1, 10**5000]})
+        for each in (10**5000, {"n": [1, 10**5000]}, -(10**3000), [10**3000])
     ),
     (Greedy(a=1), "produce returned more than 32 MB, which is too much to keep; let it store its data "
      "and return where it is", "too_large"),
@@ -55,6 +55,12 @@ def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, mes
     )
     assert (dict(result.errors), dict(result.memory)) == ({"a": told(message, code)}, {})
     assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "completed"}
+
+
+@pytest.mark.parametrize("value", [10**3000 - 1, [1, -(10**3000) + 1]], ids=["alone", "listed"])
+def test_a_number_of_three_thousand_digits_is_an_output(value: Any) -> None:
+    result = run_workflow(flow(called("a", tool="produce")), capable(plain_tool("produce", lambda: value)))
+    assert dict(result.outputs) == {"a": value}
 
 
 @pytest.mark.parametrize(

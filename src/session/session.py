@@ -358,7 +358,8 @@ class Session:
             reducer: ``(slice, event) -> slice``, pure; both are tuples.
             slice_type: The type of the slice's items; ``event_type`` by default.
             is_private: Whether the slice is private: neither it nor the values that it is made of are in the
-                history, in a snapshot or in a store, and ``at`` and ``rewind`` do not change it.
+                history, in a snapshot or in a store, and ``at`` and ``rewind`` do not change it. An event
+                that carries such a value keeps it: dispatch it by itself.
             check: Raises a ValueError for an event that must not be reduced. By default the slice that the
                 reducer returns is checked as one that is read: by ``slice_type.check_slice``, if it has that,
                 and in a stored session by writing what is new in it. ``check`` is for a reducer that puts

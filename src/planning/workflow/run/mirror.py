@@ -10,7 +10,7 @@ from planning.fact_guards import rules_of
 from planning.model import Plan, StepStatus
 from planning.plan_mirror import PlanMirror, shows
 from planning.step_ids import format_id
-from planning.text import ALPHABETS, TextRules, fitted
+from planning.text import ALPHABETS, TextRule, TextRules, fitted
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
 from session import Session
@@ -137,13 +137,24 @@ def own_ids(plan: Plan | None, run: WorkflowRun | None) -> Mapping[str, str]:
 def _setup_of(workflow: Workflow, prompt: str | None, rules: TextRules) -> SetupPlan:
     """The plan that shows a workflow."""
     objective = fitted(workflow.goal, rules.objective) or fitted(prompt or "", rules.objective) or _NAMELESS
-    steps = [_plan_step(step, number, rules) for number, step in enumerate(workflow.steps, start=1)]
-    return SetupPlan(objective, tuple(steps))
+    steps = workflow.steps
+    ids = _all_fitted([step.step_id for step in steps], rules.details)
+    shown = [each or format_id(number) for number, each in enumerate(ids, start=1)]
+    titles = _all_fitted([step.description for step in steps], rules.title)
+    details = _all_fitted(
+        [f"step {each}{_called(step)}" for each, step in zip(shown, steps, strict=True)], rules.details
+    )
+    made = [
+        NewPlanStep(title or fitted(each, rules.title), detail or fitted(f"step {each}", rules.details))
+        for each, title, detail in zip(shown, titles, details, strict=True)
+    ]
+    return SetupPlan(objective, tuple(made))
 
 
-def _plan_step(step: WorkflowStep, number: int, rules: TextRules) -> NewPlanStep:
-    called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
-    shown = fitted(step.step_id, rules.details) or format_id(number)
-    title = fitted(step.description, rules.title) or fitted(shown, rules.title)
-    details = fitted(f"step {shown}{called}", rules.details) or fitted(f"step {shown}", rules.details)
-    return NewPlanStep(title, details)
+def _called(step: WorkflowStep) -> str:
+    return f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
+
+
+def _all_fitted(texts: list[str], rule: TextRule) -> list[str]:
+    """Each text as a plan may hold it: nearly always as it is, which is seen at one glance."""
+    return texts if rule.keeps_all(texts) else [fitted(text, rule) for text in texts]

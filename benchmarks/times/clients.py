@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, Literal
 
 from anthropic import Anthropic
 from mcp import Client
@@ -20,25 +21,74 @@ from planning.testing import ScriptedModel
 from planning.tools import Tool
 from session import Session
 
-__all__ = ["anthropic_calls", "mcp_calls", "openai_calls"]
+__all__ = ["ARGUMENTS", "FUNCTIONS", "anthropic_calls", "mcp_calls", "openai_calls", "our_tool"]
 
-NAMES = ("noop", *(f"other_{number}" for number in range(6)))
-"""As many tools as ours and the planning tools are."""
+Status = Literal["pending", "in_progress", "blocked", "done"]
+ARGUMENTS = {"query": "login", "limit": 5}
 
 
-def _noop() -> str:
+def search(query: str, limit: int = 10) -> str:
+    """Search the issues."""
+    return f"{limit} issues about {query}"
+
+
+def set_up(objective: str, steps: list[str]) -> str:
+    """Create or replace the list."""
+    return f"{objective}: {steps}"
+
+
+def add(steps: list[str]) -> str:
+    """Append steps to the list."""
+    return f"{steps}"
+
+
+def update(step_id: str, title: str | None = None, details: str | None = None) -> str:
+    """Change a step's title or details."""
+    return f"{step_id}: {title}, {details}"
+
+
+def mark(step_id: str, status: Status, note: str | None = None) -> str:
+    """Set a step's status."""
+    return f"{step_id}: {status}, {note}"
+
+
+def clear() -> str:
+    """Delete the list."""
     return ""
+
+
+def read() -> str:
+    """Read the list."""
+    return ""
+
+
+FUNCTIONS: tuple[Callable[..., str], ...] = (search, set_up, add, update, mark, clear, read)
+"""As many tools as ours and the planning tools are, with about the same parameters; the first is called."""
+
+
+def as_async(function: Callable[..., str]) -> Callable[..., Awaitable[str]]:
+    """The same as a coroutine function, for which no framework starts a thread."""
+
+    @wraps(function)
+    async def run(*args: Any, **arguments: Any) -> str:
+        return function(*args, **arguments)
+
+    return run
+
+
+def our_tool() -> Tool:
+    """The tool that is called, as one of a toolbox."""
+    return Tool("search", "Search the issues.", search, blocking=False)
 
 
 def _toolbox() -> Toolbox:
     session = Session()
-    tools = PlanningToolsSection(session=session).tools()
-    return Toolbox([*tools, Tool("noop", "Do nothing.", _noop, blocking=False)], session=session)
+    return Toolbox([*PlanningToolsSection(session=session).tools(), our_tool()], session=session)
 
 
 def _loop(calls: int, url: str, client: Any, ask: Callable[[Any, list[Any]], list[Any]]) -> float:
     """Microseconds of a turn, which asks for the next call, and adds it and its answer to the messages."""
-    script: list[Any] = [[("noop", {})]] * (calls + 1)
+    script: list[Any] = [[("search", ARGUMENTS)]] * (calls + 1)
     with ScriptedModel(*script) as model, client(base_url=getattr(model, url), api_key="bench") as connected:
         messages: list[Any] = [{"role": "user", "content": "Go"}]
         messages += ask(connected, messages)  # connects
@@ -55,7 +105,7 @@ def _loop(calls: int, url: str, client: Any, ask: Callable[[Any, list[Any]], lis
 def openai_calls(calls: int, *, is_ours: bool) -> float:
     """A turn of Chat Completions; the tools that are offered are the same."""
     box = _toolbox()
-    functions, tools = {"noop": _noop}, openai.tools(box)
+    functions, tools = {"search": search}, openai.tools(box)
 
     def ask(client: Any, messages: list[Any]) -> list[Any]:
         reply = client.chat.completions.create(model="scripted", messages=messages, tools=tools)
@@ -73,7 +123,7 @@ def openai_calls(calls: int, *, is_ours: bool) -> float:
 def anthropic_calls(calls: int, *, is_ours: bool) -> float:
     """The same of Messages."""
     box = _toolbox()
-    functions, tools = {"noop": _noop}, anthropic.tools(box)
+    functions, tools = {"search": search}, anthropic.tools(box)
 
     def ask(client: Any, messages: list[Any]) -> list[Any]:
         reply = client.messages.create(model="scripted", messages=messages, tools=tools, max_tokens=99)
@@ -92,17 +142,17 @@ def anthropic_calls(calls: int, *, is_ours: bool) -> float:
 def mcp_calls(calls: int, *, is_ours: bool) -> float:
     """A call by the official client, connected in memory, of the official server and of ours."""
     if is_ours:
-        server: Any = build_server([Tool("noop", "Do nothing.", _noop, blocking=False)], session=Session())
+        server: Any = build_server([our_tool()], session=Session())
     else:
         server = MCPServer("own", log_level="WARNING")
-        for name in NAMES:
-            server.tool(name=name)(_noop)
+        for function in map(as_async, FUNCTIONS):
+            server.tool()(function)
 
     async def timed() -> float:
         async with Client(server) as client:
             for _ in range(3):
-                if (await client.call_tool("noop", {})).is_error:
+                if (await client.call_tool("search", ARGUMENTS)).is_error:
                     raise RuntimeError("a call by MCP failed")
-            return await amicroseconds(lambda: client.call_tool("noop", {}), calls)
+            return await amicroseconds(lambda: client.call_tool("search", ARGUMENTS), calls)
 
     return asyncio.run(timed())

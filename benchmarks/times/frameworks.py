@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from agents import Agent as SdkAgent
-from agents import FunctionTool as SdkTool
-from agents import RunConfig, Runner
+from agents import RunConfig, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message, function_call
 from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
@@ -29,23 +28,34 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from benchmarks.harness import Cost, Section, at_most, fastest, microseconds, table
-from benchmarks.times.clients import NAMES, anthropic_calls, mcp_calls, openai_calls
+from benchmarks.times.clients import (
+    ARGUMENTS,
+    FUNCTIONS,
+    anthropic_calls,
+    as_async,
+    mcp_calls,
+    openai_calls,
+    our_tool,
+)
 from planning.integrations.google_adk import PlanningToolset
 from planning.integrations.langchain import PlanningMiddleware
 from planning.integrations.openai_agents import planning_tools
 from planning.integrations.pydantic_ai import Planning
-from planning.tools import Tool
 from session import Session
 
 __all__ = ["measure"]
 
 CALLS = 40
+ASKED = "You repair what the issues report."
 METHOD = """\
-Microseconds for a turn of a framework's own agent that calls an empty tool, with a scripted model. "Its
-own" is the agent with seven tools of the framework; "with ours" adds the six planning tools, the section,
-the reminder and the position in the framework's state. With a provider's client both offer the same tools,
-and "its own" is a loop that calls a function. With MCP it is a call of the official client in memory, to
-the official server or to ours. Every round measures each once; a figure is the lowest of the rounds."""
+Microseconds for a turn of a framework's own agent that calls a tool with two arguments, with a scripted
+model, which does not convert the tools' schemas. Both sides have the same instructions, and seven tools with
+about the same parameters; none runs in a thread that the other has not. "Its own" has functions as the
+framework takes them; "with ours" has the six planning tools and the function in our toolbox, and adds the
+section, the reminder, the call in the session's history and the position in the framework's state. With a
+provider's client both offer the same tools, and "its own" is a loop that calls a function. With MCP it is a
+call of the official client in memory, to the official server or to ours. Every round measures each once; a
+figure is the lowest of the rounds."""
 TIMES_OWN = 1.1
 
 
@@ -97,16 +107,13 @@ class _Model(BaseChatModel):
 
 
 def _turn(number: int) -> AIMessage:
-    return AIMessage("", tool_calls=[{"name": "noop", "args": {}, "id": f"c{number}", "type": "tool_call"}])
-
-
-def _noop() -> str:
-    return ""
+    call = {"name": "search", "args": ARGUMENTS, "id": f"c{number}", "type": "tool_call"}
+    return AIMessage("", tool_calls=[call])
 
 
 def _invoked(model: _Model, **options: Any) -> float:
     """Microseconds of a run of a LangGraph agent that keeps checkpoints in memory."""
-    agent: Any = create_agent(model, checkpointer=InMemorySaver(), **options)
+    agent: Any = create_agent(model, checkpointer=InMemorySaver(), system_prompt=ASKED, **options)
     given, config = {"messages": [HumanMessage("Go")]}, {"configurable": {"thread_id": "bench"}}
     return microseconds(lambda: agent.invoke(given, config))
 
@@ -114,43 +121,36 @@ def _invoked(model: _Model, **options: Any) -> float:
 def _langchain_calls(calls: int, *, is_ours: bool) -> float:
     model = _Model(turns=[*(_turn(number) for number in range(calls)), AIMessage("Done.")])
     if is_ours:
-        tools = [Tool("noop", "Do nothing.", _noop, blocking=False)]
-        return _invoked(model, middleware=[PlanningMiddleware(Session(), tools=tools)]) / calls
-    own = [StructuredTool.from_function(_noop, name=name, description="Do nothing.") for name in NAMES]
-    return _invoked(model, tools=own) / calls
+        return _invoked(model, middleware=[PlanningMiddleware(Session(), tools=[our_tool()])]) / calls
+    return _invoked(model, tools=[StructuredTool.from_function(each) for each in FUNCTIONS]) / calls
 
 
 def _pydantic_ai_calls(calls: int, *, is_ours: bool) -> float:
     left = list(range(calls))  # pydantic-ai asks a model 50 times a run at most
 
     def play(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
-        return ModelResponse([ToolCallPart("noop", "{}", f"c{left.pop()}") if left else TextPart("Done.")])
+        return ModelResponse(
+            [ToolCallPart("search", ARGUMENTS, f"c{left.pop()}") if left else TextPart("Done.")]
+        )
 
     if is_ours:
-        tools = [Tool("noop", "Do nothing.", _noop, blocking=False)]
-        agent = Agent(FunctionModel(play), capabilities=[Planning(Session(), tools=tools)])
+        planning = Planning(Session(), tools=[our_tool()])
+        agent = Agent(FunctionModel(play), instructions=ASKED, capabilities=[planning])
     else:
-        agent = Agent(FunctionModel(play))
-        for name in NAMES:
-            agent.tool_plain(_noop, name=name)
+        agent = Agent(FunctionModel(play), instructions=ASKED, tools=[*map(as_async, FUNCTIONS)])
 
     return microseconds(lambda: asyncio.run(agent.run("Go"))) / calls  # type: ignore[arg-type] - a coroutine
 
 
 def _openai_agents_calls(calls: int, *, is_ours: bool) -> float:
-    turns = [[function_call("noop", "{}", call_id=f"c{number}")] for number in range(calls)]
+    turns = [[function_call("search", ARGUMENTS, call_id=f"c{number}")] for number in range(calls)]
     model, config = ScriptedModel([*turns, [assistant_message("Done.")]]), RunConfig(tracing_disabled=True)
 
-    async def noop(_context: object, _arguments: str) -> str:
-        return ""
-
-    tools: list[Any] = [SdkTool(name, "Do nothing.", {}, noop, strict_json_schema=False) for name in NAMES]
+    tools: list[Any] = [function_tool(as_async(each)) for each in FUNCTIONS]
     if is_ours:
-        tools = planning = planning_tools(
-            Session(), tools=[Tool("noop", "Do nothing.", _noop, blocking=False)]
-        )
+        tools = planning = planning_tools(Session(), tools=[our_tool()])
         config = planning.run_config(config)
-    agent = SdkAgent("bench", tools=tools, model=model)
+    agent = SdkAgent("bench", instructions=ASKED, tools=tools, model=model)
 
     async def run() -> None:
         await Runner.run(agent, "Go", run_config=config, max_turns=None)
@@ -165,20 +165,17 @@ class _Llm(BaseLlm):
 
     async def generate_content_async(self, *_: Any, **__: Any) -> AsyncGenerator[LlmResponse, None]:
         self.left -= 1
-        part = Part(text="Done.") if self.left < 0 else Part.from_function_call(name="noop", args={})
+        part = Part(text="Done.") if self.left < 0 else Part.from_function_call(name="search", args=ARGUMENTS)
         yield LlmResponse(content=Content(role="model", parts=[part]))
 
 
 def _google_adk_calls(calls: int, *, is_ours: bool) -> float:
-    tools: list[Any] = [
-        PlanningToolset(Session(), tools=[Tool("noop", "Do nothing.", _noop, blocking=False)])
-    ]
-    if not is_ours:
-        tools = [AdkTool(_noop) for _ in NAMES]
-        for each, name in zip(tools, NAMES, strict=True):
-            each.name = name
+    tools: list[Any] = [AdkTool(as_async(each)) for each in FUNCTIONS]
+    if is_ours:
+        tools = [PlanningToolset(Session(), tools=[our_tool()])]
     logging.getLogger("google_adk").setLevel(logging.ERROR)  # it misses the counts of tokens
-    runner = InMemoryRunner(LlmAgent(name="bench", model=_Llm(model="script", left=calls), tools=tools))
+    model = _Llm(model="script", left=calls)
+    runner = InMemoryRunner(LlmAgent(name="bench", model=model, instruction=ASKED, tools=tools))
     runner.auto_create_session = True
     asked = Content(role="user", parts=[Part(text="Go")])
 

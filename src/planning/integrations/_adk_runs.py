@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Self
 
 from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.events.event import Event
 from google.adk.sessions import Session as AdkSession
 
-from planning.integrations._rewind import calling
+from planning.integrations._rewind import Setting, calling
 from session import Session, SessionId
 
 __all__ = ["Run", "place_of", "taken_back"]
@@ -59,7 +58,7 @@ class Run(str):
         """Whether a context is that of an agent which a tool runs."""
         return self.place != place_of(context.session)
 
-    def calling(self, session: Session | None) -> AbstractContextManager[None]:
+    def calling(self, session: Session | None) -> Setting:
         """Let changes of a session, in this context, carry where they were made."""
         return calling(session, self.place, str(self))
 

@@ -40,7 +40,7 @@ _SHORTEST_ID = 20
 or give all responses the same: ``chatcmpl-1``, ``chatcmpl-637``, ``chatcmpl-A1``."""
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # made in half the time
 class Call:
     """One call of a model's turn.
 

@@ -7,9 +7,10 @@ others did is worse than not going back: a session is rewound only over changes 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any, get_args
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any, TypeVar, get_args
 
 from planning.diff import diff_plans
 from planning.errors import show
@@ -19,6 +20,7 @@ from session import Change, Session, Snapshot, SnapshotError, VersionError
 
 __all__ = [
     "Position",
+    "Setting",
     "calling",
     "checked",
     "go_back",
@@ -34,8 +36,25 @@ __all__ = [
     "take_back",
 ]
 
+T = TypeVar("T")
 Position = Mapping[str, Any]
 """Plain JSON values, so that every framework can keep them."""
+
+
+class Setting:
+    """A block in which a context variable has another value."""
+
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[T], value: T) -> None:
+        self._variable: ContextVar[Any] = variable
+        self._value = value
+
+    def __enter__(self) -> None:
+        self._token = self._variable.set(self._value)
+
+    def __exit__(self, *_: object) -> None:
+        self._variable.reset(self._token)
 
 
 def settle(session: Session, position: Position | None) -> None:
@@ -173,8 +192,7 @@ def is_current(session: Session, position: Position | None) -> bool:
     return is_last and position is not None and "seen" not in position
 
 
-@contextmanager
-def calling(session: Session | None, place: str | None, at: str) -> Iterator[None]:
+def calling(session: Session | None, place: str | None, at: str) -> Setting:
     """Let changes of a session, in this context, carry where in a framework they were made.
 
     Args:
@@ -182,11 +200,8 @@ def calling(session: Session | None, place: str | None, at: str) -> Iterator[Non
         place: See ``FrameworkChange``; None for nowhere.
         at: See ``FrameworkChange``.
     """
-    token = framework.set(None if session is None or place is None else (session.session_id, place, at))
-    try:
-        yield
-    finally:
-        framework.reset(token)
+    made = None if session is None or place is None else (session.session_id, place, at)
+    return Setting(framework, made)
 
 
 def is_of(position: Position, session: Session) -> bool:

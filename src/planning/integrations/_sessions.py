@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from planning.integrations._rewind import Position, restored, settle
+from planning.integrations._rewind import Position, Setting, restored, settle
 from planning.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite import register_plan
@@ -64,6 +63,7 @@ class AgentTools:
         self.sessions = SessionsOfStates(_source_of(session, section, tools), policy)
         current = self.sessions.current
         self.section = section or PlanningToolsSection(session=current, strategy=strategy, policy=policy)
+        self._copy = f"## {self.section.title}\n\n{self.section.body()}"
         given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=current)
         own = [tool for tool in self.section.tools() if tool.name not in given.tools]
         self.boxes = {tool.name: Toolbox(own, session=current) for tool in own}
@@ -74,8 +74,7 @@ class AgentTools:
     @property
     def copy(self) -> str | None:
         """The section as it is in the system prompt, which never changes; None when it is disabled."""
-        section = self.section
-        return f"## {section.title}\n\n{section.body()}" if section.is_enabled() else None
+        return self._copy if self.section.is_enabled() else None
 
 
 def _source_of(
@@ -136,14 +135,9 @@ class SessionsOfStates:
         """Whether the host gives the sessions."""
         return self._source is not None
 
-    @contextmanager
-    def within(self, session: Session | None) -> Iterator[None]:
+    def within(self, session: Session | None) -> Setting:
         """Make ``current`` return a session, in this context."""
-        token = self._current.set(session)
-        try:
-            yield
-        finally:
-            self._current.reset(token)
+        return Setting(self._current, session)
 
     def current(self) -> Session | None:
         """The session of the running call."""

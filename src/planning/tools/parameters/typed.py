@@ -6,6 +6,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from operator import is_
 from typing import Any
 
 import pydantic
@@ -122,7 +123,7 @@ class TypedModel(ParameterModel):
         repaired = self._repaired(data)
         if self._branches and is_too_deep(repaired):
             raise ToolValidationError(TOO_DEEP)
-        is_same = all(repaired.get(name, self) is data[name] for name in data)
+        is_same = len(repaired) == len(data) and all(map(is_, map(repaired.get, data), data.values()))
         if first is not None and is_same and self._rules:
             raise words.refusal(problems_of(first, data, self.published), self.published)
         if not (is_same or self._rules):

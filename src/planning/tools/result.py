@@ -77,14 +77,16 @@ class ToolResult:
     is_private: bool = False
 
     def __attrs_post_init__(self) -> None:
-        text = self.message
+        text, reason = self.message, self.error
         if (
             type(text) is str
             and text.isascii()
             and len(text) <= LONGEST_MESSAGE
-            and self.error is self.user_message is self.input_request is self.cause is None
+            and reason is self.user_message is self.cause
+            and self.input_request is None
+            and (reason is None or (type(reason) is str and reason in text))
         ):
-            return  # nearly every call that succeeds comes here
+            return  # nearly every call that succeeds or is refused comes here
         for name in ("message", "error", "user_message", "cause", "input_request"):
             text = getattr(self, name)
             if not (_is_sendable(text) or (text is None and name != "message")):

@@ -89,17 +89,28 @@ class Link:
             sqlite3.Error: It cannot be opened.
             OSError: It cannot be made.
         """
+        connection = self.opened()
+        if not connection.in_transaction:
+            self.require_same(connection)
+        if self.is_cut:
+            connection.execute("BEGIN IMMEDIATE")
+            self.is_cut = False
+        return connection
+
+    def opened(self) -> sqlite3.Connection:
+        """The connection, opened where it is not; a transaction then asks ``require_same`` itself.
+
+        Raises:
+            StoreError: The file holds something else or has another format.
+            sqlite3.Error: It cannot be opened.
+            OSError: It cannot be made.
+        """
         if self.connection is None:
             self.connection = self._open()
             self._main = self._wal = ()
-        if not self.connection.in_transaction:
-            self._require_same(self.connection)
-        if self.is_cut:
-            self.connection.execute("BEGIN IMMEDIATE")
-            self.is_cut = False
         return self.connection
 
-    def _require_same(self, connection: sqlite3.Connection) -> None:
+    def require_same(self, connection: sqlite3.Connection) -> None:
         """Refuse what is no longer the file that was opened, or the WAL.
 
         Raises:

@@ -77,7 +77,7 @@ _BOUNDS = {
 _NULL: Mapping[str, Any] = {"type": "null"}
 _COMPOSED = frozenset({"$ref", "anyOf", "oneOf"})
 _LONG = 10**15
-_MAY_BE_JSON = re.compile(r"\s*[-0-9\"\[{tfnIN]")
+_JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
 MOST_PROBLEMS = 50
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _FIRST = re.compile(r"[^.\[\]]+")
@@ -291,7 +291,7 @@ def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
 def _option(value: object) -> str:
     """An option as it is to be sent: a text as it is, in quotes where it reads as another value of JSON."""
     if isinstance(value, str):
-        if not _MAY_BE_JSON.match(value):
+        if value.isidentifier() and value not in _JSON_WORDS:
             return value
         try:
             json.loads(value)

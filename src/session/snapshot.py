@@ -177,15 +177,12 @@ def _part(document: dict[str, Any], name: str, kind: type) -> Any:
     return found
 
 
-@attrs.define
 class _Refusing:
-    """Make a SnapshotError of whatever goes wrong within a ``with`` block.
+    """Make a SnapshotError of whatever goes wrong within a ``with`` block."""
 
-    Attributes:
-        what: What is wrong, or where; the error's own text says why.
-    """
-
-    what: str
+    def __init__(self, what: str) -> None:
+        """Say what is wrong, or where; the error's own text says why."""
+        self.what = what
 
     def __enter__(self) -> None:
         """Begin."""

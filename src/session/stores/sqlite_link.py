@@ -30,8 +30,8 @@ class Link:
     fork waits a second for the transactions of other threads. One that takes longer has written nothing
     before ``append``, and begins again in the parent at once.
 
-    A file that is copied over another keeps its place, so before each read and each transaction a look at the
-    file and its WAL says whether they are those that were opened, and hold the same store.
+    A file that is copied over another keeps its place, so before each read, and before a transaction
+    writes, a look at the file and its WAL says whether they are those that were opened, of the same store.
 
     Attributes:
         turn: Held by the thread that is in a transaction.
@@ -98,13 +98,7 @@ class Link:
         return connection
 
     def opened(self) -> sqlite3.Connection:
-        """The connection, opened where it is not; a transaction then asks ``require_same`` itself.
-
-        Raises:
-            StoreError: The file holds something else or has another format.
-            sqlite3.Error: It cannot be opened.
-            OSError: It cannot be made.
-        """
+        """The connection, opened where it is not, as ``connected`` does; it may be to another file by now."""
         if self.connection is None:
             self.connection = self._open()
             self._main = self._wal = ()

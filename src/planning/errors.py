@@ -124,13 +124,12 @@ class ToolValidationError(ToolError, ValueError):
 def _spell(problems: tuple[Problem, ...]) -> str:
     if len(problems) == 1:
         return cut(str(problems[0]), _LONGEST)
-    listed = [f"- {problem}" for problem in problems[:_LISTED]]
-    if sum(map(len, listed)) > _LONGEST:
-        listed = [cut(line, _LONGEST // _LISTED) for line in listed]
-    lines = [f"{len(problems)} problems:", *listed]
+    listed = list(map(str, problems[:_LISTED]))
+    if sum(map(len, listed)) + 2 * len(listed) > _LONGEST:
+        listed = [cut(line, _LONGEST // _LISTED - 2) for line in listed]
     if len(problems) > _LISTED:
-        lines.append(f"- and {len(problems) - _LISTED} more")
-    return "\n".join(lines)
+        listed.append(f"and {len(problems) - _LISTED} more")
+    return "\n- ".join([f"{len(problems)} problems:", *listed])
 
 
 def cut(text: str, most: int) -> str:

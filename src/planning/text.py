@@ -92,6 +92,7 @@ UNSEEN = frozenset("\u00a0\u2009\u202f\u3000\u200c\u200d")
 """Blanks and joiners that belong to ordinary text, and that Python does not count as printable."""
 _CONTROL_NAMES = {"\n": "a newline", "\t": "a tab", "\r": "a carriage return", "\0": "a null"}
 _SHOWN = 3
+_PRINTABLE = bytes(range(ord(" "), ord("~") + 1))
 
 
 @dataclass(slots=True, frozen=True)
@@ -133,7 +134,10 @@ class TextRule:
             return not values
         text = f" {' '.join(values)} "
         return (
-            max(map(len, values)) <= self.limit and "  " not in text and text.isascii() and text.isprintable()
+            max(map(len, values)) <= self.limit
+            and "  " not in text
+            and text.isascii()
+            and not text.encode().translate(None, _PRINTABLE)  # three times as fast as isprintable
         )
 
     def problems(self, value: object) -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -76,7 +75,7 @@ class Snapshot:
         from session.records import Records  # noqa: PLC0415 - likewise
 
         what = "the snapshot cannot be written"
-        with _refusing(what):
+        with _Refusing(what):
             for kind in self._slices:
                 require_plain(kind)
             slices, records = dict[str, list[Any]](), Records(self._slices)
@@ -111,7 +110,7 @@ class Snapshot:
         """
         import json  # noqa: PLC0415 - most sessions are never read
 
-        with _refusing("a snapshot must be JSON text"):
+        with _Refusing("a snapshot must be JSON text"):
             document = json.loads(text)
         if not isinstance(document, dict):
             raise SnapshotError("a snapshot must be a JSON object")
@@ -120,7 +119,7 @@ class Snapshot:
             raise SnapshotError(
                 f"snapshot version {shown(version)} is not known; this release reads {SNAPSHOT_VERSION}"
             )
-        with _refusing("the snapshot cannot be read"):
+        with _Refusing("the snapshot cannot be read"):
             return cls._from_document(document, tuple(types))
 
     def _compare(self, read: Snapshot) -> None:
@@ -153,11 +152,11 @@ class Snapshot:
             if kind in slices:
                 raise SnapshotError(f"{type_name(kind)} appears twice, under two names")
             slices[kind] = read_items(kind, document["slices"][name], records)
-        with _refusing("created_at"):
+        with _Refusing("created_at"):
             created_at = datetime.fromisoformat(_part(document, "created_at", str))
             if created_at.utcoffset() is None:
                 raise ValueError("expected a time with a time zone")
-        with _refusing("session_id"):
+        with _Refusing("session_id"):
             session_id = session_id_of(_part(document, "session_id", str))
         tags = _part(document, "tags", dict)
         if not all(isinstance(word, str) for word in tags.values()):
@@ -178,20 +177,22 @@ def _part(document: dict[str, Any], name: str, kind: type) -> Any:
     return found
 
 
-@contextmanager
-def _refusing(what: str) -> Iterator[None]:
-    """Make a SnapshotError of whatever goes wrong inside.
+class _Refusing:
+    """Make a SnapshotError of whatever goes wrong within a ``with`` block."""
 
-    Args:
-        what: What is wrong, or where; the error's own text says why.
-    """
-    try:
-        yield
-    except SnapshotError:
-        raise
-    except StoreError as error:  # it names the place
-        raise SnapshotError(str(error)) from error.__cause__
-    except RecursionError as error:  # its own text says nothing of the cause
-        raise SnapshotError(f"{what}: it is nested too deep") from error
-    except Exception as error:
-        raise SnapshotError(f"{what}: {error}") from error
+    def __init__(self, what: str) -> None:
+        """Say what is wrong, or where; the error's own text says why."""
+        self.what = what
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Say what went wrong."""
+        if error is None or isinstance(error, SnapshotError) or not isinstance(error, Exception):
+            return
+        if isinstance(error, StoreError):  # it names the place
+            raise SnapshotError(str(error)) from error.__cause__
+        # The text of a RecursionError says nothing of the cause.
+        why = "it is nested too deep" if isinstance(error, RecursionError) else error
+        raise SnapshotError(f"{self.what}: {why}") from error

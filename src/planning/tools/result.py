@@ -104,9 +104,11 @@ class ToolResult:
             type(message) is str
             and message.isascii()
             and len(message) <= LONGEST_MESSAGE
-            and error is user_message is input_request is cause is None
+            and error is user_message is cause
+            and input_request is None
+            and (error is None or (type(error) is str and error in message))
         ):
-            return  # nearly every call that succeeds comes here
+            return  # nearly every call that succeeds or is refused comes here
         for name in ("message", "error", "user_message", "cause", "input_request"):
             text = getattr(self, name)
             if not (_is_sendable(text) or (text is None and name != "message")):

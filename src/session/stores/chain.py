@@ -36,6 +36,9 @@ __all__ = [
 _LONGEST_WAIT = 1_000_000
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps would make an encoder for each row
+
+
 def chained(before: bytes, text: str) -> bytes:
     """The hash of a text and of all that was before it."""
     return blake2b(before + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -128,7 +131,7 @@ class StoredSession:
         }
         if self.parent is not None:
             about["parent"] = str(self.parent)
-        changed_at, text = self.changed_at.isoformat(), json.dumps(about, separators=(",", ":"))
+        changed_at, text = self.changed_at.isoformat(), _encode(about)
         values = (str(self.session_id), self.version, self.hash, changed_at, text)
         return (*values, check_of(values))
 

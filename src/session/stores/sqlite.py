@@ -97,8 +97,9 @@ class SqliteStore(SqlStore):
             raise locked(timeout)
         try:
             with link.lock, self._explaining(timeout):
-                connection = link.connected()
+                connection = link.opened()
                 self._begin(connection, timeout)
+                link.require_same(connection)  # before the transaction it would need one of its own
                 if link.wal_size > _LONG_WAL:
                     link.checkpoint()
                     connection.execute(

@@ -30,8 +30,8 @@ class Link:
     fork waits a second for the transactions of other threads. One that takes longer has written nothing
     before ``append``, and begins again in the parent at once.
 
-    A file that is copied over another keeps its place, so before each read and each transaction a look at the
-    file and its WAL says whether they are those that were opened, and hold the same store.
+    A file that is copied over another keeps its place, so before each read, and before a transaction
+    writes, a look at the file and its WAL says whether they are those that were opened, of the same store.
 
     Attributes:
         turn: Held by the thread that is in a transaction.
@@ -89,17 +89,22 @@ class Link:
             sqlite3.Error: It cannot be opened.
             OSError: It cannot be made.
         """
+        connection = self.opened()
+        if not connection.in_transaction:
+            self.require_same(connection)
+        if self.is_cut:
+            connection.execute("BEGIN IMMEDIATE")
+            self.is_cut = False
+        return connection
+
+    def opened(self) -> sqlite3.Connection:
+        """The connection, opened where it is not, as ``connected`` does; it may be to another file by now."""
         if self.connection is None:
             self.connection = self._open()
             self._main = self._wal = ()
-        if not self.connection.in_transaction:
-            self._require_same(self.connection)
-        if self.is_cut:
-            self.connection.execute("BEGIN IMMEDIATE")
-            self.is_cut = False
         return self.connection
 
-    def _require_same(self, connection: sqlite3.Connection) -> None:
+    def require_same(self, connection: sqlite3.Connection) -> None:
         """Refuse what is no longer the file that was opened, or the WAL.
 
         Raises:

@@ -92,7 +92,7 @@ def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
         link.connected().set_trace_callback(statements.append)
     assert mark(session, "S002").success
     verbs = [statement.split()[0] for statement in statements]
-    assert verbs == ["SELECT", "BEGIN", "SELECT", "UPDATE", "INSERT", "COMMIT"]
+    assert verbs == ["BEGIN", "SELECT", "SELECT", "UPDATE", "INSERT", "COMMIT"]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def _coerced(data: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> A
         return data
     options = words.options(root, schema)
     if isinstance(data, str):
-        if any(option.get("type") == "string" for option in options):
+        if "string" in [option.get("type") for option in options]:
             return data
         data = _from_string(data, options)
         if isinstance(data, str):
@@ -91,8 +91,8 @@ def _coerced_object(
     data: dict[Any, Any], schema: Mapping[str, Any], root: Mapping[str, Any]
 ) -> dict[Any, Any]:
     properties, required = schema.get("properties", {}), schema.get("required", ())
-    others = schema.get("additionalProperties")
-    others = others if isinstance(others, Mapping) else {}
+    others = schema.get("additionalProperties") or {}
+    others = others if isinstance(others, (dict, Mapping)) else {}  # for a dict much faster
     return {
         name: _coerced(value, properties.get(name, others), root)
         for name, value in data.items()

@@ -15,6 +15,7 @@ from planning.tools.parameters.model import NO_JSON
 __all__ = ["problems_of"]
 
 Path = tuple[int | str, ...]
+Node = Mapping[str, Any]
 
 # pydantic's names of limits -> those of JSON Schema, and under which name the error carries the limit.
 _LIMITS = {
@@ -47,67 +48,66 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
     errors = error.errors(include_url=False)[:_MOST_ERRORS]
     if "invalid_key" in [error["type"] for error in errors]:
         return [Problem(NO_JSON)]
-    placed = [(error, _place(error["loc"], data, schema)) for error in errors]
+    placed = [(error, *_place(error["loc"], data, schema)) for error in errors]
     if len(placed) > 1:
-        placed = _telling(placed, schema)
+        placed = _telling(placed)
     problems: list[Problem] = []
-    for each, place in placed:
+    for each, place, node in placed:
         if each["type"] == "refused":
             for name, message in each["ctx"]["refused"]:
                 problems.append(Problem(message, words.spell((*place, name) if name else place)))
         else:
-            problems.append(_problem(each, place, data, schema))
+            problems.append(_problem(each, place, node, data, schema))
     return problems
 
 
-def _telling(placed: list[tuple[Any, Path]], schema: Mapping[str, Any]) -> list[tuple[Any, Path]]:
+def _telling(placed: list[tuple[Any, Path, Node]]) -> list[tuple[Any, Path, Node]]:
     """The errors without those that only say that a value is not of another member of a union.
 
     A union lists the errors of each of its members. Those of the wrong type are omitted where a member of the
     right type has an error inside of the value, or has other options.
     """
-    outer = {place[:depth] for _, place in placed for depth in range(len(place))}
-    outer |= {place for each, place in placed if each["type"] in _TAG}
-    mistyped = {place for each, place in placed if each["type"] in _WRONG_TYPE}
+    outer = {place[:depth] for _, place, _ in placed for depth in range(len(place))}
+    outer |= {place for each, place, _ in placed if each["type"] in _TAG}
+    mistyped = {place for each, place, _ in placed if each["type"] in _WRONG_TYPE}
     fits = {
-        place: words.is_of_type(words.node_at(schema, place), each["input"])
-        for each, place in placed
+        place: words.is_of_type(node, each["input"])
+        for each, place, node in placed
         if each["type"] in _OPTIONS
     }
     return [
-        (each, place)
-        for each, place in placed
+        (each, place, node)
+        for each, place, node in placed
         if not (each["type"] in _WRONG_TYPE and (place in outer or fits.get(place)))
         and not (each["type"] in _OPTIONS and place in mistyped and not fits[place])
     ]
 
 
-def _problem(error: Any, path: Path, data: object, schema: Mapping[str, Any]) -> Problem:
+def _problem(error: Any, path: Path, node: Node, data: object, schema: Node) -> Problem:
     kind, location, value, context = error["type"], error["loc"], error["input"], error.get("ctx", {})
     if kind in _UNKNOWN:
-        place = _place(location[:-1], data, schema)
+        place, above = _place(location[:-1], data, schema)
         given: Any = data
         for part in place:
             given = given[part] if _is_in(given, part) else None
-        return words.unknown_field(schema, place, str(location[-1]), given)
+        return words.unknown_field(above, place, str(location[-1]), given)
     if kind in _MISSING and isinstance(location[-1], int):
         limit = words.node_at(schema, path[:-1]).get("minItems")
-        return words.out_of_bounds(path[:-1], "minItems", limit, value) or words.missing(schema, path)
+        return words.out_of_bounds(path[:-1], "minItems", limit, value) or words.missing(node, path)
     if kind in _MISSING:
-        return words.missing(schema, path)
+        return words.missing(node, path)
     if kind in _OPTIONS and location[-1:] != (_KEY,):
-        return words.wrong_option(schema, path, value)
+        return words.wrong_option(node, path, value)
     if kind in _TAG:
         tag, given = (*path, context["discriminator"].strip("'")), context.get("tag")
-        if words.node_at(schema, tag):
-            return words.missing(schema, tag) if given is None else words.wrong_option(schema, tag, given)
+        if tagged := words.node_at(schema, tag):
+            return words.missing(tagged, tag) if given is None else words.wrong_option(tagged, tag, given)
     bound = _bound(error, path)
     if bound is not None:
         return bound
-    if kind in _WRONG_TYPE and location[-1:] != (_KEY,):
-        node = words.node_at(schema, path)
-        if node and not words.is_of_type(node, value):
-            return words.wrong_type(schema, path, value)
+    is_key = location[-1:] == (_KEY,)
+    if kind in _WRONG_TYPE and node and not is_key and not words.is_of_type(node, value):
+        return words.wrong_type(node, path, value)
     cause = context.get("error")
     return Problem(str(cause) if isinstance(cause, Exception) else error["msg"], words.spell(path))
 
@@ -121,30 +121,31 @@ def _bound(error: Any, path: Path) -> Problem | None:
     return words.out_of_bounds(path, keyword, error["ctx"][name], error["input"])
 
 
-def _place(location: Path, data: object, schema: Mapping[str, Any]) -> Path:
-    """The path of an error without the names of union members, which pydantic puts into it.
+def _place(location: Path, data: object, schema: Node) -> tuple[Path, Node]:
+    """The path of an error without the names of union members, which pydantic puts into it; its schema.
 
     What is left is known to the schema or to the data: of the aliases of a field only one is published.
     """
     place: Path = ()
     named: Path | None = None  # where the name of a member has been met
+    nodes = words.options(schema, schema)
     for part in location:
-        node = words.node_at(schema, place)
-        if _is_union(node) and named != place:
+        if named != place and _are_several(nodes):
             named = place
-        elif isinstance(part, int) or _is_in(data, part) or words.has_place(schema, (*place, part)):
-            place = (*place, part)
-            data = data[part] if _is_in(data, part) else None  # type: ignore[index]  # it was asked just now
-    return place
+            continue
+        inner, is_given = words.below(schema, nodes, part), _is_in(data, part)
+        if isinstance(part, int) or is_given or inner:
+            place, nodes = (*place, part), inner
+            data = data[part] if is_given else None  # type: ignore[index]  # it was asked just now
+    return place, words.union(nodes)
 
 
-def _is_union(node: Mapping[str, Any]) -> bool:
+def _are_several(nodes: list[Node]) -> bool:
     """Whether a value may be one of several; pydantic does not count null among them."""
-    options = (*node.get("anyOf", ()), *node.get("oneOf", ()))
-    return len(options) > 1 and sum(option.get("type") != "null" for option in options) > 1
+    return len(nodes) > 1 and sum(node.get("type") != "null" for node in nodes) > 1
 
 
 def _is_in(data: object, part: int | str) -> bool:
-    if isinstance(data, Mapping):
+    if isinstance(data, (dict, Mapping)):  # for a dict much faster
         return part in data
     return isinstance(data, list) and isinstance(part, int) and part < len(data)

@@ -23,24 +23,26 @@ def shape_problems(
     """The problems that the validator's errors are."""
     for error in errors:
         path, details = _named(error.instance_path, data), error.kind.as_dict()
+        node = words.node_at(shape, path)
         match error.kind.name:
             case "required":
-                yield words.missing(shape, [*path, details["property"]])
+                path.append(details["property"])
+                yield words.missing(words.node_at(shape, path), path)
             case "additionalProperties":
                 for name in details["unexpected"]:
-                    yield words.unknown_field(shape, path, name, error.instance)
+                    yield words.unknown_field(node, path, name, error.instance)
             case "enum" | "const":
-                yield words.wrong_option(shape, path, error.instance)
+                yield words.wrong_option(node, path, error.instance)
             case "falseSchema":
                 pass  # the items after a tuple's last: that there are too many is reported
             case "anyOf" | "oneOfNotValid" if inner := _nearest(details["context"], len(path)):
                 yield from shape_problems(inner, data, shape)
             case "type" | "anyOf" | "oneOfNotValid":
-                yield words.wrong_type(shape, path, error.instance)
+                yield words.wrong_type(node, path, error.instance)
             case keyword:
                 limit = next(iter(details.values()), None)
                 bound = words.out_of_bounds(path, keyword, limit, error.instance)
-                yield words.wrong_type(shape, path, error.instance) if bound is None else bound
+                yield words.wrong_type(node, path, error.instance) if bound is None else bound
 
 
 def _named(path: list[str | int], data: Any) -> list[str | int]:

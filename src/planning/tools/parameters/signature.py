@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ __all__ = [
     "signature_fields",
 ]
 
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _KEYWORDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -42,11 +44,16 @@ class Signature:
         """Whether it can be called with so many positional arguments."""
         if self.is_open and not self.parameters:
             return True
-        try:
-            inspect.Signature(list(self.parameters.values())).bind(*[None] * positional)
-        except TypeError:
-            return False
-        return True
+        least, most = 0, 0.0
+        for each in self.parameters.values():
+            is_required = each.default is each.empty
+            if each.kind is each.VAR_POSITIONAL:
+                most = math.inf
+            elif each.kind in _POSITIONAL:
+                least, most = least + is_required, most + 1
+            elif each.kind is each.KEYWORD_ONLY and is_required:
+                return False
+        return least <= positional <= most
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
@@ -57,7 +64,8 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     """
     if not callable(function):
         raise TypeError(f"a tool's function must be callable, got {type(function).__name__}")
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_called(function))
+    called = (function,) if isinstance(function, types.FunctionType) else (function, _called(function))
+    is_async = any(map(inspect.iscoroutinefunction, called))
     try:
         parameters = dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # some built-ins have no signature

@@ -6,6 +6,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from operator import is_
 from typing import Any
 
 import pydantic
@@ -122,16 +123,16 @@ class TypedModel(ParameterModel):
         repaired = self._repaired(data)
         if self._branches and is_too_deep(repaired):
             raise ToolValidationError(TOO_DEEP)
-        is_same = all(repaired.get(name, self) is data[name] for name in data)
+        is_same = len(repaired) == len(data) and all(map(is_, map(repaired.get, data), data.values()))
         if first is not None and is_same and self._rules:
-            raise words.refusal(problems_of(first, data, self.published), self.published)
+            raise words.refusal(problems_of(first, data, self._published), self._published)
         if not (is_same or self._rules):
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)
-        value, problems = _validated(self._explaining, repaired, self.published)
+        value, problems = _validated(self._explaining, repaired, self._published)
         if not problems:
             return value
-        raise words.refusal(problems, self.published, () if diagnose is None else diagnose(repaired))
+        raise words.refusal(problems, self._published, () if diagnose is None else diagnose(repaired))
 
     @cached_property
     def _explaining(self) -> Validate:
@@ -148,7 +149,7 @@ class TypedModel(ParameterModel):
         """The arguments taken for what they mean."""
         given = data | {name: repair(data[name]) for name, repair in self._repairs.items() if name in data}
         try:
-            repaired: dict[str, Any] = coerced(given, self.published)
+            repaired: dict[str, Any] = coerced(given, self._published)
         except RecursionError:
             pass
         else:

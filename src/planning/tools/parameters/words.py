@@ -11,6 +11,7 @@ from planning.errors import Problem, ToolValidationError, listed, nearest, unkno
 
 __all__ = [
     "MOST_PROBLEMS",
+    "below",
     "expected",
     "has_place",
     "is_of_type",
@@ -22,6 +23,7 @@ __all__ = [
     "refusal",
     "spell",
     "type_word",
+    "union",
     "unknown_field",
     "withheld",
     "wrong_option",
@@ -75,20 +77,20 @@ _BOUNDS = {
 _NULL: Mapping[str, Any] = {"type": "null"}
 _COMPOSED = frozenset({"$ref", "anyOf", "oneOf"})
 _LONG = 10**15
-_MAY_BE_JSON = re.compile(r"\s*[-0-9\"\[{tfnIN]")
+_JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
 MOST_PROBLEMS = 50
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _FIRST = re.compile(r"[^.\[\]]+")
 
 
-def missing(schema: Mapping[str, Any], path: Path) -> Problem:
+def missing(node: Mapping[str, Any], path: Path) -> Problem:
     """A required field is not there."""
-    return Problem(f"missing; send {expected(node_at(schema, path))}", spell(path))
+    return Problem(f"missing; send {expected(node)}", spell(path))
 
 
-def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: object) -> Problem:
+def unknown_field(node: Mapping[str, Any], path: Path, name: str, given: object) -> Problem:
     """The object at a path has an unknown field; the message names the nearest, of those not sent first."""
-    known = _names(node_at(schema, path))
+    known = _names(node)
     names = given if isinstance(given, Mapping) else ()
     near = nearest(name, [each for each in known if each not in names]) or nearest(name, known)
     if near is not None:
@@ -100,14 +102,14 @@ def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: objec
     return Problem(f"unknown field; {hint}", spell([*path, name]))
 
 
-def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
+def wrong_type(node: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is of another type than was asked for."""
-    return Problem(f"expected {expected(node_at(schema, path))}, got {type_word(value)}", spell(path))
+    return Problem(f"expected {expected(node)}, got {type_word(value)}", spell(path))
 
 
-def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
+def wrong_option(node: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is not one of the options."""
-    nodes = _nodes_at(schema, path)
+    nodes = node.get("anyOf", [node])
     listed = [name for node in nodes for name in node.get("enum", [node["const"]] if "const" in node else ())]
     listed = [option for option in listed if option is not None] or listed
     return Problem(unknown_option(value, dict.fromkeys(map(_option, listed))), spell(path))
@@ -191,8 +193,12 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[st
 
 def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:
     """The part of a schema that speaks of the place at a path, or a union of such; empty where none does."""
-    nodes = _nodes_at(root, path)
-    return {"anyOf": nodes} if len(nodes) > 1 else next(iter(nodes), {})
+    return union(_nodes_at(root, path))
+
+
+def union(nodes: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A schema that allows what one of these allows; empty if there is none."""
+    return {"anyOf": nodes} if len(nodes) > 1 else nodes[0] if nodes else {}
 
 
 def has_place(root: Mapping[str, Any], path: Iterable[str | int]) -> bool:
@@ -203,11 +209,18 @@ def has_place(root: Mapping[str, Any], path: Iterable[str | int]) -> bool:
 def _nodes_at(root: Mapping[str, Any], path: Iterable[str | int]) -> list[Mapping[str, Any]]:
     nodes = options(root, root)
     for part in path:
-        found = [child for node in nodes if isinstance(child := _child(node, part), dict)]
-        if len(found) > 1:  # a union whose options have the same part is one part further down
-            found = list({id(child): child for child in found}.values())
-        nodes = [option for child in found for option in options(root, child)]
+        nodes = below(root, nodes, part)
     return nodes
+
+
+def below(
+    root: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]], part: str | int
+) -> list[Mapping[str, Any]]:
+    """What speaks of a part of what some options of a schema speak of."""
+    found = [child for node in nodes if isinstance(child := _child(node, part), dict)]
+    if len(found) > 1:  # a union whose options have the same part is one part further down
+        found = list({id(child): child for child in found}.values())
+    return [option for child in found for option in options(root, child)]
 
 
 def _at(root: Mapping[str, Any], reference: object) -> Mapping[str, Any]:
@@ -280,7 +293,7 @@ def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
 def _option(value: object) -> str:
     """An option as it is to be sent: a text as it is, in quotes where it reads as another value of JSON."""
     if isinstance(value, str):
-        if not _MAY_BE_JSON.match(value):
+        if value.isidentifier() and value not in _JSON_WORDS:
             return value
         try:
             json.loads(value)
@@ -291,8 +304,9 @@ def _option(value: object) -> str:
 
 def _names(node: Mapping[str, Any]) -> list[str]:
     """The fields of an object, or of all objects in a union."""
-    found = node.get("anyOf", [node])
-    return list(dict.fromkeys(name for option in found for name in option.get("properties", ())))
+    if "anyOf" not in node:
+        return list(node.get("properties", ()))
+    return list(dict.fromkeys(name for option in node["anyOf"] for name in option.get("properties", ())))
 
 
 def _child(node: Mapping[str, Any], part: str | int) -> object:

@@ -229,8 +229,6 @@ def _step_id(given: Any, plan: Plan | None, rules: TextRules) -> tuple[str, list
         return "", [Problem("the plan has no steps yet; add some with planning_add_step", "step_id")]
     step_id = _clean(rules.step_id, given)
     known = [step.step_id for step in plan.steps]
-    if step_id in known:
-        return step_id, []
     alike = written_alike(step_id, known)
     if len(alike) == 1:
         return alike[0], []

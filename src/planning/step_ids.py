@@ -38,13 +38,16 @@ def as_text(step_id: Any) -> Any:
 
 
 def written_alike(step_id: str, known: Sequence[str]) -> list[str]:
-    """The known ids that differ from an id in case, in zeros or by the S alone: S001 for ``S1`` or ``1``."""
+    """The id itself where it is known, or else those that differ in case, in zeros or by the S alone."""
+    text = " ".join(known)
+    if step_id in text and step_id in known:
+        return [step_id]
     number = _SHAPE.fullmatch(step_id)
     if number is None:
         meant = step_id.casefold()
         return [each for each in known if each.casefold() == meant]
     digits = number[1].lstrip("0")
-    similar = [each for each in known if digits in each] if digits in " ".join(known) else []
+    similar = [each for each in known if digits in each] if digits in text else []
     return [each for each in similar if (found := _SHAPE.fullmatch(each)) and found[1].lstrip("0") == digits]
 
 
@@ -57,7 +60,7 @@ def alike_key(step_id: str) -> str:
 def listed_ids(step_ids: Sequence[str]) -> str:
     """Ids in order, those in an unbroken row as one: ``S001, S004 to S006``."""
     start = number_of(step_ids[0]) if len(step_ids) > 1 else None
-    if start is not None and list(step_ids) == _row(start, len(step_ids)):
+    if start is not None and " ".join(step_ids) == _row(start, len(step_ids)):
         return f"{step_ids[0]} to {step_ids[-1]}"  # as nearly always
     runs: list[list[str]] = []
     for step_id in step_ids:
@@ -72,6 +75,6 @@ def listed_ids(step_ids: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=4)
-def _row(first: int, count: int) -> list[str]:
+def _row(first: int, count: int) -> str:
     """Ids in an unbroken row: of a refusal's 85 us with 100 steps, 25 were to make them."""
-    return list(map(format_id, range(first, first + count)))
+    return " ".join(map(format_id, range(first, first + count)))

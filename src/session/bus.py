@@ -335,8 +335,11 @@ def require_function(role: str, function: Any, reason: str) -> None:
     """
     if not callable(function):
         raise TypeError(f"a {role} must be callable, got {shown(function)}")
-    called = (function,) if isinstance(function, FunctionType) else (function, type(function).__call__)
-    if any(map(inspect.iscoroutinefunction, called)):
+    if type(function) is FunctionType and not vars(function):  # no mark: its code alone says what it is
+        is_async = bool(function.__code__.co_flags & inspect.CO_COROUTINE)
+    else:
+        is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
+    if is_async:
         raise TypeError(f"a {role} must be a plain function: {reason}")
 
 

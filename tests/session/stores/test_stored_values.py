@@ -302,7 +302,7 @@ class Unwritten:
         ({(Path("a"),): 1}, [[("a",), 1]]),
         ({Colour.RED}, ["red"]),
     ],
-    ids=["path", "list", "dict", "set", "frozenset", "keys", "tuple key", "enum"],  # the same in every process
+    ids=["path", "list", "dict", "set", "frozenset", "keys", "tuple key", "enum"],
 )
 def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
     place_type: type[Place], tmp_path: Path, value: object, kept: object

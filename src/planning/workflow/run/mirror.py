@@ -95,8 +95,10 @@ class RunMirror:
         """Set the statuses of steps, with notes on their outcomes, as one change."""
         if self._problem is not None:
             return
+        marks = [*marks]
+        is_kept = self._rules.outcome.keeps_all([note for _, _, note in marks if note is not None])
         found = [
-            (self._places[step_id], status, None if note is None else self._fitted(status, note))
+            (self._places[step_id], status, note if note is None or is_kept else self._fitted(status, note))
             for step_id, status, note in marks
         ]
         if not self._mirror.mark(transaction, found):

@@ -321,7 +321,7 @@ class Steps:
         self._states[step_id] = record
         shown = None if mark is None else (step_id, mark, note)
         event = StepChanged(record, session_id=self._session_id, created_at=self._clock.moment)
-        self.writer.add((event, item, shown))
+        self.writer.waiting.append((event, item, shown))
 
     def _advance(self) -> None:
         """Make the steps ready whose dependencies are done; pass over those that were done before."""

@@ -52,15 +52,11 @@ class Writer:
         self._turn = asyncio.Lock()
         self._refusal: BaseException | None = None
 
-    def add(self, change: Waiting) -> None:
-        """Let a change wait to be written."""
-        self.waiting.append(change)
-
     def tell(self, event: SessionEvent) -> None:
         """Publish an event behind the changes that wait."""
         if self.is_stored and isinstance(event, ToolInvoked):  # a store refuses values without a form in JSON
             event = attrs.evolve(event, params=plain(event.params))
-        self.add((event, None, None))
+        self.waiting.append((event, None, None))
 
     def discard(self) -> None:
         """Forget what waits: the session refused it."""

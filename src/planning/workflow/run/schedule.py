@@ -37,18 +37,15 @@ class Schedule:
             twice = next(step_id for step_id, count in Counter(ids).items() if count > 1)
             raise WorkflowError(f"two steps have the id {show(twice)}; give each its own id")
         self._dependents: dict[str, list[str]] = {}
-        self._waits: dict[str, int] = {}  # for how many steps each one waits
+        self._waits = {step.step_id: len(step.depends_on) for step in workflow.steps}  # for so many steps
         for step in workflow.steps:
-            self._waits.setdefault(step.step_id, 0)
             for other in step.depends_on:
                 if other not in known:
                     raise WorkflowError(
                         f"step {show(step.step_id)} depends on {show(other)}, which does not exist; add that "
                         "step, or remove the dependency"
                     )
-                self._waits.setdefault(other, 0)
                 self._dependents.setdefault(other, []).append(step.step_id)
-            self._waits[step.step_id] += len(step.depends_on)
         self._found = [step_id for step_id, count in self._waits.items() if not count]
         self._out: set[str] = set()
         if self._dependents:

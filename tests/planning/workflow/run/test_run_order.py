@@ -64,6 +64,18 @@ def test_a_step_that_never_waits_keeps_nobody_else_from_running(fields: dict[str
     assert asyncio.run(scene()) == "True, completed"
 
 
+def test_steps_that_are_ready_at_once_run_in_the_order_of_the_document() -> None:
+    ran = list[str]()
+
+    def work(step: str) -> None:
+        ran.append(step)
+
+    after = {"a": ["c"], "b": [], "c": [], "d": ["b"], "e": []}
+    steps = [called(step, *needs, inputs={"step": step}) for step, needs in after.items()]
+    run_workflow(flow(*steps), capable(work=work), max_parallel=1)
+    assert ran == ["b", "c", "e", "d", "a"]
+
+
 CIRCLE = "the steps depend on each other in a cycle: "
 TIMEOUT = "step 'a': a timeout must be seconds of more than 0, at most 1000000, or None; got "
 RETRIES = "step 'a': retries must be a whole number of at least 0, got "

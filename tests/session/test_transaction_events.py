@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from session_records import Count, Note, OnPurposeError, Ping, called, note_session, texts
 
-from session import Session, ToolInvoked, Transaction, TransactionError
+from session import ToolInvoked, Transaction, TransactionError
 
 
 def test_a_publishing_that_is_refused_takes_its_value_back() -> None:
@@ -116,34 +116,3 @@ def test_the_past_has_a_value_once_also_where_a_guard_of_its_event_dispatches(
     assert texts(session.at(1)) == ["value", "entailed"]
     assert texts(session) == ["value", "entailed", "later"]
     assert (session.rewind(1), texts(session)) == (3, ["value", "entailed"])
-
-
-def entailing(session: Session) -> Session:
-    """A session in which a note entails a count."""
-    session.register_guard(Note, lambda note, _transaction: (Count(len(note.text)),))
-    return session
-
-
-def test_an_event_in_a_nested_transaction_carries_the_value_of_the_outer_one_once() -> None:
-    session, value = entailing(note_session()), Note("value")
-    with session.transaction() as transaction:
-        transaction.dispatch(value)
-        session.publish(called(session, value))
-    session.dispatch(Note("later"))
-    assert texts(session.at(1)) == ["value"]
-    assert (session.rewind(1), texts(session)) == (3, ["value"])
-
-
-def test_what_a_nested_transaction_entails_does_not_move_the_events_after_it() -> None:
-    session = entailing(note_session())
-    first, second = Note("a"), Note("bc")
-    with session.transaction() as transaction:
-        transaction.dispatch(first)
-        with session.transaction() as inner:
-            inner.dispatch(second)
-        transaction.publish(called(session, second))
-        with session.transaction() as inner:
-            inner.publish(called(session, first))
-    session.dispatch(Note("later"))
-    assert texts(session.at(1)) == ["a", "bc", "a"]
-    assert texts(session) == ["a", "bc", "a", "later"]

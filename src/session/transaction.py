@@ -149,11 +149,17 @@ class Transaction:
 
     def _join(self, outer: Transaction) -> None:
         """Make what was done here a part of the transaction around this one."""
+        parts, place = self._parts, self._place
+        if parts:
+            if outer._place is not None and value_of(parts[0]) is outer._dispatched:
+                outer._parts.insert(outer._place, parts[0])  # behind the value that it carries
+                parts, place = parts[1:], None if place is None else place - 1
+            outer._place = None if place is None else len(outer._parts) + place
+            outer._parts += parts
         outer.slices = self.slices
         outer._is_own = outer._is_own or self._is_own
         outer._dispatched = self._dispatched
         outer._events += self._events
-        outer._parts += self._parts
         outer._changed = outer._changed or self._changed
         outer._has_event = outer._has_event or self._has_event
         outer._is_indexed = outer._is_indexed or self._is_indexed

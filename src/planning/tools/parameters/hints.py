@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import annotated_types
 import attrs
 import pydantic
 import typing_extensions
@@ -62,7 +63,7 @@ class Hints:
         """The hint with every record in it marked, at any depth.
 
         Raises:
-            TypeError: It is a generic record, or a type variable.
+            TypeError: It is a generic record, a type variable, or has a bound that pydantic does not check.
         """
         hint = resolved(hint)
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -71,6 +72,10 @@ class Hints:
         if is_record(hint):
             return typing.Annotated[hint, _Record(self)]
         if origin is typing.Annotated:
+            if any(isinstance(extra, annotated_types.Timezone) for extra in hint.__metadata__):
+                raise TypeError(
+                    f"{hint} has a Timezone: use pydantic.AwareDatetime or pydantic.NaiveDatetime"
+                )
             extras = [_Said({"description": e}) if isinstance(e, str) else e for e in hint.__metadata__]
             return typing.Annotated[(self.rewritten(hint.__origin__), *extras)]
         if origin is None or origin is typing.Literal or not arguments:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from planning.errors import Problem, ToolValidationError, listed, nearest, unknown_option
+from planning.errors import Problem, ToolValidationError, listed, nearest, show, unknown_option
 
 __all__ = [
     "MOST_PROBLEMS",
@@ -122,6 +122,10 @@ def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Pro
     words = _BOUNDS.get(keyword)
     if words is None:
         return None
+    if isinstance(value, str) and not keyword.endswith("Length"):  # a date or a decimal
+        return Problem(f"expected {_counted(words, limit)}, got {show(value)}", spell(path))
+    if keyword == "minLength" and isinstance(value, str):  # it may have been trimmed first
+        value = value if len(value) < limit else value.strip()  # type: ignore[operator]  # a number
     return Problem(f"expected {_counted(words, limit)}, got {_measured(value)}", spell(path))
 
 

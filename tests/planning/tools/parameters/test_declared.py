@@ -5,8 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
+import annotated_types
 import attrs
 import jsonschema
 import pydantic
@@ -118,6 +120,23 @@ def test_a_bound_in_a_default_is_refused_and_not_dropped(kind: type) -> None:
         f"{kind.__name__} has pydantic.Field as the default of a; put it into the type: "
         "Annotated[int, pydantic.Field(ge=1)] = 1"
     )
+
+
+@dataclass
+class Dated:
+    at: Annotated[datetime, annotated_types.Timezone(...)]
+
+
+def dated(at: list[Annotated[datetime, annotated_types.Timezone("UTC")]]) -> None:
+    """Take times."""
+
+
+@pytest.mark.parametrize("make", [lambda: tool(dated), lambda: Tool("t", "T.", echo, parameters=Dated)])
+def test_a_bound_that_pydantic_does_not_check_is_refused_and_not_dropped(make: Callable[[], Tool]) -> None:
+    with pytest.raises(
+        TypeError, match=r" has a Timezone: use pydantic\.AwareDatetime or pydantic\.NaiveDatetime$"
+    ):
+        make()
 
 
 def test_a_query_type_without_a_parameter_model_is_refused() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Annotated, Any
 
 import pytest
 from decoding import decode, problems
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, StringConstraints
 
 from planning import Toolbox
 from planning.tools.parameters.declared import model_of
@@ -120,3 +121,19 @@ def test_two_parameters_may_have_the_same_model_that_contains_itself() -> None:
         f"Refused, nothing changed. 2 problems:\n- stem.branches[0].size: {AN_INTEGER}\n"
         "- scion.site: unknown field; did you mean size?"
     )
+
+
+class Bounded(BaseModel):
+    """Bounds whose values are sent as text, and of text that is trimmed."""
+
+    day: Annotated[datetime.date, Field(gt=datetime.date(2020, 1, 1))] = datetime.date(2026, 1, 1)
+    price: Annotated[Decimal, Field(le=5)] = Decimal(1)
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=2)] = "ab"
+
+
+def test_a_value_that_breaks_a_bound_is_measured_as_the_bound_measures_it() -> None:
+    assert problems(Bounded, {"day": "2019-01-01", "price": "5.5", "name": " a "}) == [
+        "day: expected more than 2020-01-01, got '2019-01-01'",
+        "price: expected at most 5, got '5.5'",
+        "name: expected at least 2 characters, got 1 character",
+    ]

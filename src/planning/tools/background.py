@@ -16,7 +16,7 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, TypeVar
 
-from planning.tools.errors import ToolError, ToolTimeout
+from planning.tools.errors import GIVEN_UP, ToolError, ToolTimeout
 
 __all__ = [
     "Future",
@@ -186,6 +186,4 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
 
 
 def _too_long(name: str, seconds: float) -> ToolTimeout:
-    return ToolTimeout(
-        f"{name} took longer than {seconds:g} s and was given up; call it again, or go on without it"
-    )
+    return ToolTimeout(f"{name} took longer than {seconds:g} s and {GIVEN_UP}")

@@ -184,6 +184,10 @@ class UserInputNeeded(ToolError):
         return self.input_request
 
 
+GIVEN_UP = "was given up; call it again, or go on without it"
+"""The end of the text of a ``ToolTimeout``."""
+
+
 class ToolTimeout(_Stopped, TimeoutError):
     """A call took longer than its timeout, and was given up."""
 

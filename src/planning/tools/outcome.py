@@ -14,6 +14,7 @@ from planning.errors import LONGEST_MESSAGE as MOST_TEXT
 from planning.errors import ToolError, ToolValidationError
 from planning.tools.contract import ToolContract
 from planning.tools.errors import (
+    GIVEN_UP,
     PASSING,
     SORRY,
     ErrorKind,
@@ -46,6 +47,8 @@ _SCALARS = frozenset({type(None), bool, int, float, str})
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
 _KNOWN = (StoreError, SessionBusyError)  # what they mean for the call is known better than by their text
 _AGAIN = "Call it again, or go on without it."
+_CHECK = "It may have taken effect: check before you call it again."
+"""In place of that for a tool which must not be called twice, once it had begun."""
 _FAILED = "{} failed. " + _AGAIN
 _MESSAGES = {
     ErrorKind.PARAMETER: "{} cannot work with these arguments. Change them, or go on without it.",
@@ -126,11 +129,14 @@ def failed(
     """The result for an exception: with its text if the model may read it."""
     is_private = tool is not None and tool.returns_private_data
     visible = () if tool is None else tool.visible_errors
+    may_have_effect = code is None and tool is not None and not tool.idempotent
     if code is None:
         code = classify_error(error)
     question = getattr(error, "input_request", None) if code is ErrorKind.NEEDS_USER_INPUT else None
     reason = safe_text(getattr(error, "message", error))
     if isinstance(error, ToolError) and not isinstance(error, PrivateFailure) and reason.strip():
+        if may_have_effect:
+            reason = reason.replace(GIVEN_UP, f"was given up. {_CHECK}")
         message, user_message = reason, _asked(error, reason)
         if isinstance(error, ToolValidationError):
             known = "Refused, nothing changed." if error.nothing_changed else f"{name} failed:"
@@ -139,6 +145,8 @@ def failed(
         message, user_message = f"{name} failed: {reason}", SORRY
     else:
         message = _MESSAGES.get(code, _FAILED).format(name)
+        if may_have_effect:
+            message = message.replace(_AGAIN, _CHECK)
         if isinstance(error, SessionBusyError):
             message = f"{name} was not carried out: {error}. Call it again."
         if isinstance(error, StoreBusy):

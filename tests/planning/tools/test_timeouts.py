@@ -25,6 +25,9 @@ GIVEN_UP = "t took longer than 0.01 s and was given up; call it again, or go on 
 SLOWLY = Retry(attempts=2, wait_initial=60, wait_max=60, wait_jitter=0)
 
 
+CHECK = "It may have taken effect: check before you call it again."
+
+
 class Hanging:
     """A function that waits until it is let go, and then ends late."""
 
@@ -48,6 +51,16 @@ class Hanging:
 
 async def forever() -> None:
     await asyncio.sleep(60)
+
+
+def test_a_tool_that_must_not_run_twice_is_never_to_be_called_again_unseen() -> None:
+    hanging = Hanging()
+    sent = tool(hanging, timeout=0.01, idempotent=False)
+    for entry in CALLS:
+        assert through(entry, sent).message == f"t took longer than 0.01 s and was given up. {CHECK}"
+        hidden = raising(RuntimeError("secret"), idempotent=False)
+        assert through(entry, hidden).message == f"t failed. {CHECK}"
+    hanging.end()
 
 
 @pytest.mark.parametrize("whose", ["tool", "toolbox"])

@@ -8,7 +8,7 @@ from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Protocol, runtime_checkable
 
-from planning.tools.errors import ToolTimeout
+from planning.tools.errors import GIVEN_UP, ToolTimeout
 from planning.workflow.executors.jobs import Job, reason, run_job, unpack
 from planning.workflow.failures import StepFailed, WorkerLost
 
@@ -81,8 +81,7 @@ async def outcome_of(future: Future[Any], job: Job) -> Any:
         raise
     except TimeoutError:
         after = "" if job.seconds is None else f" than {job.seconds:g} s"
-        message = f"{name} took longer{after} and was given up; call it again, or go on without it"
-        raise ToolTimeout(message) from None
+        raise ToolTimeout(f"{name} took longer{after} and {GIVEN_UP}") from None
     except Exception as error:  # noqa: BLE001 - an executor may fail in any way
         raise StepFailed(f"the executor could not run {name} ({reason(error)})", "not_sent") from None
     return unpack(outcome) if isinstance(outcome, bytes) else outcome.result()

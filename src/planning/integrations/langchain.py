@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import nullcontext
 from contextvars import ContextVar
 from functools import partial
+from inspect import signature
 from typing import Annotated, Any, NotRequired, Self
 
 from planning.integrations._common import Call, acarry_out, carry_out
@@ -392,3 +393,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         call_id, actor, turn = _caller.get()
         sent = arguments.get(TEXT, arguments) if arguments.keys() <= {TEXT, CUT} else arguments
         return Call(call_id, name, sent, CUT in arguments, turn), actor
+
+
+for _hook in (PlanningMiddleware.wrap_model_call, PlanningMiddleware.wrap_tool_call):
+    _hook.__signature__ = signature(_hook)  # type: ignore[union-attr]  # LangChain asks at each call

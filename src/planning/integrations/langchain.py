@@ -371,7 +371,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """Hold back a call until those of its turn that go before it are over."""
         calls, over = last_turn(request.state)
         if len(calls) == 1:
-            return nullcontext()  # a tenth of the time
+            return nullcontext()  # no other call waits for it
         own, in_order = str(request.tool_call["id"]), self._given.in_order
         is_mark = self._steered.records and request.tool_call["name"] in in_order
         also = {own} if self._steered.records else set()

@@ -161,8 +161,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
         if self._sessions.are_given:
             if session.store is not None:
                 session.refresh()  # other processes may have changed it
-            shown.insert(0, news(session, position))
             if position is not None and not is_current(session, position):
+                shown.insert(0, news(session, position))
                 context.session.state[KEY] = position_of(session, position)  # for the rest of this run
                 run.is_behind = True
         shown.insert(0, self._section.reminder(session=session))

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import nullcontext
 from contextvars import ContextVar
 from functools import partial
+from inspect import signature
 from typing import Annotated, Any, NotRequired, Self
 
 from planning.integrations._common import Call, acarry_out, carry_out
@@ -370,7 +371,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """Hold back a call until those of its turn that go before it are over."""
         calls, over = last_turn(request.state)
         if len(calls) == 1:
-            return nullcontext()  # a tenth of the time
+            return nullcontext()  # no other call waits for it
         own, in_order = str(request.tool_call["id"]), self._given.in_order
         is_mark = self._steered.records and request.tool_call["name"] in in_order
         also = {own} if self._steered.records else set()
@@ -392,3 +393,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         call_id, actor, turn = _caller.get()
         sent = arguments.get(TEXT, arguments) if arguments.keys() <= {TEXT, CUT} else arguments
         return Call(call_id, name, sent, CUT in arguments, turn), actor
+
+
+for _hook in (PlanningMiddleware.wrap_model_call, PlanningMiddleware.wrap_tool_call):
+    _hook.__signature__ = signature(_hook)  # type: ignore[union-attr]  # LangChain asks at each call

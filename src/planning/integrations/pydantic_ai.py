@@ -239,11 +239,9 @@ class Planning(AbstractCapability[Any]):
                 return ""
             if self._sessions.are_given and session.store is not None:
                 await session.off_loop(session.refresh)  # other processes may have changed it
-            told = _LOST
-            if not self._is_lost:
-                told = await session.off_loop(partial(news, session, self._position))
-            self._is_lost = False
+            told, self._is_lost = _LOST if self._is_lost else "", False
             if self._position is not None and not is_current(session, self._position):
+                told = told or await session.off_loop(partial(news, session, self._position))
                 self._position = position_of(session, self._position)
             return "\n\n".join(filter(None, [self._section.reminder(session=session), told]))
         except AWAY as error:

@@ -192,7 +192,6 @@ class Running:
             say(f"{status}; {_NEXT['spent' if is_spent else status]}: {self.asked.line}")
         return code
 
-
     def _can_retry(self, result: WorkflowResult) -> bool:
         """Whether a resumed run calls a step that failed: one that must not run twice is called once."""
         run = self.session.select_latest(WorkflowRun)

@@ -183,7 +183,8 @@ def tool_running(tools: AgentTools) -> Node:
         if _is_third(state.get("tool_calls") or (), error):
             update["is_complete"] = True
         if action == "execute_sql" and result.code not in _NOT_OF_THE_SQL:
-            update |= {"sql_query": None, "attempts": [{"sql": state.get("sql_query"), "error": error}]}
+            read = result.message if _for_people(result) == SORRY else error  # never an exception's own text
+            update |= {"sql_query": None, "attempts": [{"sql": state.get("sql_query"), "error": read}]}
         return update
 
     return Node(prepare, finish)

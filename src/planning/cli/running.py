@@ -23,8 +23,9 @@ from planning.errors import printable, show
 from planning.tools.result import plain
 from planning.view.text import line_of
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
-from planning.workflow.failures import WorkflowError
+from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
+from planning.workflow.run.callables import Callables
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, states_of
 from planning.workflow.run.result import WorkflowResult
@@ -38,7 +39,7 @@ __all__ = ["Running", "report_lines"]
 _REFUSALS: Final = (WorkflowError, SessionError, ImportError, ValueError, TypeError)
 _NEXT: Final = {
     "failed": "to retry the failed steps, run",
-    "interrupted": "to call the interrupted steps again, give each another step_id and run",
+    "spent": "a failed step that must not run twice is not called again: give it another step_id, and run",
     "stopped": "to resume, run",
     "completed": "to see the result, run",
 }
@@ -187,11 +188,23 @@ class Running:
             say(f"cannot write the output: {self._output_error.strerror}")
             code = code or 1
         if code:
-            errors = () if result is None else result.errors.values()
-            are_interrupted = bool(errors) and all(error.code == "interrupted" for error in errors)
-            remedy = _NEXT["interrupted" if status == "failed" and are_interrupted else status]
-            say(f"{status}; {remedy}: {self.asked.line}")
+            is_spent = result is not None and status == "failed" and not self._can_retry(result)
+            say(f"{status}; {_NEXT['spent' if is_spent else status]}: {self.asked.line}")
         return code
+
+    def _can_retry(self, result: WorkflowResult) -> bool:
+        """Whether a resumed run calls a step that failed: one that must not run twice is called once."""
+        run = self.session.select_latest(WorkflowRun)
+        states = states_of("" if run is None else run.run_id, self.session.select_all(StepRecord))
+        callables = Callables(self.asked.capabilities)
+        for step in self.asked.workflow.steps:
+            if step.step_id in result.errors:
+                record, tool = states.get(step.step_id), None
+                with suppress(StepFailed):
+                    tool = callables.find(step)
+                if tool is None or tool.idempotent or record is None or not record.called:
+                    return True
+        return False
 
 
 def report_lines(

@@ -174,7 +174,9 @@ class _Reader:
         text = given.decode("utf-8", errors="replace")
         start -= text.startswith("\ufeff")
         found = Found("bad_encoding", "the bytes are not UTF-8", "send UTF-8", span=(start, start + 1))
-        return self.read_text(text, [found])
+        document = self.read_text(text, [found])
+        document.found = [each for each in document.found if each.code != "no_json"]  # it only follows
+        return document
 
     def read_text(self, text: str, found: list[Found]) -> Document:
         text = text.removeprefix("\ufeff")

@@ -105,9 +105,14 @@ def _causes(
     checked: list[Found], shape: list[Found], document: Document, form: Form, drafts: list[Draft]
 ) -> list[Found]:
     """What is wrong in itself, and not because something could not be read or has another name."""
-    lost = {"unknown_dependency", "unknown_reference"} if _is_a_step_lost(document, form, drafts) else set()
+    twice = {each.path for each in document.found if each.code == "duplicate_key"}
+    is_lost = _is_a_step_lost(document, form, drafts, twice)
+    lost = {"unknown_dependency", "unknown_reference"} if is_lost else set()
     odd = {_step_index(each.path, form) for each in shape if each.code in {"unknown_field", "missing_field"}}
-    unclear = odd | {draft.number for draft in drafts if document.is_broken(draft.path)}
+    holders = {path[:-1] for path in twice}
+    unclear = odd | {
+        draft.number for draft in drafts if draft.path in holders or document.is_broken(draft.path)
+    }
     steps = {draft.path for draft in drafts}  # where inputs are missed that the step may have elsewhere
     return [
         each
@@ -119,10 +124,15 @@ def _causes(
     ]
 
 
-def _is_a_step_lost(document: Document, form: Form, drafts: list[Draft]) -> bool:
-    """Whether there may be steps whose ids could not be read."""
-    return document.is_broken(form.steps_path) or any(
-        draft.step_id is None and document.is_broken(draft.path) for draft in drafts
+def _is_a_step_lost(document: Document, form: Form, drafts: list[Draft], twice: Container[Path]) -> bool:
+    """Whether there may be steps whose ids could not be read; ``twice`` are the fields that occur twice."""
+    return (
+        form.steps_path in twice
+        or document.is_broken(form.steps_path)
+        or any(
+            (draft.step_id is None and document.is_broken(draft.path)) or (*draft.path, "step_id") in twice
+            for draft in drafts
+        )
     )
 
 

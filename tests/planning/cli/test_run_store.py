@@ -234,7 +234,8 @@ def test_what_may_not_be_called_twice_is_not_said_to_be_retried(folder: Path) ->
 
     assert run("run", *once, "--resume").startswith(
         "exit code 1\n--- stderr\n"
-        "planning: failed; to call the interrupted steps again, give each another step_id and run: "
+        "planning: failed; a failed step that must not run twice is not called again: "
+        "give it another step_id, and run: "
         "planning run pay.json --tools step_tools:once --resume\n"
     )
     assert calls(folder) == ["fail", "waiter"]

@@ -65,6 +65,29 @@ def test_an_id_that_may_have_been_lost_is_not_said_to_be_unknown() -> None:
     assert codes(validate_workflow(kept).errors) == ["syntax_error", "unknown_dependency"]
 
 
+NO_INPUTS = '"inputs": {}, "depends_on": []}'
+FIELDS = '"description": "d", "type": "tool", "name": "search"'
+TWICE = {
+    "an id": f'[{{"step_id": "a", "step_id": "b", {FIELDS}, {NO_INPUTS},'
+    f'{{"step_id": "c", {FIELDS}, "inputs": {{"q": "${{a.output}}"}}, "depends_on": ["a"]}}]',
+    "dependencies": f'[{{"step_id": "a", {FIELDS}, {NO_INPUTS},'
+    f'{{"depends_on": ["a"], "step_id": "c", {FIELDS}, "inputs": {{"q": "${{a.output}}"}},'
+    '"depends_on": []}]',
+    "the steps": '{"schema_version": 2, "goal": "", "steps": [{"step_id": "a", "description": "d"}], '
+    '"steps": [{"step_id": "b", "description": "d", "depends_on": ["a"]}]}',
+}
+
+
+@pytest.mark.parametrize("text", TWICE.values(), ids=TWICE)
+def test_what_follows_from_a_field_that_occurs_twice_is_not_said(text: str) -> None:
+    assert [error.code for error in validate_workflow(text).errors] == ["duplicate_key"]
+
+
+def test_bytes_of_another_encoding_are_one_error() -> None:
+    report = validate_workflow("[]".encode("utf-16"))
+    assert [(error.code, error.line, error.column) for error in report.errors] == [("bad_encoding", 1, 1)]
+
+
 def test_of_very_many_errors_the_first_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validate, "MOST_ERRORS", 3)
     source = [{**STEP, "step_id": str(number), "depends_on": ["x"]} for number in range(5)]

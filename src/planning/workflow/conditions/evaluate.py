@@ -72,7 +72,8 @@ class _Evaluation:
     def __init__(self, memory: Mapping[str, Any], key: str | None) -> None:
         self._left = _EVALUATION
         self._views: dict[int, tuple[Any, Any]] = {}  # with the value: another must not get its id
-        self._memory = self._view(memory)
+        # It may be large, and is not converted as a whole: its keys are text, and most are as JSON has them.
+        self._memory: Any = memory if type(memory) is dict else self._view(memory)
         self._key = key
 
     def of(self, node: ast.expr) -> Any:
@@ -143,17 +144,25 @@ class _Evaluation:
         self._spend(_CONTAINER + len(name))
         return name
 
+    def _place(self, owner: Any, key: Any) -> tuple[Any, str]:
+        """A mapping and a key in it, both as JSON has them."""
+        name = self._name(key)
+        is_odd = "\\" in name and owner is self._memory  # it may be the escape of half a character
+        return self._view(owner) if is_odd else owner, name
+
     def _item(self, owner: Any, key: Any) -> Any:
         """``owner[key]``."""
         if type(key) is slice:
             self._spend(len(range(*key.indices(len(owner)))))
-        return self._view(owner[self._name(key) if type(owner) is dict else key])
+        owner, name = self._place(owner, key) if type(owner) is dict else (owner, key)
+        return self._view(owner[name])
 
     def _method(self, owner: Any, name: str, given: list[Any]) -> Any:
         """``owner.name(*given)``."""
         if name == "get" and type(owner) is dict:
             key, default = given if len(given) > 1 else (*given, None)
-            return self._view(owner.get(self._name(key), default))
+            owner, found = self._place(owner, key)
+            return self._view(owner.get(found, default))
         if len(_text((given[0] if given else None) or "")) > (_STRIPPED if "strip" in name else _SOUGHT):
             raise OverflowError
         if name not in {"startswith", "endswith"}:
@@ -196,7 +205,8 @@ class _Evaluation:
     def _is_in(self, value: Any, container: Any) -> bool:
         """``value in container``."""
         if type(container) is dict:
-            return self._name(value) in container
+            container, name = self._place(container, value)
+            return name in container
         if type(container) is list:
             self._spend(_ITEM * len(container))
             return any(self._equal(each, value) for each in container)

@@ -108,6 +108,20 @@ def test_success_is_not_claimed_where_it_did_not_succeed(answer: Any, error: str
     assert (final["success"], final["execution_result"], final["error"]) == (False, None, error)
 
 
+def test_the_text_of_an_exception_does_not_go_back_to_the_generator() -> None:
+    seen: list[Any] = []
+
+    def generate(error: str | None, prompt: str) -> str:
+        seen.append(error)
+        assert "secret" not in prompt
+        return COUNT
+
+    broken = Broken(RuntimeError("the password is secret"))
+    final = build_text_to_sql_graph(broken, generate).invoke({"resolved_query": QUESTION})
+    assert seen == [None, *["execute_sql failed. Call it again, or go on without it."] * 2]
+    assert final["error"] == "Tool execute_sql: the password is secret"  # for the developer
+
+
 def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> None:
     get_schema, execute_sql, _ = database_tools(Stars())
     assert get_schema.description == (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import tracemalloc
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date
@@ -102,3 +103,20 @@ def test_a_missing_key_makes_no_default() -> None:
     assert not is_done("memory['b']['x'] == []", memory)
     assert not is_done("'x' in memory['a'] or 'x' in memory['b']", memory)
     assert counted == {}
+
+
+def test_a_large_memory_is_not_converted_to_read_one_value() -> None:
+    memory: dict[str, Any] = {f"clé {number}": number for number in range(50_000)}
+    tracemalloc.start()
+    try:
+        assert is_done("memory['clé 7'] == 7 and 'key' not in memory and memory.get('key') is None", memory)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 200_000
+
+
+def test_a_key_with_half_a_character_is_found_as_it_is_recorded() -> None:
+    memory = {"\ud800": 1, "key": "\ud800", "escaped": r"\ud800"}
+    assert is_done("memory[memory['key']] == 1 and memory['escaped'] in memory", memory)
+    assert is_done("memory.get(memory['escaped']) == 1", memory)

@@ -241,7 +241,9 @@ class CallPipeline(Attempts):
         session = self.context.session
         if gate is not None and session is not None:
             _refuse(await session.off_loop(gate))
-        if tool.is_async and not tool.is_guarded and self._runner is None:
+        if tool.is_direct and not tool.blocking and self._runner is None:
+            result = settled(tool, tool.run(params, self.context), started)
+        elif tool.is_async and not tool.is_guarded and self._runner is None:
             seconds = self._seconds(tool)
             coroutine = tool.run(params, self.context)
             outcome = await (

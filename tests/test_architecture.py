@@ -129,7 +129,6 @@ def test_the_wheel_holds_both_packages_with_their_types() -> None:
 LONGER = {
     "session/session.py": "one class, whose docstrings are the reference of a session",
     "session/state.py": "one class: what the sessions of one identity share, behind one lock",
-    "session/transaction.py": "one class: a change from its beginning to its delivery",
 }
 
 

@@ -292,7 +292,7 @@ class Session:
         with state.lock:
             if state.stored is not None and state.open is None:
                 state.catch_up()
-                Transaction(state, self._delivery).deliver((), ())
+                state.deliver(self._delivery)
             opened, newest = state.open, last_version(state.slices)
             parts = opened.all_parts() if opened is not None and opened.is_held() else []
             call = called(parts)
@@ -332,7 +332,7 @@ class Session:
         self._state.acquire(timeout)
         try:
             self._state.refresh()
-            Transaction(self._state, self._delivery).deliver((), ())
+            self._state.deliver(self._delivery)
         finally:
             self._state.lock.release()
         return self.version

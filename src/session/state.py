@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import cache, partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from session.bus import Delivery, EventBus
+from session.bus import Delivery, EventBus, PublishResult
 from session.errors import SessionBusyError, TransactionError, locked
 from session.events import SessionEvent, SessionId
 from session.history import (
@@ -342,6 +342,44 @@ class State(ProcessLock):
                     by = (entry, "session", self.session_id, self.hears)
                     return announced(self.announcements, before, slices, *by)
         return ()
+
+    def deliver(
+        self, bus: Delivery, events: Sequence[SessionEvent] = (), announced: Iterable[object] = ()
+    ) -> PublishResult | None:
+        """Deliver committed events in order, and those that subscribers commit meanwhile.
+
+        Args:
+            bus: To the bus of the session that made them.
+            events: What it published.
+            announced: What is announced of the commit, on the buses of all sessions that share this.
+
+        Returns:
+            What became of the last event; None if nobody hears it, or a delivery that is under way has it.
+        """
+        undelivered = self.undelivered
+        if self.taken:
+            taken, self.taken = self.taken, []
+            undelivered.extend(taken)
+        undelivered += events
+        undelivered += announced
+        if self.delivering is not None:
+            return None  # a subscriber committed this
+        self.delivering = get_ident()
+        last, published = events[-1] if events else None, None
+        try:
+            while undelivered:
+                event = undelivered.popleft()
+                if bus.hears(type(event)):
+                    result = bus.deliver(event)
+                    if event is last:
+                        published = result
+                if not isinstance(event, SessionEvent) and len(self.deliveries) > 1:
+                    for other in tuple(self.deliveries):
+                        if other is not bus:
+                            other.deliver(event)
+        finally:
+            self.delivering = None
+        return published
 
     # History
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from threading import get_ident
 from time import time
 from types import TracebackType
@@ -143,7 +143,7 @@ class Transaction:
             for event in events:
                 is_heard = is_heard or self._bus.hears(type(event))
             if is_heard:
-                self.deliver(events, announced)
+                self.published = state.deliver(self._bus, events, announced)
         finally:
             self._lock.release()
 
@@ -373,33 +373,6 @@ class Transaction:
         self._is_own = self._changed = self._is_indexed = True
         self._dispatched = restored
         self._parts.append(restored)
-
-    def deliver(self, events: Sequence[SessionEvent], announced: Iterable[object]) -> None:
-        """Deliver the committed events in order, and those that subscribers commit meanwhile."""
-        state = self._state
-        undelivered = state.undelivered
-        if state.taken:
-            taken, state.taken = state.taken, []
-            undelivered.extend(taken)
-        undelivered += events
-        undelivered += announced
-        if state.delivering is not None:
-            return  # a subscriber committed this: the delivery that is under way continues with these
-        state.delivering = get_ident()
-        last = events[-1] if events else None
-        try:
-            while undelivered:
-                event = undelivered.popleft()
-                if self._bus.hears(type(event)):
-                    published = self._bus.deliver(event)
-                    if event is last:
-                        self.published = published
-                if not isinstance(event, SessionEvent) and len(state.deliveries) > 1:
-                    for other in tuple(state.deliveries):
-                        if other is not self._bus:
-                            other.deliver(event)
-        finally:
-            state.delivering = None
 
 
 def _refusal(transaction: Transaction, outer: Transaction | None) -> TransactionError:

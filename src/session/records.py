@@ -123,7 +123,7 @@ class Records:
         Args:
             value: The value.
             is_open: Whether a record of a type that is not registered is written as its fields alone, and
-                what has no JSON form, such as a path, as its text.
+                what has no JSON form but a text of its own, such as a path, as that text.
 
         Raises:
             StoreError: A part of it has no JSON form, or is not of a registered type.
@@ -242,8 +242,9 @@ class Records:
             for plain in (str, int, *_ITEMS.values()):
                 if isinstance(value, plain):
                     return self.write(plain(value), is_open=True)
-            with suppress(Exception):  # any object may be here, and its text may fail
-                return str(value)
+            if not callable(value) and (kind.__str__, kind.__repr__) != (object.__str__, object.__repr__):
+                with suppress(Exception):  # it has a text of its own, which may fail
+                    return str(value)
         if is_record(kind):
             raise RecordError(
                 f"a {type_name(kind)} cannot be written here: give its field an exact type hint, or pass "

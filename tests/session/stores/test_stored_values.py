@@ -318,6 +318,17 @@ def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
 
 
 @every_store
+def test_an_event_with_what_has_no_text_of_its_own_is_refused_by_name(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    session = open_session(place_type(tmp_path).open())
+    for value, name in ((object(), "object"), ({"at": [print]}, "builtin_function_or_method")):
+        where = ".what" + (".at[0]" if isinstance(value, dict) else "")
+        assert refused(lambda value=value: session.publish(Said(value))) == f"Said{where}: a {name} {NO_FORM}"
+    assert session.version == 0
+
+
+@every_store
 def test_an_event_with_a_set_of_a_type_that_is_not_registered_there_can_be_read(
     place_type: type[Place], tmp_path: Path
 ) -> None:

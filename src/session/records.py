@@ -242,8 +242,9 @@ class Records:
             for plain in (str, int, *_ITEMS.values()):
                 if isinstance(value, plain):
                     return self.write(plain(value), is_open=True)
-            if not callable(value) and (kind.__str__, kind.__repr__) != (object.__str__, object.__repr__):
-                with suppress(Exception):  # it has a text of its own, which may fail
+            has_text = any("__str__" in vars(each) or "__repr__" in vars(each) for each in kind.__mro__[:-1])
+            if has_text and not callable(value):
+                with suppress(Exception):  # which may fail
                     return str(value)
         if is_record(kind):
             raise RecordError(

@@ -211,10 +211,10 @@ def reply(
         facts: What a policy knew of it.
         asks: Whether the user is asked for approval now.
     """
+    if isinstance(command, MarkStep):
+        return _marked(f"{command.step_id} {command.status}.", command, plan, facts)
     ask = f" {_ASK}" if asks else ""
     match command:
-        case MarkStep():
-            return _marked(f"{command.step_id} {command.status}.", command, plan, facts)
         case MarkSteps():
             runs = groupby(command.marks, key=attrgetter("status"))
             said = [f"{listed_ids([mark.step_id for mark in run])} {status}" for status, run in runs]

@@ -128,7 +128,7 @@ class Base:
     routes: Mapping[type, Any]
 
 
-@attrs.define
+@attrs.define(weakref_slot=False)
 class Entry:
     """A change as a session keeps it; nothing changes it, and it is made faster than a frozen one.
 

@@ -25,7 +25,7 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.errors import Problem, ToolError, ToolValidationError
-from planning.events import announce_plan, sign
+from planning.events import announce_plan, framework, sign
 from planning.fact_guards import register_facts
 from planning.facts import PlanFacts
 from planning.model import Plan
@@ -263,13 +263,14 @@ def _in_transaction(
 ) -> Callable[[Any, ToolContext], Any]:
     """A tool function that checks a command and carries it out in one transaction."""
     reads = handler is handlers.read_plan
+    patience = PATIENCE if reads else None
 
     def run(params: Any, context: ToolContext, accepted: Accepted | None = None) -> ToolResult:
         session = found.fixed
         if session is None or context.session is not session:
             session = _session_of(found, name, context)
         started = perf_counter()
-        with session.transaction(timeout=PATIENCE if reads else None) as transaction:
+        with session.transaction(timeout=patience) as transaction:
             key, fingerprint = context.idempotency_key, None
             if key is not None:
                 fingerprint = fingerprint_of(params)
@@ -301,7 +302,8 @@ def _in_transaction(
             transaction.publish(ToolInvoked(name, sent, result, command, **ids))
             for each in entailed:
                 transaction.dispatch(each)
-            sign(transaction)
+            if framework.get() is not None:
+                sign(transaction)
         return result
 
     def read(params: Command, context: ToolContext) -> ToolResult:

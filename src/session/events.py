@@ -80,15 +80,21 @@ def _copied(value: Any) -> Any:
     return set(value) if kind is set else value
 
 
-class _Undrawn:
-    """An id that is drawn when it is first read: drawing it would be a sixth of a mark."""
+class _Undrawn(list[UUID]):
+    """An id that is drawn when it is first read: drawing it would be a sixth of a mark.
+
+    A list, as the first id in it stays the first also where two threads draw at once.
+    """
+
+    __slots__ = ()
 
     def draw(self) -> UUID:
         """The id, the same at every call and in every thread."""
-        known: UUID | None = vars(self).get("drawn")
-        return vars(self).setdefault("drawn", uuid4()) if known is None else known
+        if not self:
+            self.append(uuid4())
+        return self[0]
 
-    def __reduce__(self) -> tuple[type[UUID], tuple[str]]:
+    def __reduce_ex__(self, _protocol: object) -> tuple[type[UUID], tuple[str]]:
         return UUID, (self.draw().hex,)  # a copy is drawn already, and equal
 
 

@@ -504,8 +504,9 @@ class Session:
                 StoreError: The session's store refuses the change.
             Exception: Whatever a reducer raises. The session is unchanged, and nothing is published.
         """
-        event = addressed(event, self._state.session_id)
-        if event.session_id != self._state.session_id:
+        own = self._state.session_id
+        event = addressed(event, own)
+        if event.session_id is not own and event.session_id != own:  # equal ids are compared in Python
             return self._delivery.bus.publish(event)
         transaction = self.transaction(timeout=timeout)
         with transaction:

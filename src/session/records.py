@@ -232,12 +232,10 @@ class Records:
                 return self.write(value.value, is_open=True)
             if isinstance(value, Mapping):
                 return self._write_dict(dict(value), is_open=True)
-            names = (
-                [field.name for field in fields_of(kind) if field.is_stored]
-                if is_record(kind)
-                else getattr(kind, "model_fields", None)
-            )
-            if names is not None:  # of pydantic, where it is not a record
+            names: Any = getattr(kind, "model_fields", None)  # of pydantic, where it is not a record
+            if is_record(kind):
+                names = [field.name for field in fields_of(kind) if field.is_stored]
+            if names is not None:
                 return {name: self.write(getattr(value, name), is_open=True) for name in names}
             for plain in (str, int, *_ITEMS.values()):
                 if isinstance(value, plain):
@@ -282,9 +280,9 @@ class Records:
             try:
                 found = _built(name, _ITEMS.get(name, dict), items)
             except RecordError:
-                if unknown is fields_alone:  # an item whose type is not registered has no hash
-                    return items
-                raise
+                if unknown is not fields_alone:
+                    raise
+                return items  # of a type that is not registered, without a hash
             if len(found) != len(items):
                 raise RecordError(f"the {name} has a duplicate")
             return found

@@ -85,8 +85,9 @@ def _misread(
             negated = " NOT" if isinstance(node, exp.NEQ) else ""
             yield f"{compared} is never true; write {value} IS{negated} NULL for {compared}"
     for node in root.find_all(exp.Not):
-        listed = node.this.unnest()
-        if isinstance(listed, exp.In) and any(isinstance(each.unnest(), exp.Null) for each in listed.expressions):
+        inside = node.this.unnest()
+        listed = inside.expressions if isinstance(inside, exp.In) else ()
+        if any(isinstance(each.unnest(), exp.Null) for each in listed):
             yield f"{_text(node, dialect)} is never true; remove NULL from the list"
     strings = attempt(lambda: _strings(root, tables)) or {} if dialect == "sqlite" else {}
     for node in root.find_all(exp.Cast, *_COMPARING) if dialect == "sqlite" else ():

@@ -17,6 +17,7 @@ from planning.tools import Toolbox, ToolResult
 from planning.tools.context import LONGEST_ID
 from planning.tools.errors import ErrorKind
 from planning.tools.outcome import failed
+from planning.tools.repeats import guessed_key
 
 __all__ = [
     "Call",
@@ -38,6 +39,8 @@ __all__ = [
 _SHORTEST_ID = 20
 """The fewest characters of an id that no other response has. Servers count shorter ones, draw them from few,
 or give all responses the same: ``chatcmpl-1``, ``chatcmpl-637``, ``chatcmpl-A1``."""
+_TIMES = ("created", "created_at")
+_LENGTHS = ("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 @attrs.frozen(slots=False)  # made in half the time
@@ -49,8 +52,8 @@ class Call:
         name: The tool's name.
         arguments: JSON text, or a mapping.
         is_cut: Whether the turn ended before the call was complete: then it is refused.
-        turn: What no other turn is named, in any conversation: with it the call has an idempotency key. None
-            where nothing names the turn, or its calls have no ids of their own.
+        turn: What no other turn is named, in any conversation: with its id it names the call. None where
+            nothing names the turn, or its calls have no ids of their own.
     """
 
     call_id: Any
@@ -59,20 +62,9 @@ class Call:
     is_cut: bool = False
     turn: str | None = None
 
-    @property
-    def idempotency_key(self) -> str | None:
-        """What the same call of the same turn has again, and no other call; None where nothing says so."""
-        if not self.turn or not isinstance(self.call_id, str) or not self.call_id:
-            return None
-        try:
-            named = json.dumps([self.turn, self.call_id, self.name, self.arguments], sort_keys=True)
-        except (TypeError, ValueError, RecursionError):
-            return None
-        return f"sha256:{sha256(named.encode()).hexdigest()}"
-
     def context(self, actor: str | None) -> dict[str, Any]:
         """Its context for ``Toolbox.call``."""
-        return call_context(self.call_id, actor, idempotency_key=self.idempotency_key)
+        return call_context(self.call_id, actor, idempotency_key=guessed_key(self.turn, self.call_id))
 
 
 def toolbox_of(source: ToolSource) -> Toolbox:
@@ -128,17 +120,24 @@ def out_of_reach(name: str, error: Exception) -> ToolResult:
     return failed(name, error, perf_counter())
 
 
-def in_turn(turn: object, calls: Sequence[Call]) -> list[Call]:
-    """The calls of a response, with its id as the name of the turn where that names it.
+def in_turn(response: Mapping[str, Any], calls: Sequence[Call]) -> list[Call]:
+    """The calls of a response, with the name of their turn if the response has one.
+
+    Services forward the id of a request as that of its response, so that several have the same: the time of a
+    response and the length of its request are part of the name.
 
     Args:
-        turn: The response's id, as the server sent it.
+        response: What the server said of the response: ``id``, the time and ``usage``.
         calls: Its calls.
     """
+    turn, usage = response.get("id"), record(response.get("usage"))
     if not isinstance(turn, str) or len(turn) < _SHORTEST_ID:
         return list(calls)
+    numbers = [*(response.get(name) for name in _TIMES), *(usage.get(name) for name in _LENGTHS)]
+    # The clients make a time a float, where servers send an integer.
+    named = repr([turn, *(int(n) if isinstance(n, float) and n.is_integer() else n for n in numbers)])
     ids = Counter(str(call.call_id) for call in calls)
-    return [attrs.evolve(call, turn=turn) if ids[str(call.call_id)] == 1 else call for call in calls]
+    return [attrs.evolve(call, turn=named) if ids[str(call.call_id)] == 1 else call for call in calls]
 
 
 def plain_data(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 
 from planning.integrations._rewind import Position, checked, restored
 from planning.policy import PlanPolicy
@@ -13,7 +13,7 @@ from planning.suite import planning_tools, register_plan
 from planning.tools import Toolbox
 from session import Session
 
-__all__ = ["KEY", "made_of", "position_in", "unkept"]
+__all__ = ["KEY", "made_of", "name_of_turn", "position_in", "unkept"]
 
 KEY = "planning"
 
@@ -64,6 +64,26 @@ def position_in(messages: Sequence[ModelMessage]) -> Position | None:
         if known:
             return max(known, key=lambda position: position["version"])
     return None
+
+
+def name_of_turn(messages: Sequence[ModelMessage], call_id: str | None) -> str | None:
+    """What names a call's turn, also in a later run that begins with these messages.
+
+    It is the run and the time of the response that has the call, and the run of the request before it: a
+    model may give a response twice.
+
+    Returns:
+        None if no response has the call, or nothing names it.
+    """
+    names, found, asked = list[str](), "", None
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            about = (asked, message.run_id, str(message.timestamp), message.provider_response_id)
+            names.append(repr(about) if message.run_id else "")
+            if any(call.tool_call_id == call_id for call in message.tool_calls):
+                found = names[-1]
+        asked = message.run_id
+    return found if found and names.count(found) == 1 else None
 
 
 def _metadata(message: ModelMessage) -> list[Any]:

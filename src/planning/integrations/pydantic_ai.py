@@ -52,7 +52,7 @@ try:
     from pydantic_ai.toolsets import AbstractToolset
     from pydantic_graph import End
 
-    from planning.integrations._pydantic_history import KEY, made_of, position_in, unkept
+    from planning.integrations._pydantic_history import KEY, made_of, name_of_turn, position_in, unkept
     from planning.integrations._pydantic_tools import TEXT, PlanningToolset, definition
 except ImportError as error:
     raise ImportError(
@@ -328,8 +328,7 @@ class Planning(AbstractCapability[Any]):
         except AWAY as error:
             session, result = None, out_of_reach(name, error)
         else:
-            named = None if ctx.run_id is None else f"{ctx.run_id}:{ctx.run_step}"
-            call = Call(ctx.tool_call_id, name, sent, turn=named)
+            call = Call(ctx.tool_call_id, name, sent, turn=name_of_turn(ctx.messages, ctx.tool_call_id))
             with self._sessions.within(session), calling(session, _place(ctx), str(ctx.run_id)):
                 result = await acarry_out(self._boxes[name], call, actor)
         if session is not None:

@@ -76,7 +76,7 @@ class ToolContext:
             "session_id": None if self.session is None else self.session.session_id,
             "call_id": self.values.get("call_id"),
             "actor": self.values.get("actor"),
-            _KEY: self.idempotency_key,
+            _KEY: None if self.idempotency_key is None else str(self.idempotency_key),
         }
 
     @classmethod
@@ -173,7 +173,7 @@ class SessionOfCall:
 
 
 def _is_id(value: object) -> bool:
-    return value is None or (type(value) is str and 0 < len(value) <= LONGEST_ID and value.isprintable())
+    return value is None or (isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable())
 
 
 def context_values(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Repeats: a call with the idempotency key of an earlier one.
 
-A repeat returns what the model got the first time, changes nothing and publishes nothing.
+A repeat returns what the model got the first time, changes nothing and publishes nothing. A caller's own key is
+taken at its word. A key made of a provider's ids is a guess, because servers repeat them: when one comes with
+another call, the session records it, and no such key counts there from then on.
 """
 
 from __future__ import annotations
@@ -18,16 +20,68 @@ import attrs
 from planning.tools.attempts import background
 from planning.tools.errors import CallInterrupted, ContextInvalid, type_name
 from planning.tools.result import ToolResult, field_names, plain
-from session import Session, TransactionError
+from session import Session, SessionEvent, TransactionError
 from session.locks import ProcessLock
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["RunningCalls", "claim", "find_repeat", "fingerprint_of"]
+__all__ = [
+    "GuessedKey",
+    "NamesNothing",
+    "RepeatedIds",
+    "RunningCalls",
+    "claim",
+    "find_repeat",
+    "fingerprint_of",
+    "guessed_key",
+]
 
 _is_inside: ContextVar[bool] = ContextVar("_is_inside", default=False)
 """Whether the running code is part of a call with a key."""
+
+
+class GuessedKey(str):
+    """An idempotency key made of a provider's ids.
+
+    Attributes:
+        turn: What names the turn. It is in no event.
+    """
+
+    turn: str
+
+
+@attrs.frozen(slots=False)
+class RepeatedIds(SessionEvent):
+    """A key made of a provider's ids came with two different calls: in this session, no such key counts."""
+
+
+class NamesNothing(Exception):
+    """A guessed key does not name its call, which was not made yet: make it without the key.
+
+    Attributes:
+        session: The session in which this must be recorded; None if that is done or not needed.
+    """
+
+    def __init__(self, session: Session | None) -> None:
+        super().__init__()
+        self.session = session
+
+
+def guessed_key(turn: str | None, call_id: object) -> GuessedKey | None:
+    """The key of a call in a turn; None if one of them has no name.
+
+    Args:
+        turn: What names the turn.
+        call_id: The provider's id of the call, which no other call of the turn has.
+    """
+    if not turn or not isinstance(call_id, str) or not call_id:
+        return None
+    from hashlib import sha256  # noqa: PLC0415 - only a call with a key needs it
+
+    key = GuessedKey(f"sha256:{sha256(json.dumps([turn, call_id]).encode()).hexdigest()}")
+    key.turn = turn
+    return key
 
 
 def find_repeat(
@@ -44,26 +98,36 @@ def find_repeat(
 
     Raises:
         ContextInvalid: The key was used for another call, or the result of the first is not kept.
+        NamesNothing: The key is a guess, and does not count.
         StoreError: The session's store cannot be read.
     """
+    is_guess = isinstance(key, GuessedKey)
     try:
         call = session.find_call(key)
     except TransactionError as error:
+        if is_guess:
+            raise NamesNothing(None) from None
         raise ContextInvalid(f"{name} was not called: {error}") from None
     if call is None:
         return None
+    first = call.fingerprint or fingerprint_of(call.params)
+    if is_guess:
+        is_noted = _repeats_ids(session)
+        if is_noted or call.name != name or fingerprint not in (None, first):
+            raise NamesNothing(None if is_noted else session)
     if call.name != name:
-        reason = f"its idempotency key was used for a call of {call.name}; use a new key"
+        reason = f"it was sent as a repeat of an earlier call, of {call.name}. Send it as a new call."
     elif is_private or not isinstance(call.result, ToolResult) or call.result.is_private:
-        reason = (
-            "a call with its idempotency key was made before, and its private result is not kept; use a new "
-            "key"
-        )
-    elif fingerprint is None or fingerprint != (call.fingerprint or fingerprint_of(call.params)):
-        reason = "its idempotency key was used with other arguments; use a new key"
+        reason = "it repeats an earlier call, whose private result is not kept. Send a new call if you need it again."
+    elif fingerprint is None or fingerprint != first:
+        reason = "it was sent as a repeat of an earlier call, with other arguments. Send it as a new call."
     else:
         return attrs.evolve(call.result, value=None)
     raise ContextInvalid(f"{name} was not called: {reason}")
+
+
+def _repeats_ids(session: Session) -> bool:
+    return session.select_latest(RepeatedIds) is not None
 
 
 class RunningCalls(ProcessLock):
@@ -105,10 +169,7 @@ class RunningCalls(ProcessLock):
                 self._running[key] = (get_ident(), background().Future())
                 return None
         if _is_inside.get() or other[0] == thread:
-            raise ContextInvalid(
-                f"{name} was not called: a call with its idempotency key is running; wait until it ends, "
-                "or use a new key"
-            )
+            raise ContextInvalid(f"{name} was not called: the same call is still running; wait until it ends")
         return other[1]
 
     @contextmanager
@@ -124,7 +185,7 @@ class RunningCalls(ProcessLock):
                 _is_inside.reset(token)
 
 
-def claim(session: Session, name: str, key: str) -> None:
+def claim(session: Session, name: str, key: str, fingerprint: str | None) -> None:
     """Record that a call begins which must not be made twice.
 
     Raises:
@@ -132,22 +193,31 @@ def claim(session: Session, name: str, key: str) -> None:
         ContextInvalid: The session has an open transaction, in which that cannot be recorded.
         StoreError: The store does not take it.
     """
+    is_guess = isinstance(key, GuessedKey)
+    begun = f"idempotency key {key}" + (f" {name} {fingerprint}" if is_guess else "")
     try:
-        is_first = session.claim(f"idempotency key {key}")
+        is_first = session.claim(begun)
     except TransactionError:
         raise ContextInvalid(
             f"{name} was not called: it must not be made twice, which cannot be recorded inside a "
             "transaction; call it outside of one"
         ) from None
-    if not is_first:
+    if not (is_first or (is_guess and _repeats_ids(session))):
         raise CallInterrupted(
-            f"{name} may have taken effect: a call with its idempotency key was begun before, and it must "
-            "not be made twice. Check what it did, and use a new key to call it again."
+            f"{name} may have taken effect: this call was begun before, and its result is not known. "
+            "Check what it did before you call it again."
         )
 
 
-def fingerprint_of(params: Any) -> str | None:
-    """A digest of arguments, the same after a restart; None where they cannot be compared."""
+def fingerprint_of(params: Any, key: str | None = None, *, is_private: bool = False) -> str | None:
+    """A digest of arguments, the same after a restart; None where they cannot be compared.
+
+    Private ones are compared only if the call has a guessed key, whose turn no store shows.
+    """
+    if is_private:
+        if not isinstance(key, GuessedKey):
+            return None
+        params = [key.turn, params]
     try:
         text = _as_text(params)
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything

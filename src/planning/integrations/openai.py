@@ -33,7 +33,7 @@ from planning.tools import Tool, ToolResult, tool_from_schema
 __all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn"]
 
 Turn = tuple[list[dict[str, Any]], bool, dict[str, Any]]
-"""The message or items of a turn, whether it ended before the model had finished, and what names the response."""
+"""The message or items of a turn, whether it ended before the model had finished, and what names it."""
 
 _KINDS = "a completion, a message, a response"
 _OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}

@@ -94,7 +94,9 @@ class ToolContext:
         except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
             raise ContextInvalid(f"its context cannot be read: a {type(values).__name__}") from None
         key = named.pop(_KEY, None)
-        wrong = [name for name in _IDS if not _is_id(named.get(name))] + [_KEY] * (not _is_id(key))
+        wrong = [name for name in _IDS if not _is_id(named.get(name))] + [_KEY] * (
+            not _is_id(str(key) if isinstance(key, str) else key)
+        )
         if wrong:
             wanted = f"text of 1 to {LONGEST_ID} printable characters, or None"
             raise ContextInvalid(f"the {wrong[0]} in its context must be {wanted}")
@@ -173,7 +175,7 @@ class SessionOfCall:
 
 
 def _is_id(value: object) -> bool:
-    return value is None or (isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable())
+    return value is None or (type(value) is str and 0 < len(value) <= LONGEST_ID and value.isprintable())
 
 
 def context_values(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,17 +45,9 @@ from planning.tools.outcome import (
     settled,
     withholding,
 )
-from planning.tools.repeats import (
-    GuessedKey,
-    NamesNothing,
-    RepeatedIds,
-    RunningCalls,
-    claim,
-    find_repeat,
-    fingerprint_of,
-)
+from planning.tools.repeats import RunningCalls, claim, doubt, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
-from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked, TransactionError
+from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -159,7 +151,7 @@ class CallPipeline(Attempts):
     def answer_unfound(self, name: str, error: ToolValidationError) -> ToolResult:
         """The result of a call to a tool that does not exist."""
         error.nothing_changed = True
-        self._doubt_key(name)
+        doubt(self.context.session, name, self._key)
         result = failed(name, error, perf_counter(), code=ErrorKind.UNKNOWN_TOOL)
         self._record(name, result, error)
         return result
@@ -207,53 +199,25 @@ class CallPipeline(Attempts):
     def _once(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         """Make a call with a key, unless it was made before; the planning tools look for themselves."""
         session, key = self.context.session, self._key
-        try:
-            if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
-                return self._walk(tool, params, started)
-            with session.companion(RunningCalls).alone(tool.name, key):
-                found = self._find_repeat(session, tool, params, key)
-                return self._walk(tool, params, started) if found is None else found
-        except NamesNothing as error:
-            self._drop_key(error.session)
-        return self._walk(tool, params, started)
+        if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
+            return self._walk(tool, params, started)
+        with session.companion(RunningCalls).alone(tool.name, key):
+            found = self._find_repeat(session, tool, params, key)
+            return self._walk(tool, params, started) if found is None else found
 
     async def _aonce(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         """The same from async code."""
         session, key = self.context.session, self._key
-        try:
-            if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
-                return await self._awalk(tool, params, started)
-            async with session.companion(RunningCalls).aalone(tool.name, key):
-                found = await session.off_loop(partial(self._find_repeat, session, tool, params, key))
-                return await self._awalk(tool, params, started) if found is None else found
-        except NamesNothing as error:
-            drop, owner = partial(self._drop_key, error.session), error.session
-        await owner.off_loop(drop) if owner is not None else drop()
-        return await self._awalk(tool, params, started)
+        if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
+            return await self._awalk(tool, params, started)
+        async with session.companion(RunningCalls).aalone(tool.name, key):
+            found = await session.off_loop(partial(self._find_repeat, session, tool, params, key))
+            return await self._awalk(tool, params, started) if found is None else found
 
     def _find_repeat(self, session: Session, tool: ToolContract, params: Any, key: str) -> ToolResult | None:
         is_private = tool.returns_private_data
         self._fingerprint = fingerprint_of(params, key, is_private=is_private)
         return find_repeat(session, tool.name, key, self._fingerprint, is_private=is_private)
-
-    def _drop_key(self, session: Session | None) -> None:
-        """Make the call without its key, which names nothing; a session records that once."""
-        self._key = self._fingerprint = None
-        self.context = attrs.evolve(self.context, idempotency_key=None)
-        if session is not None:
-            with suppress(StoreError, SessionBusyError, TransactionError):  # the next such call notes it
-                session.publish(RepeatedIds(), timeout=PATIENCE)
-
-    def _doubt_key(self, name: str) -> None:
-        """A call that was refused unread is not the accepted one that a guessed key names."""
-        session, key = self.context.session, self._key
-        if session is not None and isinstance(key, GuessedKey):
-            try:
-                find_repeat(session, name, key, "")
-            except NamesNothing as error:
-                self._drop_key(error.session)
-            except StoreError:
-                pass  # the store takes no record of the refusal either
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = None
@@ -370,11 +334,10 @@ class CallPipeline(Attempts):
             return None
         code = ErrorKind.PARAMETER if type(error) is ToolValidationError else None
         if issubclass(type(error), ToolValidationError):
+            doubt(self.context.session, tool.name, self._key)
             error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
         elif not has_begun and not issubclass(type(error), ToolError):
             code = ErrorKind.UNKNOWN  # a check of the arguments failed, and not the tool's storage
-        if not has_begun:
-            self._doubt_key(tool.name)
         result = failed(tool.name, error, started, tool=tool, code=code)
         self._record(tool.name, result, error, tool.session)
         return result

@@ -1,8 +1,8 @@
 """Repeats: a call with the idempotency key of an earlier one.
 
-A repeat returns what the model got the first time, changes nothing and publishes nothing. A caller's own key is
-taken at its word. A key made of a provider's ids is a guess, because servers repeat them: when one comes with
-another call, the session records it, and no such key counts there from then on.
+A repeat returns what the model got the first time, changes nothing and publishes nothing. A key made of the ids
+of a provider is a guess: servers repeat them. After one came with a different call, no guess counts any more in
+that session.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import attrs
 from planning.tools.attempts import background
 from planning.tools.errors import CallInterrupted, ContextInvalid, type_name
 from planning.tools.result import ToolResult, field_names, plain
-from session import Session, SessionEvent, TransactionError
+from session import Session, SessionBusyError, SessionEvent, StoreError, TransactionError
 from session.locks import ProcessLock
 
 if TYPE_CHECKING:
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GuessedKey",
-    "NamesNothing",
-    "RepeatedIds",
     "RunningCalls",
     "claim",
+    "doubt",
     "find_repeat",
     "fingerprint_of",
     "guessed_key",
@@ -42,39 +41,18 @@ _is_inside: ContextVar[bool] = ContextVar("_is_inside", default=False)
 
 
 class GuessedKey(str):
-    """An idempotency key made of a provider's ids.
-
-    Attributes:
-        turn: What names the turn. It is in no event.
-    """
+    """A key made of what names a turn and a call in it. The turn itself is in no event."""
 
     turn: str
 
 
 @attrs.frozen(slots=False)
 class RepeatedIds(SessionEvent):
-    """A key made of a provider's ids came with two different calls: in this session, no such key counts."""
-
-
-class NamesNothing(Exception):
-    """A guessed key does not name its call, which was not made yet: make it without the key.
-
-    Attributes:
-        session: The session in which this must be recorded; None if that is done or not needed.
-    """
-
-    def __init__(self, session: Session | None) -> None:
-        super().__init__()
-        self.session = session
+    """Two different calls had one guessed key: in this session, guessed keys name nothing."""
 
 
 def guessed_key(turn: str | None, call_id: object) -> GuessedKey | None:
-    """The key of a call in a turn; None if one of them has no name.
-
-    Args:
-        turn: What names the turn.
-        call_id: The provider's id of the call, which no other call of the turn has.
-    """
+    """The key of a call whose id no other call of its turn has; None if nothing names the two."""
     if not turn or not isinstance(call_id, str) or not call_id:
         return None
     from hashlib import sha256  # noqa: PLC0415 - only a call with a key needs it
@@ -87,7 +65,7 @@ def guessed_key(turn: str | None, call_id: object) -> GuessedKey | None:
 def find_repeat(
     session: Session, name: str, key: str, fingerprint: str | None, *, is_private: bool = False
 ) -> ToolResult | None:
-    """What the model got for a call the first time; None if its key is free.
+    """What the model got for a call the first time; None if its key is free, or a guess that does not count.
 
     Args:
         session: The session.
@@ -98,32 +76,40 @@ def find_repeat(
 
     Raises:
         ContextInvalid: The key was used for another call, or the result of the first is not kept.
-        NamesNothing: The key is a guess, and does not count.
         StoreError: The session's store cannot be read.
     """
-    is_guess = isinstance(key, GuessedKey)
     try:
         call = session.find_call(key)
-    except TransactionError as error:
-        if is_guess:
-            raise NamesNothing(None) from None
-        raise ContextInvalid(f"{name} was not called: {error}") from None
+    except TransactionError:
+        reason = "the program is carrying out other calls in one transaction. Call it again later."
+        raise ContextInvalid(f"{name} was not called: {reason}") from None
     if call is None:
         return None
     first = call.fingerprint or fingerprint_of(call.params)
-    if is_guess:
-        is_noted = _repeats_ids(session)
-        if is_noted or call.name != name or fingerprint not in (None, first):
-            raise NamesNothing(None if is_noted else session)
+    is_other = call.name != name or fingerprint not in (None, first)
+    if isinstance(key, GuessedKey) and (is_other or _repeats_ids(session)):
+        if not _repeats_ids(session):  # a refusal takes back what its transaction noted: see ``doubt``
+            with suppress(StoreError, SessionBusyError):  # the next different call notes it
+                session.publish(RepeatedIds(), timeout=0.2)
+        return None
     if call.name != name:
-        reason = f"it was sent as a repeat of an earlier call, of {call.name}. Send it as a new call."
+        reason = f"it was sent as a repeat of an earlier call of {call.name}. Send it as a new call."
     elif is_private or not isinstance(call.result, ToolResult) or call.result.is_private:
-        reason = "it repeats an earlier call, whose private result is not kept. Send a new call if you need it again."
-    elif fingerprint is None or fingerprint != first:
-        reason = "it was sent as a repeat of an earlier call, with other arguments. Send it as a new call."
+        reason = (
+            "it repeats an earlier call, whose private result is not kept. Make a new call if you need it."
+        )
+    elif fingerprint is None or is_other:
+        reason = "it was sent as a repeat of an earlier call with other arguments. Send it as a new call."
     else:
         return attrs.evolve(call.result, value=None)
     raise ContextInvalid(f"{name} was not called: {reason}")
+
+
+def doubt(session: Session | None, name: str, key: str | None) -> None:
+    """Note that a refused call is a different one from the accepted call with its guessed key, if any."""
+    if session is not None and isinstance(key, GuessedKey):
+        with suppress(ContextInvalid, StoreError):
+            find_repeat(session, name, key, "")
 
 
 def _repeats_ids(session: Session) -> bool:
@@ -202,7 +188,7 @@ def claim(session: Session, name: str, key: str, fingerprint: str | None) -> Non
             f"{name} was not called: it must not be made twice, which cannot be recorded inside a "
             "transaction; call it outside of one"
         ) from None
-    if not (is_first or (is_guess and _repeats_ids(session))):
+    if not is_first and not (is_guess and _repeats_ids(session)):
         raise CallInterrupted(
             f"{name} may have taken effect: this call was begun before, and its result is not known. "
             "Check what it did before you call it again."
@@ -212,7 +198,7 @@ def claim(session: Session, name: str, key: str, fingerprint: str | None) -> Non
 def fingerprint_of(params: Any, key: str | None = None, *, is_private: bool = False) -> str | None:
     """A digest of arguments, the same after a restart; None where they cannot be compared.
 
-    Private ones are compared only if the call has a guessed key, whose turn no store shows.
+    Private ones need a guessed key, whose turn hides them: the digest of short ones could be guessed.
     """
     if is_private:
         if not isinstance(key, GuessedKey):

@@ -1,8 +1,8 @@
 """Repeats: a call with the idempotency key of an earlier one.
 
-A repeat returns what the model got the first time, changes nothing and publishes nothing. A key made of the ids
-of a provider is a guess: servers repeat them. After one came with a different call, no guess counts any more in
-that session.
+A repeat returns what the model got the first time, changes nothing and publishes nothing. A key made of a
+provider's ids is a guess, because servers repeat ids. After one came with a different call, no guess counts
+in that session any more.
 """
 
 from __future__ import annotations

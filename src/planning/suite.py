@@ -36,7 +36,7 @@ from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
 from planning.tools.pipeline import PATIENCE
-from planning.tools.repeats import find_repeat, fingerprint_of
+from planning.tools.repeats import RepeatedIds, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session, StoreError, ToolInvoked, replace_latest
@@ -74,7 +74,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
         for command, reducer in REDUCERS.items():
             check = check_mark if command is MarkStep else check_command
             session.register_reducer(command, reducer, Plan, check=check)
-        session.register_types(ReadPlan, ToolResult)
+        session.register_types(ReadPlan, ToolResult, RepeatedIds)
         announce_plan(session)
         register_facts(session, always=session.store is not None)
         registered.is_done = True

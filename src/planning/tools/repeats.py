@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GuessedKey",
+    "RepeatedIds",
     "RunningCalls",
     "claim",
     "doubt",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -177,10 +178,9 @@ def test_private_arguments_are_compared_and_not_stored(tmp_path: Path) -> None:
     tool, made = counting(returns_private_data=True)
 
     def call(to: str) -> str:
-        session = Session(session_id="run-7", store=SqliteStore(path))
-        answer = Toolbox([tool], session=session).call("send", {"to": to}, context=guess()).message
-        session.store.close()
-        return answer
+        with closing(SqliteStore(path)) as store:
+            session = Session(session_id="run-7", store=store)
+            return Toolbox([tool], session=session).call("send", {"to": to}, context=guess()).message
 
     refused = (
         "send was not called: it repeats an earlier call, whose private result is not kept. Make a new call "
@@ -213,3 +213,21 @@ def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
 )
 def test_what_has_no_name_has_no_key(turn: str | None, call_id: object) -> None:
     assert guessed_key(turn, call_id) is None
+
+
+def test_the_history_of_a_session_says_that_ids_are_repeated(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "plans.db")) as store:
+        box = planned(Session(session_id="run-7", store=store))
+        for status in ("in_progress", "blocked"):
+            box.call(*mark(status), context=guess())
+    pytest.importorskip("typer", reason="needs the commands: pip install '.[cli]'")
+    from typer.testing import CliRunner
+
+    from planning.cli.app import app
+
+    shown = CliRunner().invoke(app, ["history", str(tmp_path / "plans.db")]).stdout
+    assert [line.split("  ")[-1] for line in shown.splitlines()] == [
+        "New plan: Fix the login bug. Added S001.",
+        "S001 in_progress.",
+        "RepeatedIds. S001 blocked.",
+    ]

@@ -16,6 +16,7 @@ Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
 """Whether a text proves that a step is done."""
 
 _LONGEST_WAIT = 3_600.0
+_EVIDENCE = (None, "required", "unique")  # each stricter than the one before
 
 
 def _short(name: object) -> str:
@@ -37,6 +38,11 @@ def _at_least_one(_policy: Any, field: attrs.Attribute[Any], value: object) -> N
 def _is_flag(_policy: Any, field: attrs.Attribute[Any], value: object) -> None:
     if type(value) is not bool:
         raise TypeError(f"{field.name} must be True or False, got {value!r}")
+
+
+def _given(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return pick(known) if known else None
 
 
 def _one_of(*options: str | None) -> Callable[[Any, attrs.Attribute[Any], object], None]:
@@ -83,7 +89,7 @@ class PlanPolicy:
 
     tools: tuple[str, ...] | None = attrs.field(default=None, converter=_tool_names)
     evidence: Literal["required", "unique"] | None = attrs.field(
-        default=None, validator=_one_of(None, "required", "unique")
+        default=None, validator=_one_of(*_EVIDENCE)
     )
     verify: Verify | None = attrs.field(default=None)
     verify_timeout: float = attrs.field(default=30.0)
@@ -118,6 +124,21 @@ class PlanPolicy:
     def _check_timeout(self, _field: attrs.Attribute[Any], value: object) -> None:
         if type(value) not in {int, float} or not 0 < value <= _LONGEST_WAIT:  # type: ignore[operator]  # a number
             raise ValueError(f"verify_timeout must be seconds of more than 0, at most {_LONGEST_WAIT:g}")
+
+    def strictest(self, other: PlanPolicy | None) -> PlanPolicy:
+        """The stricter of each demand of two policies; tools, arguments and text are those of this one."""
+        if other is None or other == self:
+            return self
+        judges = [each.verify for each in (self, other) if each.evidence is not None]
+        return attrs.evolve(
+            self,
+            evidence=max(self.evidence, other.evidence, key=_EVIDENCE.index),
+            verify=None if None in judges else next(iter(judges), None),
+            stale_after=_given(min, self.stale_after, other.stale_after),
+            finish_gate=_given(max, self.finish_gate, other.finish_gate),
+            approval=self.approval or other.approval,
+            replace=self.replace or other.replace,
+        )
 
     @property
     def offered(self) -> tuple[str, ...]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import attrs
 
-from planning.checks import refuse_order, waits
+from planning.checks import refuse_order
 from planning.commands import AddStep, MarkStep, MarkSteps, RenumberSteps, SetupPlan
 from planning.events import sign
 from planning.fact_guards import Policies, facts_in, new_ids, register_facts
-from planning.facts import PLANNING_TOOLS, EvidenceCall, PlanFacts, evidence_call
+from planning.facts import EvidenceCall, PlanFacts, evidence_call
 from planning.model import Plan
 from planning.policy import PlanPolicy
-from planning.tools.context import Gate
-from session import Session, ToolFailed, ToolInvoked, Transaction, TransactionError
+from session import Session, ToolFailed, ToolInvoked, Transaction
 
 __all__ = ["marks_of", "register_policy"]
 
@@ -32,9 +30,8 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
-    session.companion(Policies).policy = policy
-    if policy.approval:
-        session.companion(Gate).refusal = _refusal
+    policies = session.companion(Policies)
+    policies.policy = policy.strictest(policies.policy)
 
 
 def _first_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
@@ -55,17 +52,6 @@ def _call_made(event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]
         return ()
     sign(transaction)
     return (call,)
-
-
-def _refusal(session: Session, tool: str) -> str | None:
-    if tool in PLANNING_TOOLS:
-        return None
-    refusal = waits(session.select_latest(PlanFacts), session.select_latest(Plan), tool)
-    if refusal is not None and session.store is not None:
-        with suppress(TransactionError):  # inside a transaction, this is the newest version
-            session.refresh()  # another process may have approved the plan
-        refusal = waits(session.select_latest(PlanFacts), session.select_latest(Plan), tool)
-    return refusal
 
 
 @attrs.frozen

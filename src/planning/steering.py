@@ -40,7 +40,7 @@ from planning.evidence import (
     number_of_call,
     refuse_evidence,
 )
-from planning.fact_guards import facts_in
+from planning.fact_guards import Policies, facts_in
 from planning.facts import (
     EvidenceCall,
     PlanFacts,
@@ -148,9 +148,14 @@ class Steering:
                 facts, plan = transaction.latest(PlanFacts), dispatch(command)
             else:
                 facts = facts_in(transaction)
-                self._refuse(command, before, facts)
+                demands = session.companion(Policies).policy or self.policy
+                self._refuse(demands, command, before, facts)
                 plan = dispatch(command)
-                entailed = self._entailed(command, params, plan, facts, transaction, accepted)
+                marks = marks_of(command)
+                if marks:
+                    entailed = self._proved(demands, marks, params, plan, transaction, accepted)
+                else:
+                    entailed = _entailed(demands, command, params, before, plan, facts)
         except ToolValidationError as refusal:
             news.saw(actor, before)
             raise _with_news(refusal, changed) from None
@@ -177,62 +182,20 @@ class Steering:
                 return UpdateStep(params.step_id, params.title, params.details)
         return params
 
-    def _refuse(self, command: Any, plan: Plan | None, facts: PlanFacts) -> None:
+    def _refuse(self, demands: PlanPolicy, command: Any, plan: Plan | None, facts: PlanFacts) -> None:
         """Refuse what the plan, as it is, does not allow.
 
         Raises:
-            ToolValidationError: The policy refuses the command.
+            ToolValidationError: The demands on the plan refuse the command.
         """
         if isinstance(command, SetupPlan):
-            refuse_replacement(self.policy, plan)
+            refuse_replacement(self.policy.strictest(demands), plan)
         elif facts.waiting:
             refuse_waiting(marks_of(command), facts)
 
-    def _entailed(
-        self,
-        command: Any,
-        params: Any,
-        plan: Plan,
-        facts: PlanFacts,
-        transaction: Transaction,
-        accepted: Accepted,
-    ) -> Sequence[Any]:
-        """The commands that follow from a command.
-
-        Args:
-            command: The command as its handler returned it.
-            params: The arguments that it was made of.
-            plan: The resulting plan.
-            facts: What was known of the plan before it.
-            transaction: The session's.
-            accepted: What ``verify`` said.
-
-        Raises:
-            ToolValidationError: The policy refuses the command.
-        """
-        marks = marks_of(command)
-        if marks:
-            if self.policy.evidence is None:
-                return _NOTHING
-            return self._proved(marks, params, plan, transaction, accepted)
-        entailed: list[Any] = []
-        waiting: tuple[str, ...] = ()
-        match command:
-            case SetupPlan():
-                entailed += _depending("initial_steps", params, plan)
-            case AddStep():
-                entailed += _depending("steps", params, plan)
-                waiting = tuple([step.step_id for step in plan.steps[-len(params.steps) :]])
-            case UpdateStep(title=str()):
-                waiting = (command.step_id,)
-        if self.policy.approval and (
-            waiting or isinstance(command, SetupPlan) or facts.approval == "rejected"
-        ):
-            entailed.append(RequestApproval(waiting))
-        return entailed
-
     def _proved(
         self,
+        demands: PlanPolicy,
         marks: Sequence[MarkStep],
         params: Any,
         plan: Plan,
@@ -240,9 +203,10 @@ class Steering:
         accepted: Accepted,
     ) -> Sequence[Any]:
         """What shows that the steps are done which were marked so just now."""
+        if demands.evidence is None:
+            return _NOTHING
         proved: dict[str, RecordEvidence] = {}
         begun: set[str] = set()
-        policy = self.policy
         facts, calls = transaction.latest(PlanFacts) or NO_FACTS, transaction.select_all(EvidenceCall)
         for mark, given in _paired(marks, params):
             step_id = mark.step_id
@@ -255,13 +219,18 @@ class Steering:
                     f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                     "then mark it done"
                 )
+            if self.policy.evidence is None:
+                raise ToolValidationError(
+                    f"{step_id} needs evidence, which this tool does not take; leave this mark to an agent "
+                    "whose tool takes it"
+                )
             evidence = getattr(given, "evidence", ())
             if len(evidence) > 1:  # one text alone was checked before ``verify``, or is refused
                 refuse_evidence(step_id, evidence, self.rules.note)
             texts = accepted.texts_of(step_id, plan) if accepted.steps else ()
-            found = evidence_for(policy, step_id, evidence, facts, calls, texts)
+            found = evidence_for(demands, step_id, evidence, facts, calls, texts)
             proved[step_id] = found
-            if policy.evidence == "unique":
+            if demands.evidence == "unique":
                 facts = replace(facts, proofs={**facts.proofs, step_id: found.proof})
         return tuple(proved.values())
 
@@ -280,7 +249,8 @@ class Steering:
             ToolValidationError: The call is refused anyway.
         """
         plan = session.select_latest(Plan)
-        if self.policy.verify is None or not isinstance(params, MarkStep) or plan is None:
+        demands = session.companion(Policies).policy or self.policy
+        if demands.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
         marks = marks_of(handlers.mark(self.seed(params), plan, self.rules))
         calls, asked = session.select_all(EvidenceCall), list[Question]()
@@ -332,6 +302,38 @@ def _as_answer(answer: object) -> bool:
 def _asks(entailed: Iterable[Any]) -> bool:
     """Whether what follows from a command is that the user is asked."""
     return any(isinstance(each, RequestApproval) for each in entailed)
+
+
+def _entailed(
+    demands: PlanPolicy, command: Any, params: Any, before: Plan | None, plan: Plan, facts: PlanFacts
+) -> Sequence[Any]:
+    """The commands that follow from one that changes what a plan says.
+
+    Args:
+        demands: What is demanded of the plan.
+        command: The command as its handler returned it.
+        params: The arguments that it was made of.
+        before: The plan before it.
+        plan: The resulting plan.
+        facts: What was known of the plan before it.
+
+    Raises:
+        ToolValidationError: A step depends on one that is not known.
+    """
+    field = {SetupPlan: "initial_steps", AddStep: "steps"}.get(type(command))
+    entailed: list[Any] = [] if field is None else _depending(field, params, plan)
+    if not demands.approval and facts.approval == "none":
+        return entailed
+    said = {(step.step_id, step.title): step.details for step in before.steps} if before else {}
+    says = {(step.step_id, step.title): step.details for step in plan.steps}
+    waiting = tuple([key[0] for key in says if key not in said])
+    if type(command) is SetupPlan or (
+        facts.approval == "rejected" and says != said and plan.status != "abandoned"
+    ):
+        entailed.append(RequestApproval())
+    elif waiting:
+        entailed.append(RequestApproval(waiting))
+    return entailed
 
 
 def _depending(field: str, params: Any, plan: Plan) -> list[SetDependencies]:

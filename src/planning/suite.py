@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, framework, sign
-from planning.fact_guards import register_facts
+from planning.fact_guards import Policies, register_facts
 from planning.facts import PlanFacts
 from planning.model import Plan
 from planning.reducers import REDUCERS, check_command, check_mark
@@ -258,6 +258,23 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     return plan
 
 
+def _steering_of(session: Session, transaction: Transaction) -> Steering | None:
+    """What a section without a policy keeps to: what others demand here, or a plan that was submitted."""
+    if session.companion(Policies).policy is None:
+        facts = transaction.latest(PlanFacts)
+        if facts is None or facts.approval == "none":
+            return None
+    return _without_policy()
+
+
+@cache
+def _without_policy() -> Steering:
+    from planning.policy import PlanPolicy  # noqa: PLC0415 - as in ``register_plan``
+    from planning.steering import Steering  # noqa: PLC0415 - as in ``register_plan``
+
+    return Steering(PlanPolicy())
+
+
 def _in_transaction(
     found: SessionOfCall, name: str, handler: Handler, steering: Steering | None = None
 ) -> Callable[[Any, ToolContext], Any]:
@@ -279,12 +296,13 @@ def _in_transaction(
                     return repeat
             before = transaction.latest(Plan)
             entailed: Sequence[Any] = ()
-            if steering is None:
+            by = steering or _steering_of(session, transaction)
+            if by is None:
                 sent, command = params, handler(params, before)
                 plan = carry_out(transaction, name, command, before)
                 message = reply(command, plan, before)
             else:
-                sent, command, plan, entailed, message = steering.carry_out(
+                sent, command, plan, entailed, message = by.carry_out(
                     transaction,
                     session,
                     context.actor,

@@ -62,8 +62,8 @@ class Steered:
         """
         if session is None or not self.holds(tool):
             return None
-        refusal = session.companion(Gate).refusal
-        return None if refusal is None else refusal(session, tool)
+        refusal = Gate.of(session, tool)
+        return None if refusal is None else refusal()
 
     async def arefusal(self, session: Session | None, tool: str) -> str | None:
         """The same from async code."""

@@ -17,9 +17,11 @@ __all__ = ["LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext"
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
 
+Refusal = Callable[[], str | None]
 LONGEST_ID = 200
 """The most characters of a call's id, of its idempotency key and of an actor's name."""
 
+_PARENT_WAITS = "the plan of the parent session is not approved; end your turn and report that"
 _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
 
@@ -28,11 +30,23 @@ class Gate:
     """What holds back the tools of a session's toolboxes; a companion of the session.
 
     Attributes:
-        refusal: Given the session and the name of a tool that changes something, it returns why the tool may
-            not run now; None where it may. None: nothing is held back.
+        refusal: Given the session and the name of a tool that changes something, it returns a function that
+            says why the tool may not run now, or None where it may; that may read the store. None where no
+            plan needs approval.
     """
 
-    refusal: Callable[[Session, str], str | None] | None = None
+    refusal: Callable[[Session, str], Refusal | None] | None = None
+
+    @staticmethod
+    def of(session: Session, tool: str) -> Refusal | None:
+        """What says why a tool may not run now, by a session and those that it works for; None as above."""
+        refusal, parent = session.companion(Gate).refusal, session.parent
+        own = None if refusal is None else refusal(session, tool)
+        above = None if parent is None else Gate.of(parent, tool)
+        if above is None:
+            return own
+        said = f"{tool} was not called: {_PARENT_WAITS}"
+        return lambda: (own and own()) or (above() and said)
 
 
 def frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:

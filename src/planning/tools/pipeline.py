@@ -298,8 +298,7 @@ class CallPipeline(Attempts):
             shown = None if tool.returns_private_data else copied(params)
         if tool.session is not None or tool.read_only or not self._gated:
             return shown, None
-        refusal = session.companion(Gate).refusal
-        return shown, None if refusal is None else partial(refusal, session, tool.name)
+        return shown, Gate.of(session, tool.name)
 
     def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
         session = self.context.session

@@ -18,7 +18,7 @@ from session import Session, Transaction, TransactionError, append, replace_late
 if TYPE_CHECKING:
     from planning.policy import PlanPolicy
 
-__all__ = ["Policies", "facts_in", "new_ids", "register_facts", "rules_of"]
+__all__ = ["Policies", "demands_on", "facts_in", "new_ids", "register_facts", "rules_of"]
 
 
 class Policies:
@@ -30,6 +30,12 @@ class Policies:
     """
 
     policy: PlanPolicy | None = None
+
+
+def demands_on(session: Session | None, own: PlanPolicy | None) -> PlanPolicy | None:
+    """The strictest of a section's own policy and those of the session's other sections; None without any."""
+    others = None if session is None else session.companion(Policies).policy
+    return others if own is None else own.strictest(others)
 
 
 def register_facts(session: Session, *, always: bool = True) -> None:

@@ -14,6 +14,7 @@ from planning.fact_guards import Policies, facts_in, new_ids, register_facts
 from planning.facts import EvidenceCall, PlanFacts, evidence_call
 from planning.model import Plan
 from planning.policy import PlanPolicy
+from planning.tools.context import BEGAN, Gate
 from session import Session, ToolFailed, ToolInvoked, Transaction
 
 __all__ = ["marks_of", "register_policy"]
@@ -27,11 +28,16 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
             session.register_guard(event, _call_made)
+        session.companion(Gate).moment = _moment
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
     policies = session.companion(Policies)
     policies.policy = policy.strictest(policies.policy)
+
+
+def _moment(session: Session) -> int:
+    return (session.select_latest(PlanFacts) or PlanFacts()).next_call
 
 
 def _first_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
@@ -47,7 +53,8 @@ def _call_made(event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]
 
     The change carries where in a framework it was made, as those of the plan do.
     """
-    call = evidence_call(event)
+    began, facts = BEGAN.get(), transaction.latest(PlanFacts) or PlanFacts()
+    call = evidence_call(event, facts.next_call if began is None else began)
     if call is None:
         return ()
     sign(transaction)

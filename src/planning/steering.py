@@ -23,6 +23,7 @@ from planning.checks import (
 )
 from planning.commands import (
     AddStep,
+    ClearPlan,
     MarkStep,
     MarkSteps,
     NewPlanStep,
@@ -327,9 +328,8 @@ def _entailed(
     said = {(step.step_id, step.title): step.details for step in before.steps} if before else {}
     says = {(step.step_id, step.title): step.details for step in plan.steps}
     waiting = tuple([key[0] for key in says if key not in said])
-    if type(command) is SetupPlan or (
-        facts.approval == "rejected" and says != said and plan.status != "abandoned"
-    ):
+    is_other = says != said or isinstance(command, ClearPlan)  # a move changes nothing that a step says
+    if isinstance(command, SetupPlan) or (facts.approval == "rejected" and is_other):
         entailed.append(RequestApproval())
     elif waiting:
         entailed.append(RequestApproval(waiting))

@@ -99,7 +99,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         BasePlugin.__init__(self, "planning")
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._steered.reading.update(_PASSING)
         self._policy = given.section.policy or PlanPolicy()
         self._needs_plugin = self._steered.records or self._policy.finish_gate is not None
@@ -238,6 +238,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             session = await self._session(tool_context)
             if session is None:
                 return None
+            self._steered.begin(session, tool.name)
             reason = await session.off_loop(partial(self._refusal, session, tool.name, tool_context))
         except AWAY as error:
             reason = out_of_reach(tool.name, error).message

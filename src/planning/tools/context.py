@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
@@ -12,10 +13,13 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, StoreError, TransactionError
 
-__all__ = ["LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
+__all__ = ["BEGAN", "LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
+
+BEGAN: ContextVar[int | None] = ContextVar("began", default=None)
+"""The moment at which the call began whose event is published; None if it is not known."""
 
 Refusal = Callable[[], str | None]
 LONGEST_ID = 200
@@ -33,9 +37,12 @@ class Gate:
         refusal: Given the session and the name of a tool that changes something, it returns a function that
             says why the tool may not run now, or None where it may; that may read the store. None where no
             plan needs approval.
+        moment: Returns the moment at which a call of the session begins, which is kept with the call. None
+            where no call is evidence.
     """
 
     refusal: Callable[[Session, str], Refusal | None] | None = None
+    moment: Callable[[Session], int] | None = None
 
     @staticmethod
     def of(session: Session, tool: str) -> Refusal | None:

@@ -60,17 +60,15 @@ async def before_call(
     Raises:
         StoreError: The session's store cannot be reached.
     """
-    refusal = session.companion(Gate).refusal
-    if refusal is None or tool is None:
+    if tool is None:
         return None
     answer = (params.input_responses or {}).get(_KEY)
     if isinstance(answer, types.ElicitResult):
         digest, reply = _state_of(params)
         said = await session.off_loop(partial(_decide, session, digest, answer))
         return None if reply is None else _with(ToolResult(True, reply), said)
-    if tool.read_only:
-        return None
-    if await session.off_loop(partial(refusal, session, tool.name)) is None:
+    refusal = None if tool.read_only else Gate.of(session, tool.name)
+    if refusal is None or await session.off_loop(refusal) is None:
         return None
     asked = await _ask(ctx, session, None)
     return None if isinstance(asked, str) else asked

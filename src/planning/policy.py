@@ -88,9 +88,7 @@ class PlanPolicy:
     """
 
     tools: tuple[str, ...] | None = attrs.field(default=None, converter=_tool_names)
-    evidence: Literal["required", "unique"] | None = attrs.field(
-        default=None, validator=_one_of(*_EVIDENCE)
-    )
+    evidence: Literal["required", "unique"] | None = attrs.field(default=None, validator=_one_of(*_EVIDENCE))
     verify: Verify | None = attrs.field(default=None)
     verify_timeout: float = attrs.field(default=30.0)
     stale_after: int | None = attrs.field(default=None, validator=_at_least_one)

@@ -13,7 +13,16 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, StoreError, TransactionError
 
-__all__ = ["BEGAN", "LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
+__all__ = [
+    "BEGAN",
+    "LONGEST_ID",
+    "Gate",
+    "SessionOfCall",
+    "SessionSource",
+    "ToolContext",
+    "context_values",
+    "frozen",
+]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""

@@ -12,8 +12,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from planning.approval import Pending, answer_approval, decision_of, pending_approval
-from planning.commands import RejectPlan
+from planning.approval import Pending, answer_approval, decision_of, pending_approval, state_of
+from planning.commands import AddStep, RejectPlan, SetupPlan, UpdateStep
+from planning.facts import PlanFacts
 from planning.tools import ToolResult
 from planning.tools.context import Gate
 from planning.tools.tool import Tool
@@ -35,7 +36,8 @@ _FORM: Final[dict[str, Any]] = {
     },
     "required": ["decision"],
 }
-_CHANGING: Final = ("planning_setup_plan", "planning_add_step", "planning_update_step")
+_CHANGING: Final = (SetupPlan, AddStep, UpdateStep)
+_CHANGED: Final = "The plan changed before the user could decide."
 _DECLINED: Final = "the user declined it"
 
 
@@ -82,9 +84,7 @@ async def after_call(
     Returns:
         The result, with the decision if there is one; or what makes the client ask, and send the call again.
     """
-    if session.companion(Gate).refusal is None or tool is None or not result.success:
-        return result
-    if not tool.name.startswith(_CHANGING):
+    if tool is None or not result.success or not isinstance(result.value, _CHANGING):
         return result
     try:
         asked = await _ask(ctx, session, result)
@@ -100,17 +100,19 @@ async def _ask(
     pending, client = pending_approval(session), ctx.session.client_params
     if pending is None or client is None or client.capabilities.elicitation is None:
         return ""
+    if reply is not None and not _is_of(pending, reply.value):
+        return _CHANGED  # by another client, which asks about it
     message = f"{pending.text}\n\nThe agent wants to work on this plan. Do you approve it?"
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         params = types.ElicitRequestFormParams(message=message, requested_schema=_FORM)
-        state = json.dumps([_digest(pending), None if reply is None else reply.message])
+        state = json.dumps([pending.digest, None if reply is None else reply.message])
         asked: dict[str, Any] = {_KEY: types.ElicitRequest(params=params)}
         return types.InputRequiredResult(input_requests=asked, request_state=state)
     try:
         answer = await ctx.session.elicit_form(message, _FORM, ctx.request_id)
     except MCPError:  # the client cannot be asked after all
         return ""
-    return await session.off_loop(partial(_decide, session, _digest(pending), answer))
+    return await session.off_loop(partial(_decide, session, pending.digest, answer))
 
 
 def _state_of(params: types.CallToolRequestParams) -> tuple[Any, str | None]:
@@ -133,12 +135,24 @@ def _decide(session: Session, digest: object, answer: types.ElicitResult) -> str
     if decision is None:
         return ""
     pending = pending_approval(session)
-    if pending is None or _digest(pending) != digest or not answer_approval(session, pending, decision):
-        return "The plan changed before the user could decide."
-    if isinstance(decision, RejectPlan):
-        return f"The user rejected it: {decision.reason}. Change the plan."
-    return "The user approved it."
+    if pending is not None and pending.digest == digest:
+        answer_approval(session, pending, decision)
+    state, facts = state_of(session, str(digest)), session.select_latest(PlanFacts)
+    if state == "rejected" and facts is not None:
+        return f"The user rejected it: {facts.reason}. Change the plan."
+    return "The user approved it." if state == "approved" else _CHANGED
 
 
-def _digest(pending: Pending) -> str:
-    return sha256(repr((pending.content, pending.step_ids)).encode()).hexdigest()
+def _is_of(pending: Pending, command: object) -> bool:
+    """Whether the plan that waits still has what a call set up or changed."""
+    objective, steps, _ = pending.content
+    titles = [title for _, title, _ in steps]
+    match command:
+        case SetupPlan():
+            made = [step.title for step in command.initial_steps]
+            return bool(objective == command.objective and titles[: len(made)] == made)
+        case AddStep():
+            return all(step.title in titles for step in command.steps)
+        case UpdateStep():
+            return any(step[0] == command.step_id and command.title in {None, step[1]} for step in steps)
+    return True

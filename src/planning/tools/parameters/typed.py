@@ -147,13 +147,14 @@ class TypedModel(ParameterModel):
 
     def _repaired(self, data: dict[str, Any]) -> dict[str, Any]:
         """The arguments taken for what they mean."""
-        given = data | {name: repair(data[name]) for name, repair in self._repairs.items() if name in data}
         try:
-            repaired: dict[str, Any] = coerced(given, self._published)
+            given: dict[str, Any] = coerced(data, self._published)
         except RecursionError:
             pass
         else:
-            return repaired
+            return given | {
+                name: repair(given[name]) for name, repair in self._repairs.items() if name in given
+            }
         raise ToolValidationError(Problem(NO_JSON))
 
 

@@ -14,17 +14,6 @@ from planning.model import Plan, PlanStep, index_of
 from planning.policy import PlanPolicy
 from planning.text import TextRule
 
-__all__ = [
-    "NOTHING_ASKED",
-    "Accepted",
-    "Question",
-    "evidence_for",
-    "is_alias",
-    "latest_calls",
-    "number_of_call",
-    "refuse_evidence",
-]
-
 Question = tuple[PlanStep, str]
 _ALIAS: Final = re.compile(r"C0*([1-9][0-9]{0,8})")
 _OFFERED: Final = 3

@@ -18,8 +18,6 @@ from session import Session, Transaction, TransactionError, append, replace_late
 if TYPE_CHECKING:
     from planning.policy import PlanPolicy
 
-__all__ = ["Policies", "demands_on", "facts_in", "new_ids", "register_facts", "rules_of"]
-
 
 class Policies:
     """What the policies of a session's sections demand, in this process; a companion of the session.

@@ -43,8 +43,8 @@ class PlanFacts:
         calls: How many tool calls were made, planning calls not counted.
         changed: How many there were at the last change of the plan.
         begun: The moment at which a step last began; None in records that do not have it.
-        began: The moment at which each step began: when it was last marked in progress, or else added. A moment
-            is the number of calls by then, and more if several steps began since the last of them.
+        began: The moment at which each step began: when it was last marked in progress, or else added. This
+            is the number of calls by then, or more if several steps began since the last of them.
         depends_on: The ids of the steps that must be done first, by the step that waits for them.
         proofs: What shows that a step is done.
         approval: Whether the host has approved the plan; ``"none"`` if the plan was not submitted.

@@ -17,8 +17,6 @@ from planning.policy import PlanPolicy
 from planning.tools.context import BEGAN, Gate
 from session import Session, ToolFailed, ToolInvoked, Transaction
 
-__all__ = ["marks_of", "register_policy"]
-
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
     """Register what a policy needs with a session; repeating it changes nothing."""

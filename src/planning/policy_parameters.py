@@ -24,8 +24,6 @@ from planning.policy import PlanPolicy
 from planning.step_ids import as_text
 from planning.text import TextRules, rules_for
 
-__all__ = ["parameters_of"]
-
 Parameters = Mapping[str, type[Any]]
 
 

@@ -59,11 +59,6 @@ from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
 from session import Session, Transaction
 
-__all__ = [
-    "News",
-    "Steering",
-]
-
 NO_FACTS = PlanFacts()
 _NOTHING: Sequence[Any] = ()
 
@@ -150,9 +145,12 @@ class Steering:
             else:
                 facts = facts_in(transaction)
                 demands = session.companion(Policies).policy or self.policy
-                self._refuse(demands, command, before, facts)
-                plan = dispatch(command)
                 marks = marks_of(command)
+                if isinstance(command, SetupPlan):
+                    refuse_replacement(self.policy.strictest(demands), before)
+                elif facts.waiting:
+                    refuse_waiting(marks, facts)
+                plan = dispatch(command)
                 if marks:
                     entailed = self._proved(demands, marks, params, plan, transaction, accepted)
                 else:
@@ -182,17 +180,6 @@ class Steering:
             case UpdateStep():
                 return UpdateStep(params.step_id, params.title, params.details)
         return params
-
-    def _refuse(self, demands: PlanPolicy, command: Any, plan: Plan | None, facts: PlanFacts) -> None:
-        """Refuse what the plan, as it is, does not allow.
-
-        Raises:
-            ToolValidationError: The demands on the plan refuse the command.
-        """
-        if isinstance(command, SetupPlan):
-            refuse_replacement(self.policy.strictest(demands), plan)
-        elif facts.waiting:
-            refuse_waiting(marks_of(command), facts)
 
     def _proved(
         self,
@@ -293,6 +280,10 @@ class Steering:
         return Accepted.of(questions, answers)
 
 
+WITHOUT_POLICY = Steering(PlanPolicy())
+"""For the tools of a section without a policy, where other sections of the session have one."""
+
+
 def _as_answer(answer: object) -> bool:
     """The answer of ``verify``; a coroutine that it returned, or any other value, is not an answer."""
     if not isinstance(answer, bool):
@@ -308,19 +299,7 @@ def _asks(entailed: Iterable[Any]) -> bool:
 def _entailed(
     demands: PlanPolicy, command: Any, params: Any, before: Plan | None, plan: Plan, facts: PlanFacts
 ) -> Sequence[Any]:
-    """The commands that follow from one that changes what a plan says.
-
-    Args:
-        demands: What is demanded of the plan.
-        command: The command as its handler returned it.
-        params: The arguments that it was made of.
-        before: The plan before it.
-        plan: The resulting plan.
-        facts: What was known of the plan before it.
-
-    Raises:
-        ToolValidationError: A step depends on one that is not known.
-    """
+    """The commands that follow from one that changes more than marks."""
     field = {SetupPlan: "initial_steps", AddStep: "steps"}.get(type(command))
     entailed: list[Any] = [] if field is None else _depending(field, params, plan)
     if not demands.approval and facts.approval == "none":

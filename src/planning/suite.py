@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from planning.evidence import Accepted
     from planning.policy import PlanPolicy
     from planning.steering import Steering
-
-__all__ = ["carry_out", "planning_tools", "register_plan"]
 
 Handler = Callable[..., Any]
 """A handler of ``planning.handlers``: of a command, the plan, and the rules for texts; ASCII when omitted."""
@@ -199,12 +197,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
 
 
 def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Session:
-    """The session whose plan a call is about.
-
-    Raises:
-        ToolValidationError: The tools are bound to another session than that of the call.
-        ContextInvalid: The call has no session.
-    """
+    """The session whose plan a call is about, unless the tools are bound to another."""
     session = context.session
     if found.fixed is None or session is None:
         try:
@@ -264,15 +257,9 @@ def _steering_of(session: Session, transaction: Transaction) -> Steering | None:
         facts = transaction.latest(PlanFacts)
         if facts is None or facts.approval == "none":
             return None
-    return _without_policy()
+    from planning.steering import WITHOUT_POLICY  # noqa: PLC0415 - as in ``register_plan``
 
-
-@cache
-def _without_policy() -> Steering:
-    from planning.policy import PlanPolicy  # noqa: PLC0415 - as in ``register_plan``
-    from planning.steering import Steering  # noqa: PLC0415 - as in ``register_plan``
-
-    return Steering(PlanPolicy())
+    return WITHOUT_POLICY
 
 
 def _in_transaction(

@@ -19,8 +19,6 @@ from planning.prompt import PlanningToolsSection
 from planning.step_ids import as_text, written_alike
 from session import PastState, Session, VersionError
 
-__all__ = ["after_turn"]
-
 _OWN: Final = "planning-"
 _HOW: Final = 'resume with "approve", or with {"decision": "reject", "reason": "..."}'
 

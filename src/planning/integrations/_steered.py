@@ -15,8 +15,6 @@ from planning.tools import ToolContext, ToolResult
 from planning.tools.context import BEGAN, Gate, Refusal
 from session import Session, ToolFailed, ToolInvoked
 
-__all__ = ["Steered"]
-
 
 class Steered:
     """The policy of a section, for an agent that has other tools than those of our toolboxes.
@@ -67,7 +65,7 @@ class Steered:
         return None if refusal is None or session is None else await session.off_loop(refusal)
 
     def begin(self, session: Session | None, tool: str) -> Refusal | None:
-        """Note in this context when a call begins; what says why it may not, None if nothing holds it back."""
+        """Note when a call begins, in this context; what says why it may not, as ``Gate`` has it."""
         if session is None:
             return None
         moment = session.companion(Gate).moment

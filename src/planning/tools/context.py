@@ -13,16 +13,7 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, StoreError, TransactionError
 
-__all__ = [
-    "BEGAN",
-    "LONGEST_ID",
-    "Gate",
-    "SessionOfCall",
-    "SessionSource",
-    "ToolContext",
-    "context_values",
-    "frozen",
-]
+__all__ = ["LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
@@ -34,7 +25,6 @@ Refusal = Callable[[], str | None]
 LONGEST_ID = 200
 """The most characters of a call's id, of its idempotency key and of an actor's name."""
 
-_PARENT_WAITS = "the plan of the parent session is not approved; end your turn and report that"
 _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
 
@@ -61,7 +51,9 @@ class Gate:
         above = None if parent is None else Gate.of(parent, tool)
         if above is None:
             return own
-        said = f"{tool} was not called: {_PARENT_WAITS}"
+        said = (
+            f"{tool} was not called: the plan of the parent session is not approved; end your turn and say so"
+        )
         return lambda: (own and own()) or (above() and said)
 
 

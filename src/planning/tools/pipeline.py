@@ -284,12 +284,7 @@ class CallPipeline(Attempts):
         return partial(claim, session, tool.name, key)
 
     def _begin(self, tool: ToolContract, params: Any) -> tuple[Any, int | None, Refusal | None]:
-        """Refuse a call that could not be recorded.
-
-        Returns:
-            The arguments for its event, copied now; the moment at which it begins; and what says why the tool
-            is held back, which may read the store. Each is None where it is not needed.
-        """
+        """The arguments of a call for its event, its moment for ``BEGAN``, and what may hold it back."""
         session, shown, began = self.context.session, None, None
         if session is None:
             return None, None, None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from session import Session
-
-__all__ = ["after_call", "before_call"]
 
 _KEY: Final = "planning/approval"
 _FORM: Final[dict[str, Any]] = {
@@ -146,13 +143,7 @@ def _decide(session: Session, digest: object, answer: types.ElicitResult) -> str
 def _is_of(pending: Pending, command: object) -> bool:
     """Whether the plan that waits still has what a call set up or changed."""
     objective, steps, _ = pending.content
-    titles = [title for _, title, _ in steps]
-    match command:
-        case SetupPlan():
-            made = [step.title for step in command.initial_steps]
-            return bool(objective == command.objective and titles[: len(made)] == made)
-        case AddStep():
-            return all(step.title in titles for step in command.steps)
-        case UpdateStep():
-            return any(step[0] == command.step_id and command.title in {None, step[1]} for step in steps)
-    return True
+    made = [step.title for step in getattr(command, "initial_steps", getattr(command, "steps", ()))]
+    made += [command.title] if isinstance(command, UpdateStep) and command.title is not None else []
+    is_same = getattr(command, "objective", objective) == objective
+    return is_same and {title for _, title, _ in steps}.issuperset(made)

@@ -262,6 +262,17 @@ def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is
     assert bool(asked_for(result)) is is_asked  # about the new plan
 
 
+def test_the_approval_of_another_plan_is_not_told_as_that_of_the_plan_that_was_shown() -> None:
+    session = Session()
+    agent = Agent(APPROVAL, [[SHOP], "May I?", "End.", "End."], session, checkpointer=InMemorySaver())
+    agent.run()
+    session.dispatch(UpdateStep("S001", "Buy a castle"))
+    session.dispatch(ApprovePlan())
+    result = agent.run(Command(resume="approve"))
+    told = [each.content for each in result["messages"] if isinstance(each, HumanMessage)]
+    assert told[1:] == ["The plan changed before the user could decide. Read it before you go on."]
+
+
 def test_two_users_have_two_plans_that_wait() -> None:
     sessions = {"ada": Session(), "bob": Session()}
 

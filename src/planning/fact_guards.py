@@ -33,7 +33,11 @@ class Policies:
 def demands_on(session: Session | None, own: PlanPolicy | None) -> PlanPolicy | None:
     """The strictest of a section's own policy and those of the session's other sections; None without any."""
     others = None if session is None else session.companion(Policies).policy
-    return others if own is None else own.strictest(others)
+    if own is None or others is None:
+        return own or others
+    from planning.policy import strictest  # noqa: PLC0415 - few sessions have one
+
+    return strictest(own, others)
 
 
 def register_facts(session: Session, *, always: bool = True) -> None:

@@ -10,7 +10,7 @@ import attrs
 from planning.facts import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.model import PlanStep
 
-__all__ = ["PlanPolicy", "Verify"]
+__all__ = ["PlanPolicy", "Verify", "strictest"]
 
 Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
 """Whether a text proves that a step is done."""
@@ -38,11 +38,6 @@ def _at_least_one(_policy: Any, field: attrs.Attribute[Any], value: object) -> N
 def _is_flag(_policy: Any, field: attrs.Attribute[Any], value: object) -> None:
     if type(value) is not bool:
         raise TypeError(f"{field.name} must be True or False, got {value!r}")
-
-
-def _given(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return pick(known) if known else None
 
 
 def _one_of(*options: str | None) -> Callable[[Any, attrs.Attribute[Any], object], None]:
@@ -123,21 +118,6 @@ class PlanPolicy:
         if type(value) not in {int, float} or not 0 < value <= _LONGEST_WAIT:  # type: ignore[operator]  # a number
             raise ValueError(f"verify_timeout must be seconds of more than 0, at most {_LONGEST_WAIT:g}")
 
-    def strictest(self, other: PlanPolicy | None) -> PlanPolicy:
-        """The stricter of each demand of two policies; tools, arguments and text are those of this one."""
-        if other is None or other == self:
-            return self
-        judges = [each.verify for each in (self, other) if each.evidence is not None]
-        return attrs.evolve(
-            self,
-            evidence=max(self.evidence, other.evidence, key=_EVIDENCE.index),
-            verify=None if None in judges else next(iter(judges), None),
-            stale_after=_given(min, self.stale_after, other.stale_after),
-            finish_gate=_given(max, self.finish_gate, other.finish_gate),
-            approval=self.approval or other.approval,
-            replace=self.replace or other.replace,
-        )
-
     @property
     def offered(self) -> tuple[str, ...]:
         """The short names of the tools that the agent may have."""
@@ -148,3 +128,24 @@ class PlanPolicy:
         """The full names of the tools that the agent gets."""
         given = self.offered if self.tools is None else self.tools
         return frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS if _short(name) in given)
+
+
+def strictest(policy: PlanPolicy, other: PlanPolicy | None) -> PlanPolicy:
+    """The stricter of each demand of two policies; tools, arguments and text are those of the first."""
+    if other is None or other == policy:
+        return policy
+    judges = [each.verify for each in (policy, other) if each.evidence is not None]
+    return attrs.evolve(
+        policy,
+        evidence=max(policy.evidence, other.evidence, key=_EVIDENCE.index),
+        verify=None if None in judges else next(iter(judges), None),
+        stale_after=_given(min, policy.stale_after, other.stale_after),
+        finish_gate=_given(max, policy.finish_gate, other.finish_gate),
+        approval=policy.approval or other.approval,
+        replace=policy.replace or other.replace,
+    )
+
+
+def _given(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return pick(known) if known else None

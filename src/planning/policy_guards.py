@@ -13,7 +13,7 @@ from planning.events import sign
 from planning.fact_guards import Policies, facts_in, new_ids, register_facts
 from planning.facts import EvidenceCall, PlanFacts, evidence_call
 from planning.model import Plan
-from planning.policy import PlanPolicy
+from planning.policy import PlanPolicy, strictest
 from planning.tools.context import BEGAN, Gate
 from session import Session, ToolFailed, ToolInvoked, Transaction
 
@@ -31,7 +31,7 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
     policies = session.companion(Policies)
-    policies.policy = policy.strictest(policies.policy)
+    policies.policy = strictest(policy, policies.policy)
 
 
 def _moment(session: Session) -> int:

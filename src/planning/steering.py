@@ -50,7 +50,7 @@ from planning.facts import (
     SetDependencies,
 )
 from planning.model import Plan, PlanStep
-from planning.policy import PlanPolicy
+from planning.policy import PlanPolicy, strictest
 from planning.policy_guards import marks_of
 from planning.render import reply
 from planning.text import TextRules, rules_for
@@ -147,7 +147,7 @@ class Steering:
                 demands = session.companion(Policies).policy or self.policy
                 marks = marks_of(command)
                 if isinstance(command, SetupPlan):
-                    refuse_replacement(self.policy.strictest(demands), before)
+                    refuse_replacement(strictest(self.policy, demands), before)
                 elif facts.waiting:
                     refuse_waiting(marks, facts)
                 plan = dispatch(command)

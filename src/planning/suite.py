@@ -253,10 +253,9 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
 
 def _steering_of(session: Session, transaction: Transaction) -> Steering | None:
     """What a section without a policy keeps to: what others demand here, or a plan that was submitted."""
-    if session.companion(Policies).policy is None:
-        facts = transaction.latest(PlanFacts)
-        if facts is None or facts.approval == "none":
-            return None
+    facts = transaction.latest(PlanFacts) if PlanFacts in transaction.slices else None
+    if session.companion(Policies).policy is None and (facts is None or facts.approval == "none"):
+        return None
     from planning.steering import WITHOUT_POLICY  # noqa: PLC0415 - as in ``register_plan``
 
     return WITHOUT_POLICY

@@ -20,9 +20,9 @@ from planning import (
     Toolbox,
     UpdateStep,
     pending_approval,
-    plan_to_dict,
     tool,
 )
+from planning.plan_facts import PlanFacts
 from planning.tools import ToolResult
 from session import Session, Snapshot
 from session.stores import SqliteStore
@@ -34,6 +34,11 @@ NO_EVIDENCE = (
     "agent whose tool takes it"
 )
 LOOSE = [None, PlanPolicy(), PlanPolicy(dependencies=True)]
+
+
+def approval_of(session: Session) -> str:
+    facts = session.select_latest(PlanFacts)
+    return "none" if facts is None else facts.approval
 
 
 def rejected(reason: str) -> str:
@@ -61,7 +66,7 @@ def test_a_plan_of_a_looser_section_waits_as_well(
     said = other.call("setup_plan", objective="Other", initial_steps=["B"])
     assert said.endswith("Ask the user to approve it before you go on.")
     assert [agent.call("work") for agent in (strict, other)] == [WAITS, WAITS]
-    assert plan_to_dict(session)["approval"] == "waiting"
+    assert approval_of(session) == "waiting"
     session.dispatch(ApprovePlan())
     assert other.call("add_step", steps=["C"]).endswith("Ask the user to approve it before you go on.")
     assert other.mark(2, "in_progress") == (
@@ -108,7 +113,7 @@ def test_work_never_runs_when_the_gate_cannot_read_the_store(store_file: Path, *
     with closing(SqliteStore(store_file)) as store:
         session = Session(store=store, session_id="s")
         Agent(PlanPolicy(approval=True), session).plans("A")
-        act = tool(lambda: ran.append(1), name="act", description="Act.")
+        act = tool(name="act", description="Act.")(lambda: ran.append(1))
         box = Toolbox([act], session=session)
         store.delete("s")
         result = asyncio.run(box.acall("act", {})) if is_async else box.call("act", {})
@@ -241,7 +246,7 @@ def test_a_rejected_plan_waits_again_when_its_steps_say_something_else(
     agent = Agent(REJECTED, session).plans("A", "B")
     session.dispatch(RejectPlan("no"))
     message = agent.call(name, **arguments)
-    assert (plan_to_dict(session)["approval"], ASKS in message) == (state, state == "waiting")
+    assert (approval_of(session), ASKS in message) == (state, state == "waiting")
     assert agent.call("work") == (WAITS if state == "waiting" else rejected("no"))
 
 
@@ -275,11 +280,12 @@ def test_a_call_that_began_before_its_step_is_no_evidence(session: Session, *, i
     begun, go_on = threading.Event(), threading.Event()
 
     def slow() -> str:
+        """Wait."""
         begun.set()
         assert go_on.wait(20)
         return "fine"
 
-    box = Toolbox([tool(slow, description="Slow.")], session=session)
+    box = Toolbox([tool(slow)], session=session)
 
     def run() -> None:
         asyncio.run(box.acall("slow", {})) if is_async else box.call("slow", {})

@@ -18,8 +18,6 @@ from planning.render import plan_text, plan_to_dict
 from planning.text import NOTE
 from session import Session
 
-__all__ = ["HOST", "Pending", "answer_approval", "decision_of", "is_pending", "pending_approval"]
-
 HOST: Final = "host"
 """Who approves and rejects, in the history."""
 _NO_REASON: Final = "no reason was given"

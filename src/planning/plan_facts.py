@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["EvidenceCall", "PlanFacts", "Proof"]
-
 Approval = Literal["none", "waiting", "approved", "rejected"]
 
 

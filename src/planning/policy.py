@@ -10,8 +10,6 @@ import attrs
 from planning.facts import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.model import PlanStep
 
-__all__ = ["PlanPolicy", "Verify", "strictest"]
-
 Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
 """Whether a text proves that a step is done."""
 

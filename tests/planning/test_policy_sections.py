@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from policy_cases import Agent, work
+from postgres_server import store_for
 
 from planning import (
     ApprovePlan,
@@ -25,7 +27,7 @@ from planning import (
 from planning.plan_facts import PlanFacts
 from planning.tools import ToolResult
 from session import Session, Snapshot
-from session.stores import SqliteStore
+from session.stores import SqliteStore, Store
 
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 PARENT = "work was not called: the plan of the parent session is not approved; end your turn and say so"
@@ -87,8 +89,13 @@ def test_the_section_of_another_process_keeps_to_a_plan_that_was_submitted(store
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_decision_from_elsewhere_holds_the_very_next_call(store_file: Path, *, is_async: bool) -> None:
-    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
+@pytest.mark.parametrize(
+    "opened", [SqliteStore, pytest.param(store_for, marks=pytest.mark.postgres)], ids=["sqlite", "postgres"]
+)
+def test_a_decision_from_elsewhere_holds_the_very_next_call(
+    store_file: Path, opened: Callable[[Path], Store], *, is_async: bool
+) -> None:
+    with closing(opened(store_file)) as one, closing(opened(store_file)) as other:
         agent = Agent(PlanPolicy(approval=True), Session(store=one, session_id="s")).plans("A")
         elsewhere = Agent(None, Session(store=other, session_id="s"))
 

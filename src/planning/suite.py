@@ -26,7 +26,7 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, framework, sign
-from planning.fact_guards import register_facts
+from planning.fact_guards import Policies, register_facts
 from planning.facts import PlanFacts
 from planning.model import Plan
 from planning.reducers import REDUCERS, check_command, check_mark
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from planning.evidence import Accepted
     from planning.policy import PlanPolicy
     from planning.steering import Steering
-
-__all__ = ["carry_out", "planning_tools", "register_plan"]
 
 Handler = Callable[..., Any]
 """A handler of ``planning.handlers``: of a command, the plan, and the rules for texts; ASCII when omitted."""
@@ -199,12 +197,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
 
 
 def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Session:
-    """The session whose plan a call is about.
-
-    Raises:
-        ToolValidationError: The tools are bound to another session than that of the call.
-        ContextInvalid: The call has no session.
-    """
+    """The session whose plan a call is about, unless the tools are bound to another."""
     session = context.session
     if found.fixed is None or session is None:
         try:
@@ -258,6 +251,16 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     return plan
 
 
+def _steering_of(session: Session, transaction: Transaction) -> Steering | None:
+    """What a section without a policy keeps to: what others demand here, or a plan that was submitted."""
+    facts = transaction.latest(PlanFacts) if PlanFacts in transaction.slices else None
+    if session.companion(Policies).policy is None and (facts is None or facts.approval == "none"):
+        return None
+    from planning.steering import WITHOUT_POLICY  # noqa: PLC0415 - as in ``register_plan``
+
+    return WITHOUT_POLICY
+
+
 def _in_transaction(
     found: SessionOfCall, name: str, handler: Handler, steering: Steering | None = None
 ) -> Callable[[Any, ToolContext], Any]:
@@ -279,12 +282,13 @@ def _in_transaction(
                     return repeat
             before = transaction.latest(Plan)
             entailed: Sequence[Any] = ()
-            if steering is None:
+            by = steering or _steering_of(session, transaction)
+            if by is None:
                 sent, command = params, handler(params, before)
                 plan = carry_out(transaction, name, command, before)
                 message = reply(command, plan, before)
             else:
-                sent, command, plan, entailed, message = steering.carry_out(
+                sent, command, plan, entailed, message = by.carry_out(
                     transaction,
                     session,
                     context.actor,

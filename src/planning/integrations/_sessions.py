@@ -135,6 +135,11 @@ class SessionsOfStates:
         """Whether the host gives the sessions."""
         return self._source is not None
 
+    @property
+    def fixed(self) -> Session | None:
+        """The host's session for every call; None if there is none, or a function finds it for each."""
+        return self._source if isinstance(self._source, Session) else None
+
     def within(self, session: Session | None) -> Setting:
         """Make ``current`` return a session, in this context."""
         return Setting(self._current, session)

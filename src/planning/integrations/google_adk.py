@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from hashlib import sha256
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from planning.approval import Pending, answer_approval, decision_of, pending_approval
+from planning.approval import answer_approval, decision_of, pending_approval
 from planning.integrations._common import Call, acarry_out, out_of_reach, record
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import (
@@ -99,7 +97,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         BasePlugin.__init__(self, "planning")
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._steered.reading.update(_PASSING)
         self._policy = given.section.policy or PlanPolicy()
         self._needs_plugin = self._steered.records or self._policy.finish_gate is not None
@@ -238,6 +236,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             session = await self._session(tool_context)
             if session is None:
                 return None
+            self._steered.begin(session, tool.name)
             reason = await session.off_loop(partial(self._refusal, session, tool.name, tool_context))
         except AWAY as error:
             reason = out_of_reach(tool.name, error).message
@@ -252,13 +251,13 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 context.tool_confirmation = None  # a question of the tool itself is another one
                 given = answer.payload if isinstance(answer.payload, dict) else {}
                 decision = decision_of({**given, "decision": "approve" if answer.confirmed else "reject"})
-                if shown and decision and asked[context.function_call_id] == _digest(shown):
+                if shown and decision and asked[context.function_call_id] == shown.digest:
                     answer_approval(session, shown, decision)
                 reason = self._steered.refusal(session, name)
                 return reason or (None if answer.confirmed else "The user rejected this call.")
             reason = self._steered.refusal(session, name)
         if reason is not None and shown is not None:
-            context.state[_ASKED] = {**asked, context.function_call_id: _digest(shown)}
+            context.state[_ASKED] = {**asked, context.function_call_id: shown.digest}
             payload = {"plan": shown.data, "reason": ""}
             context.request_confirmation(hint=f"Approve this plan?\n{shown.text}", payload=payload)
             context.actions.skip_summarization = True
@@ -359,7 +358,3 @@ class _PlanningTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
         """Carry out a call."""
         return await self._planning.call(self.name, args, tool_context)
-
-
-def _digest(shown: Pending) -> str:
-    return sha256(json.dumps([shown.step_ids, shown.content]).encode()).hexdigest()

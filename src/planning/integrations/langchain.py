@@ -128,7 +128,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         super().__init__()
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._actor = actor
         self._order = TurnOrder()
         self.tools = [BoundTool.of(self, each) for each in given.tools.values()]

@@ -52,7 +52,7 @@ class PlanningTools(list[Tool]):
     ) -> None:
         self.section, self.instructions = given.section, given.copy or ""
         self._sessions, self._boxes, self._actor = given.sessions, given.boxes, actor
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._has_approval = given.section.policy is not None and given.section.policy.approval
         super().__init__(self._of_box(name) for name in given.boxes)
         self._own = {id(each.on_invoke_tool) for each in self if isinstance(each, FunctionTool)}

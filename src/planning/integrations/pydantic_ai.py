@@ -111,7 +111,7 @@ class Planning(AbstractCapability[Any]):
         self.id = id
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._definitions = [definition(each, given) for each in given.tools.values()]
         self._actor = actor
         self._follows = follow_history

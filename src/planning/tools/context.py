@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
@@ -17,6 +18,10 @@ __all__ = ["LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext"
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
 
+BEGAN: ContextVar[int | None] = ContextVar("began", default=None)
+"""The moment at which the call began whose event is published; None if it is not known."""
+
+Refusal = Callable[[], str | None]
 LONGEST_ID = 200
 """The most characters of a call's id, of its idempotency key and of an actor's name."""
 
@@ -28,11 +33,28 @@ class Gate:
     """What holds back the tools of a session's toolboxes; a companion of the session.
 
     Attributes:
-        refusal: Given the session and the name of a tool that changes something, it returns why the tool may
-            not run now; None where it may. None: nothing is held back.
+        refusal: Given the session and the name of a tool that changes something, it returns a function that
+            says why the tool may not run now, or None where it may; that may read the store. None where no
+            plan needs approval.
+        moment: Returns the moment at which a call of the session begins, which is kept with the call. None
+            where no call is evidence.
     """
 
-    refusal: Callable[[Session, str], str | None] | None = None
+    refusal: Callable[[Session, str], Refusal | None] | None = None
+    moment: Callable[[Session], int] | None = None
+
+    @staticmethod
+    def of(session: Session, tool: str) -> Refusal | None:
+        """What says why a tool may not run now, by a session and those that it works for; None as above."""
+        refusal, parent = session.companion(Gate).refusal, session.parent
+        own = None if refusal is None else refusal(session, tool)
+        above = None if parent is None else Gate.of(parent, tool)
+        if above is None:
+            return own
+        said = (
+            f"{tool} was not called: the plan of the parent session is not approved; end your turn and say so"
+        )
+        return lambda: (own and own()) or (above() and said)
 
 
 def frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:

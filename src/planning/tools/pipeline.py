@@ -24,7 +24,7 @@ from planning.tools.admission import (
     with_identifier,
 )
 from planning.tools.attempts import Attempts, Runner, background
-from planning.tools.context import Gate, SessionOfCall, ToolContext
+from planning.tools.context import BEGAN, Gate, Refusal, SessionOfCall, ToolContext
 from planning.tools.contract import ToolContract
 from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import (
@@ -220,9 +220,9 @@ class CallPipeline(Attempts):
         return find_repeat(session, tool.name, key, self._fingerprint, is_private=is_private)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown = None
+        shown = began = None
         if not tool.is_bound:
-            shown, gate = self._begin(tool, params)
+            shown, began, gate = self._begin(tool, params)
             if gate is not None:
                 _refuse(gate())
         if tool.is_direct and (self._timeout is None or not tool.blocking):
@@ -235,10 +235,10 @@ class CallPipeline(Attempts):
                 self._admit(tool, started)
                 admission.is_running = True
                 result = admission.result = self._run(tool, params, started)
-        return result if tool.publishes == "own" else self._publish(tool, shown, result)
+        return result if tool.publishes == "own" else self._publish(tool, shown, began, result)
 
     async def _awalk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown, gate = self._begin(tool, params)
+        shown, began, gate = self._begin(tool, params)
         session = self.context.session
         if gate is not None and session is not None:
             _refuse(await session.off_loop(gate))
@@ -259,8 +259,8 @@ class CallPipeline(Attempts):
         if tool.publishes == "own":
             return result
         if session is None or session.store is None or self._tell is not None:
-            return self._publish(tool, shown, result)
-        return await session.off_loop(partial(self._publish, tool, shown, result))
+            return self._publish(tool, shown, began, result)
+        return await session.off_loop(partial(self._publish, tool, shown, began, result))
 
     def _admit(self, tool: ToolContract, started: float) -> None:
         """The last checks: from here on the tool may have taken effect."""
@@ -284,25 +284,21 @@ class CallPipeline(Attempts):
             return None
         return partial(claim, session, tool.name, key, self._fingerprint)
 
-    def _begin(self, tool: ToolContract, params: Any) -> tuple[Any, Callable[[], str | None] | None]:
-        """Refuse a call that could not be recorded.
-
-        Returns:
-            The arguments for its event, copied now; and what says why the tool is held back, which may read
-            the store. Both are None where they are not needed.
-        """
-        session, shown = self.context.session, None
+    def _begin(self, tool: ToolContract, params: Any) -> tuple[Any, int | None, Refusal | None]:
+        """The arguments of a call for its event, its moment for ``BEGAN``, and what may hold it back."""
+        session, shown, began = self.context.session, None, None
         if session is None:
-            return None, None
+            return None, None, None
         if tool.publishes != "own":
             session.require_free()
             shown = None if tool.returns_private_data else copied(params)
+            moment = session.companion(Gate).moment
+            began = None if moment is None else moment(session)
         if tool.session is not None or tool.read_only or not self._gated:
-            return shown, None
-        refusal = session.companion(Gate).refusal
-        return shown, None if refusal is None else partial(refusal, session, tool.name)
+            return shown, began, None
+        return shown, began, Gate.of(session, tool.name)
 
-    def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
+    def _publish(self, tool: ToolContract, shown: Any, began: int | None, result: ToolResult) -> ToolResult:
         session = self.context.session
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
@@ -311,6 +307,7 @@ class CallPipeline(Attempts):
             event = ToolInvoked(
                 tool.name, shown, published, value, fingerprint=self._fingerprint, **of_events
             )
+            token = BEGAN.set(began)
             try:
                 (self._tell or session.publish)(event)
             except (StoreError, SessionBusyError) as error:
@@ -318,6 +315,8 @@ class CallPipeline(Attempts):
                     f"{tool.name} was carried out, but the session could not store its result. Check what it "
                     "did before you call it again."
                 ) from error
+            finally:
+                BEGAN.reset(token)
         if logger().isEnabledFor(_DEBUG):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result

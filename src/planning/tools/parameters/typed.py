@@ -23,8 +23,6 @@ from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
 from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep, published_schema
 from planning.tools.parameters.validators import Validate, strict_validator
 
-__all__ = ["TypedModel"]
-
 
 class TypedModel(ParameterModel):
     """A dataclass, an attrs class, a TypedDict or a pydantic model as parameter model."""
@@ -147,13 +145,14 @@ class TypedModel(ParameterModel):
 
     def _repaired(self, data: dict[str, Any]) -> dict[str, Any]:
         """The arguments taken for what they mean."""
-        given = data | {name: repair(data[name]) for name, repair in self._repairs.items() if name in data}
         try:
-            repaired: dict[str, Any] = coerced(given, self._published)
+            given: dict[str, Any] = coerced(data, self._published)
         except RecursionError:
             pass
         else:
-            return repaired
+            return given | {
+                name: repair(given[name]) for name, repair in self._repairs.items() if name in given
+            }
         raise ToolValidationError(Problem(NO_JSON))
 
 

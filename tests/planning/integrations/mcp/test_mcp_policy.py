@@ -15,10 +15,19 @@ from mcp import Client
 from mcp_served import MODES, connecting, in_both_eras, over_http, said, setup
 from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, UpdateStep, tool
+from planning import (
+    ApprovePlan,
+    PlanningToolsSection,
+    PlanPolicy,
+    RejectPlan,
+    SetupPlan,
+    Toolbox,
+    UpdateStep,
+    tool,
+)
 from planning.facts import PlanFacts
 from planning.integrations.mcp import build_server
-from session import Session
+from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
 APPROVAL = PlanPolicy(approval=True)
@@ -125,6 +134,41 @@ async def test_only_the_plan_that_was_shown_is_approved(mode: str) -> None:
     assert shown.endswith("go on. The plan changed before the user could decide.\n")
     assert facts is not None
     assert facts.approval == "waiting"
+
+
+@in_both_eras
+async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_once(mode: str) -> None:
+    session, asked = Session(), list[str]()
+    other = Toolbox(PlanningToolsSection(session=session, policy=APPROVAL).tools(), session=session)
+
+    def replace(event: ToolInvoked) -> None:
+        if event.params.objective == "Open the shop":
+            other.call("planning_setup_plan", setup("Sell the shop", "Find a buyer"))
+
+    session.bus.subscribe(ToolInvoked, replace)
+    callback = answering(asked, APPROVE)
+    async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
+        shown = await conversation(client, SET)
+    assert shown.endswith("go on. The plan changed before the user could decide.\n")
+    assert asked == []
+
+
+@in_both_eras
+@pytest.mark.parametrize(
+    ("decision", "said_of_it"),
+    [
+        (ApprovePlan(), "The user approved it."),
+        (RejectPlan("no"), "The user rejected it: no. Change the plan."),
+        (SetupPlan("Sell the shop"), "The plan changed before the user could decide."),
+    ],
+)
+async def test_the_model_reads_the_decision_that_was_made_on_the_plan_that_was_shown(
+    mode: str, decision: Any, said_of_it: str
+) -> None:
+    session = Session()
+    callback = answering([], APPROVE, before=lambda: session.dispatch(decision))
+    async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
+        assert (await conversation(client, SET)).endswith(f"go on. {said_of_it}\n")
 
 
 async def test_an_answer_to_no_question_approves_nothing() -> None:

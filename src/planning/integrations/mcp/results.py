@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import mcp_types as types
@@ -58,7 +59,9 @@ def _outputs(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
 
 _OF_PLAN: Final = _outputs("plan", _PLAN)
 _OF_READ: Final = _outputs("plan", _WHOLE_PLAN)
-_OF_ANY: Final = _outputs("value", {"description": "What the tool returned; absent when it is too long."})
+_OF_ANY: Final = _outputs(
+    "value", {"description": "What the tool returned; absent when it is too long or not JSON."}
+)
 
 
 def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool:
@@ -105,7 +108,8 @@ def called(
         return types.CallToolResult(content=_text(result.message))
     data: dict[str, Any] = {"message": result.message}
     if not _is_of_plan(tool):
-        data |= _if_short("value", plain(result.value))
+        with suppress(Exception):  # it has no JSON form, and reading it may do anything
+            data |= _if_short("value", plain(result.value, strict=True))
     elif session is not None:
         data["plan"] = _plan_now(session.select_latest(Plan), with_steps=tool.name == _READ)
     return types.CallToolResult(content=_text(result.message), structured_content=data)

@@ -12,6 +12,7 @@ import mcp_types as types
 from planning.errors import LONGEST_MESSAGE
 from planning.model import STEP_STATUSES, Plan, PlanStatus
 from planning.render import plan_to_dict
+from planning.tools.parameters.schema import single_types
 from planning.tools.result import ToolResult, plain
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ _PLAN: Final[dict[str, Any]] = {
 }
 _STEPS: Final = {"type": "array", "items": _STEP, "description": "Absent when they are too long."}
 _WHOLE_PLAN: Final = _PLAN | {"properties": {**_PLAN["properties"], "steps": _STEPS}}
-_ABOUT: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
-_VALUES: Final = frozenset({"default", "examples", "enum", "const", "required"})
 _READ: Final = "planning_read_plan"
 _OWN: Final = "own"
 _ALWAYS_LOAD: Final = "anthropic/alwaysLoad"
@@ -69,33 +68,11 @@ def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool
     return types.Tool(
         name=tool.name,
         description=tool.description,
-        input_schema=_single_types(tool.parameters_schema()),
-        output_schema=_single_types(_output_schema(tool)) if structured else None,
+        input_schema=single_types(tool.parameters_schema()),
+        output_schema=single_types(_output_schema(tool)) if structured else None,
         annotations=_hints(tool),
         _meta={_ALWAYS_LOAD: True} if always_load else None,
     )
-
-
-def _single_types(schema: Any) -> Any:
-    """The same schema with ``anyOf`` in place of a list of types, which many clients cannot read."""
-    if isinstance(schema, list):
-        return [_single_types(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    schema = {key: value if key in _VALUES else _single_types(value) for key, value in schema.items()}
-    kinds = schema.get("type")
-    if not isinstance(kinds, list) or "anyOf" in schema:
-        return schema
-    about = {key: value for key, value in schema.items() if key in _ABOUT}
-    rules = {key: value for key, value in schema.items() if key not in _ABOUT and key != "type"}
-    return about | {"anyOf": [_of_kind(kind, rules) for kind in kinds]}
-
-
-def _of_kind(kind: str, rules: dict[str, Any]) -> dict[str, Any]:
-    if kind == "null":
-        return {"type": kind}
-    enum = [each for each in rules.get("enum", ()) if each is not None]
-    return {"type": kind, **rules, **({"enum": enum} if enum else {})}
 
 
 def called(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
+from planning.tools.parameters.schema import single_types
 from planning.tools.parameters.words import limits, spell
 
 __all__ = ["is_recursive", "strict_schema"]
@@ -27,8 +28,6 @@ _SPARE = frozenset({
     "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
 })  # fmt: skip
-_CHOICES = frozenset({"enum", "const", "anyOf", "$ref"})
-_NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
 def _types(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[str]:
@@ -37,10 +36,7 @@ def _types(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[
     seen: set[str] = set()
     while todo:
         each = todo.pop()
-        kind = each.get("type", ())
-        yield from [kind] if isinstance(kind, str) else kind
-        listed = [*each.get("enum", ()), *([each["const"]] if "const" in each else ())]
-        yield from (_NAMES.get(type(value), "object") for value in listed if not kind)
+        yield each.get("type", "")
         todo += [*each.get("anyOf", ()), *each.get("oneOf", ())]
         place = each.get("$ref", "")
         if place in definitions and place not in seen:
@@ -61,6 +57,7 @@ def strict_schema(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
     Raises:
         ValueError: A strict schema cannot describe the arguments.
     """
+    schema = single_types(schema)
     definitions = _definitions(schema)
     made: dict[str, Any] = _strict(schema, definitions, (), name)
     for place in _PLACES:
@@ -85,12 +82,11 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
             _refuse(name, path, f"refers to {node['$ref']}; refer to a definition in $defs")
         return {"$ref": node["$ref"]}
     made = {key: value for key, value in node.items() if key in _STRICT}
-    kinds = list(dict.fromkeys(_types(node, {})))
-    if "enum" in node or "const" in node:
-        if "object" in kinds:
-            _refuse(name, path, "lists arrays or objects; list text or numbers")
-        made.setdefault("type", kinds[0] if len(kinds) == 1 else kinds)
-    if "object" in kinds and "anyOf" not in made and "oneOf" not in node:
+    listed = node.get("enum", [node.get("const")])
+    if any(isinstance(value, (Mapping, list)) for value in listed):
+        _refuse(name, path, "lists arrays or objects; list text or numbers")
+    kind = None if "anyOf" in node or "oneOf" in node else node.get("type")
+    if kind == "object":
         properties = node.get("properties", {})
         if node.get("additionalProperties", True) is not False:
             instead = (
@@ -103,7 +99,7 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
             for each, part in properties.items()
         }
         made["required"] = list(properties)
-    if "array" in kinds and "anyOf" not in made and "oneOf" not in node:
+    if kind == "array":
         made["items"] = inner(node.get("items"), 0)
     options = [*node.get("anyOf", ()), *node.get("oneOf", ())]
     if options:
@@ -117,12 +113,9 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
 
 
 def _nullable(node: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of a schema that also allows null; shortest where it only adds a type."""
+    """A part of a schema that also allows null."""
     if "null" in _types(node, definitions):
         return node
-    if "type" in node and not node.keys() & _CHOICES:
-        own = [node["type"]] if isinstance(node["type"], str) else node["type"]
-        return {**node, "type": [*own, "null"]}
     said = {"description": node["description"]} if "description" in node else {}
     rest = {key: value for key, value in node.items() if key != "description"}
     return {**said, "anyOf": [*(rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]), {"type": "null"}]}

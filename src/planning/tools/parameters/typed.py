@@ -200,7 +200,7 @@ class _OpenModel(TypedModel):
         named = {name: data[name] for name in data if name in names}
         reserved = [name for name in data if name in self._reserved and name not in names]
         others = {name: data[name] for name in data if name not in names and name not in reserved}
-        problems = [words.unknown_field(self._published, (), name, data) for name in reserved]
+        problems = [Problem("this name is reserved; use another", words.spell([name])) for name in reserved]
         taken: dict[str, Any] = {}
         for convert, part in ((self._others.convert, others), (super().convert, named)):
             try:

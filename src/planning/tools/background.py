@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 _JOBS: ContextVar[tuple[Any, ...]] = ContextVar("jobs", default=())
 _CLEAN_UP = 0.5  # seconds that a call has, after its timeout, to clean up
-_WHILE = 60.0
+_LONGEST = 3600.0  # seconds after which a clean-up that goes on is cancelled again
 _EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 _logger = logging.getLogger("planning.tools")
 _logger.addHandler(logging.NullHandler())  # keeps stderr clean if logging is not configured
@@ -92,7 +92,6 @@ def run_in_thread(function: Callable[[], T], name: str, seconds: float, spent: f
     job.thread.join(max(seconds - spent, 0.0))
     if job.thread.is_alive():
         job.is_given_up = True
-        _log_running(name)
         raise _too_long(name, seconds)
     result: T = job.result()
     return result
@@ -120,7 +119,6 @@ async def run_off_loop(function: Callable[[], T], name: str, seconds: float | No
     finally:
         job.is_given_up = not over.done()
     if seconds is not None and job.is_given_up:
-        _log_running(name)
         raise _too_long(name, seconds)
     result: T = job.result()
     return result
@@ -131,28 +129,15 @@ class _ToolTask(asyncio.Task[Any]):
 
     is_given_up = False
 
-    async def give_up(self, name: str) -> None:
+    async def give_up(self) -> None:
         """Cancel it, and wait a moment for its clean-up, which goes on afterwards."""
         self.is_given_up = True
         self.cancel()
-        self.add_done_callback(_see_error)
-        try:
-            await asyncio.wait([self], timeout=_CLEAN_UP)
-        finally:
-            if not self.done():
-                _log_running(name)
-                self._stay()
-
-    def _stay(self) -> None:
-        """Stay referenced from the loop, which would drop a task that nothing else refers to."""
-        if not self.done():
-            self.get_loop().call_later(_WHILE, self._stay)
-
-
-def _see_error(task: asyncio.Task[Any]) -> None:
-    """Read the error of a call that was given up, so that asyncio does not report it as unread."""
-    if not task.cancelled():
-        task.exception()
+        # Nothing else need refer to it; and asyncio reports an error that is not read.
+        timer = self.get_loop().call_later(_LONGEST, self.cancel)
+        self.add_done_callback(lambda _task: timer.cancel())
+        self.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.wait([self], timeout=_CLEAN_UP)
 
 
 async def _outcome(awaitable: Awaitable[T]) -> tuple[T | None, BaseException | None]:
@@ -183,9 +168,9 @@ async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None
             await asyncio.wait([task], timeout=max(deadline - loop.time(), 0.0))
     finally:
         if not task.done():
-            await task.give_up(name)
+            await task.give_up()
     if task.is_given_up:
-        raise _too_long(name, seconds)
+        raise _too_long(name, seconds, runs_on=not task.done())
     value, error = task.result()
     if error is not None:
         raise error
@@ -231,9 +216,7 @@ def _wind_up(runner: asyncio.Runner, behind: list[_ToolTask]) -> None:
         runner.run(asyncio.wait(behind))
 
 
-def _log_running(name: str) -> None:
-    _logger.warning("tool_runs_on", extra={"tool": name})
-
-
-def _too_long(name: str, seconds: float) -> ToolTimeout:
+def _too_long(name: str, seconds: float, *, runs_on: bool = True) -> ToolTimeout:
+    if runs_on:
+        _logger.warning("tool_runs_on", extra={"tool": name})
     return ToolTimeout(f"{name} took longer than {seconds:g} s and {GIVEN_UP}")

@@ -48,10 +48,8 @@ def _function_run(name: str, function: Callable[..., Any], signature: Signature)
     from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
 
     _, descriptions = read_docstring(inspect.getdoc(behind(function)))
-    code = getattr(behind(function), "__code__", None)  # a method or a partial has filled some of them
     fields, contexts, others = signature_fields(function, signature, ToolContext)
-    reserved = (*contexts, *(() if code is None else code.co_varnames[: code.co_argcount]))
-    model = TypedModel.of_fields(name, fields, descriptions, others, reserved)
+    model = TypedModel.of_fields(name, fields, descriptions, others, contexts)
     if not contexts:
         return model, lambda params, _context: function(**params), False
     return model, lambda params, context: function(**params, **dict.fromkeys(contexts, context)), True

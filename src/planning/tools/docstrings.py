@@ -10,8 +10,8 @@ from textwrap import dedent, indent
 __all__ = ["read_docstring"]
 
 _SECTION = re.compile(
-    r"^(?:((?i:(?:keyword |other )?(?:arg|argument|param|parameter)s))|(?:Returns|Yields|Raises|Examples?)):[ \t]*\n"
-    r"((?:(?!\w+:[ \t]*$).*\S.*\n)*(?:[ \t].*\n|\n)*)",
+    r"^(?:((?i:(?:keyword |other )?(?:arg|argument|param|parameter)s))|Returns|Yields|Raises|Examples?): *\n"
+    r"((?:(?!\w+: *$).*\S.*\n)*(?:[ \t].*\n|\n)*)",
     re.MULTILINE,
 )  # its lines, then what is indented
 _DASH = re.compile(r"^((?:[-*] )?[`*]*\w+[`*]*(?: *\([^()]*\))?)[ \t]+--?[ \t]+(?=\S)", re.MULTILINE)

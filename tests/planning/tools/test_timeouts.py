@@ -137,7 +137,7 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
 @pytest.mark.parametrize("entry", CALLS)
 def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     hanging = Hanging(StorageUnavailable("later"))
-    assert through(entry, tool(hanging, timeout=0.01, retry=NOW)).code == ErrorKind.TIMEOUT
+    assert through(entry, tool(hanging, timeout=0.5, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
     assert len(hanging.threads) == 1
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from planning.tools.parameters.schema import single_types
-from planning.tools.parameters.words import limits, spell
+from planning.tools.parameters.words import limits, spell, takes_null
 
 __all__ = ["is_recursive", "strict_schema"]
 
@@ -30,20 +30,6 @@ _SPARE = frozenset({
 })  # fmt: skip
 
 
-def _types(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[str]:
-    """The types of the values that a part of a schema allows, references followed."""
-    todo = [node]
-    seen: set[str] = set()
-    while todo:
-        each = todo.pop()
-        yield each.get("type", "")
-        todo += [*each.get("anyOf", ()), *each.get("oneOf", ())]
-        place = each.get("$ref", "")
-        if place in definitions and place not in seen:
-            seen.add(place)
-            todo.append(definitions[place])
-
-
 def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The definitions of a schema by the references to them."""
     return {f"#/{place}/{name}": node for place in _PLACES for name, node in schema.get(place, {}).items()}
@@ -58,19 +44,18 @@ def strict_schema(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
         ValueError: A strict schema cannot describe the arguments.
     """
     schema = single_types(schema)
-    definitions = _definitions(schema)
-    made: dict[str, Any] = _strict(schema, definitions, (), name)
+    made: dict[str, Any] = _strict(schema, schema, (), name)
     for place in _PLACES:
         if place in schema:
             made[place] = {
-                each: _strict(node, definitions, (place, each), name) for each, node in schema[place].items()
+                each: _strict(node, schema, (place, each), name) for each, node in schema[place].items()
             }
     return made
 
 
-def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ...], name: str) -> Any:
+def _strict(node: Any, root: Mapping[str, Any], path: tuple[str | int, ...], name: str) -> Any:
     def inner(part: Any, *places: str | int) -> Any:
-        return _strict(part, definitions, (*path, *places), name)
+        return _strict(part, root, (*path, *places), name)
 
     if not isinstance(node, Mapping) or not node.keys() & {"type", "enum", "const", "anyOf", "oneOf", "$ref"}:
         _refuse(name, path, "takes any value; give it a type")
@@ -78,7 +63,7 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
     if foreign:
         _refuse(name, path, f"is declared with {foreign[0]}; declare it without")
     if "$ref" in node:  # beside it nothing is allowed
-        if node["$ref"] not in definitions:
+        if node["$ref"] not in _definitions(root):
             _refuse(name, path, f"refers to {node['$ref']}; refer to a definition in $defs")
         return {"$ref": node["$ref"]}
     made = {key: value for key, value in node.items() if key in _STRICT}
@@ -95,7 +80,7 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
             _refuse(name, path, f"takes fields that it does not name; name each, {instead}")
         required = node.get("required", ())
         made["properties"] = {
-            each: _nullable(inner(part, each), definitions) if each not in required else inner(part, each)
+            each: _nullable(inner(part, each), root) if each not in required else inner(part, each)
             for each, part in properties.items()
         }
         made["required"] = list(properties)
@@ -112,9 +97,9 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
     return made
 
 
-def _nullable(node: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _nullable(node: dict[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
     """A part of a schema that also allows null."""
-    if "null" in _types(node, definitions):
+    if takes_null(root, node):
         return node
     said = {"description": node["description"]} if "description" in node else {}
     rest = {key: value for key, value in node.items() if key != "description"}

@@ -84,9 +84,8 @@ def signature_fields(
         context_type: The parameters with this type take the context, and are not arguments.
 
     Returns:
-        Of each parameter its name, its type hint, and its default, ``inspect.Parameter.empty`` if it is
-        required; the names of those that take the context; and the name and the type hint
-        of its ``**others``, None if it has none.
+        Of each parameter its name, its type hint and its default; the names of those that take the context;
+        and the name and the type hint of ``**others``, None without them.
 
     Raises:
         TypeError: A parameter has no name to send it by, or a type hint cannot be read.

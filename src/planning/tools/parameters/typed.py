@@ -63,14 +63,7 @@ class TypedModel(ParameterModel):
         others: tuple[str, Any] | None,
         reserved: Collection[str],
     ) -> TypedModel:
-        """The model of a function's parameters; arguments stay a dict.
-
-        Args:
-            name: What messages call it.
-            fields: The name, the type hint and the default of each parameter.
-            descriptions: What a model reads about parameters, by name.
-            others: The name and the type hint of ``**others``, if it has them.
-            reserved: The names that none of the others may have.
+        """The model of a function's parameters, as ``signature_fields`` reads them; arguments stay a dict.
 
         Raises:
             TypeError: Arguments in JSON cannot become what a type hint names.

@@ -22,6 +22,7 @@ __all__ = [
     "out_of_bounds",
     "refusal",
     "spell",
+    "takes_null",
     "type_word",
     "union",
     "unknown_field",
@@ -193,6 +194,11 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[st
         else:
             found.append(each)
     return found
+
+
+def takes_null(root: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    """Whether a part of a schema allows null."""
+    return any(each.get("type") == "null" or None in each.get("enum", ()) for each in options(root, node))
 
 
 def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:

@@ -337,7 +337,6 @@ def test_further_keyword_arguments_of_their_type_are_taken(
         (unpacked, {"a": 1, "sise": 2},
          ["size: missing; send an integer", "sise: unknown field; did you mean size?"]),
         (with_context, {"context": "x"}, ["context: this name is reserved; use another"]),
-        (functools.partial(typed, 1), {"a": "x"}, ["a: this name is reserved; use another"]),
     ],
 )  # fmt: skip
 def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_with_all_problems(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ParamSpec, Required, TypedDict, Unpack
 from unittest.mock import MagicMock
@@ -275,8 +276,11 @@ def unpacked(a: int, **rest: Unpack[Extras]) -> Any:
     return a, rest
 
 
-def forwarding(*args: P.args, **kwargs: P.kwargs) -> Any:
-    return kwargs
+def forwarding(function: Callable[P, Any]) -> Callable[P, Any]:
+    def forward(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return function(*args, **kwargs)
+
+    return forward
 
 
 def with_context(context: ToolContext, **rest: str) -> Any:
@@ -295,7 +299,7 @@ A = {"a": {"type": "integer"}}
         (optional, {**OPEN, "additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}),
         (bare, {**OPEN, "properties": A}),
         (anything, OPEN),
-        (forwarding, OPEN),
+        (forwarding(dict), OPEN),
         (with_context, {**OPEN, "additionalProperties": {"type": "string"}}),
         (unpacked, {"type": "object", "properties": {**A, "size": {"type": "integer"}, "word": {"anyOf": [
             {"type": "string"}, {"type": "null"}]}}, "required": ["a", "size"],

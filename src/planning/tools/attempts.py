@@ -14,8 +14,6 @@ from planning.tools.errors import ToolError
 from planning.tools.outcome import may_pass, settled, withholding
 from planning.tools.result import ToolResult
 
-__all__ = ["Attempts", "Runner", "background"]
-
 Runner = Callable[[ToolContract, Any, float | None, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 """Runs a tool's function somewhere: given the tool, its parameters, the seconds that it has, and how it would
 be run here; returns what the function returns, and raises what it raises."""

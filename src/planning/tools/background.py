@@ -18,16 +18,6 @@ from typing import Any, TypeVar
 
 from planning.tools.errors import GIVEN_UP, ToolError, ToolTimeout
 
-__all__ = [
-    "Future",
-    "await_within",
-    "finished",
-    "is_given_up",
-    "run_coroutine",
-    "run_in_thread",
-    "run_off_loop",
-]
-
 T = TypeVar("T")
 
 _JOBS: ContextVar[tuple[Any, ...]] = ContextVar("jobs", default=())

@@ -18,8 +18,6 @@ from planning.tools.parameters.signature import (
 )
 from planning.tools.spec import QueryCall, QueryModel, QueryTypes
 
-__all__ = ["Run", "bind"]
-
 Run = Callable[[Any, ToolContext], Any]
 _Bound = tuple[ParameterModel, Run, bool]
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

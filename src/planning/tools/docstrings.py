@@ -7,8 +7,6 @@ from functools import lru_cache
 from inspect import cleandoc
 from textwrap import dedent, indent
 
-__all__ = ["read_docstring"]
-
 _SECTION = re.compile(
     r"^(?:((?i:(?:keyword |other )?(?:arg|argument|param|parameter)s))|Returns|Yields|Raises|Examples?): *\n"
     r"((?:(?!\w+: *$).*\S.*\n)*(?:[ \t].*\n|\n)*)",

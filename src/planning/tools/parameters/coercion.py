@@ -15,8 +15,6 @@ from pydantic_core import from_json
 
 from planning.tools.parameters import words
 
-__all__ = ["BOOLEANS", "coerced"]
-
 Options = Sequence[Mapping[str, Any]]
 _EXACT = 2**53  # up to here a float holds every integer
 _MOST_DIGITS = 400

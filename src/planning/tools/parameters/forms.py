@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 from planning.tools.parameters.schema import single_types
 from planning.tools.parameters.words import limits, spell, takes_null
 
-__all__ = ["is_recursive", "strict_schema"]
-
 _PLACES = ("$defs", "definitions")  # the second is the older drafts'
 # The keywords and formats that the strict modes of OpenAI and of Anthropic both take:
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas

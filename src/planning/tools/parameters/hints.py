@@ -24,8 +24,6 @@ from planning.tools.parameters.construct import LIMITS, Constructing, keeping, v
 from planning.tools.parameters.schema import without_null
 from planning.tools.parameters.signature import refuse_field_default, resolved
 
-__all__ = ["Field", "Hints", "fields_of", "is_record", "omitting_null"]
-
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _REQUIRED = (typing.Required, typing_extensions.Required)
 _NOT_REQUIRED = (typing.NotRequired, typing_extensions.NotRequired)

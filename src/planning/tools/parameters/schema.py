@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["TOO_DEEP", "branches", "is_too_deep", "published_schema", "single_types", "without_null"]
-
 _MOST_LEVELS = 8
 TOO_DEEP = f"nested more than {_MOST_LEVELS} levels; send a flatter object"
 _DROPPED = frozenset({"title", "default", "discriminator", "$defs", "$ref"})

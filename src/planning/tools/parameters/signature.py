@@ -12,16 +12,6 @@ from typing import Any
 
 import attrs
 
-__all__ = [
-    "Signature",
-    "behind",
-    "is_of_type",
-    "read_signature",
-    "refuse_field_default",
-    "resolved",
-    "signature_fields",
-]
-
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 

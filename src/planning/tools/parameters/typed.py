@@ -24,8 +24,6 @@ from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
 from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep, published_schema, without_null
 from planning.tools.parameters.validators import Validate, strict_validator
 
-__all__ = ["TypedModel"]
-
 
 class TypedModel(ParameterModel):
     """A dataclass, an attrs class, a TypedDict or a pydantic model as parameter model."""

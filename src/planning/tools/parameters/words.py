@@ -9,28 +9,6 @@ from typing import Any
 
 from planning.errors import Problem, ToolValidationError, listed, nearest, show, unknown_option
 
-__all__ = [
-    "MOST_PROBLEMS",
-    "below",
-    "expected",
-    "has_place",
-    "is_of_type",
-    "limits",
-    "missing",
-    "node_at",
-    "options",
-    "out_of_bounds",
-    "refusal",
-    "spell",
-    "takes_null",
-    "type_word",
-    "union",
-    "unknown_field",
-    "withheld",
-    "wrong_option",
-    "wrong_type",
-]
-
 Path = Sequence[str | int]
 
 _JSON_TYPES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import mcp_types as types
@@ -11,6 +12,7 @@ import mcp_types as types
 from planning.errors import LONGEST_MESSAGE
 from planning.model import STEP_STATUSES, Plan, PlanStatus
 from planning.render import plan_to_dict
+from planning.tools.parameters.schema import single_types
 from planning.tools.result import ToolResult, plain
 
 if TYPE_CHECKING:
@@ -44,8 +46,6 @@ _PLAN: Final[dict[str, Any]] = {
 }
 _STEPS: Final = {"type": "array", "items": _STEP, "description": "Absent when they are too long."}
 _WHOLE_PLAN: Final = _PLAN | {"properties": {**_PLAN["properties"], "steps": _STEPS}}
-_ABOUT: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
-_VALUES: Final = frozenset({"default", "examples", "enum", "const", "required"})
 _READ: Final = "planning_read_plan"
 _OWN: Final = "own"
 _ALWAYS_LOAD: Final = "anthropic/alwaysLoad"
@@ -58,7 +58,9 @@ def _outputs(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
 
 _OF_PLAN: Final = _outputs("plan", _PLAN)
 _OF_READ: Final = _outputs("plan", _WHOLE_PLAN)
-_OF_ANY: Final = _outputs("value", {"description": "What the tool returned; absent when it is too long."})
+_OF_ANY: Final = _outputs(
+    "value", {"description": "What the tool returned; absent when it is too long or not JSON."}
+)
 
 
 def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool:
@@ -66,33 +68,11 @@ def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool
     return types.Tool(
         name=tool.name,
         description=tool.description,
-        input_schema=_single_types(tool.parameters_schema()),
-        output_schema=_single_types(_output_schema(tool)) if structured else None,
+        input_schema=single_types(tool.parameters_schema()),
+        output_schema=single_types(_output_schema(tool)) if structured else None,
         annotations=_hints(tool),
         _meta={_ALWAYS_LOAD: True} if always_load else None,
     )
-
-
-def _single_types(schema: Any) -> Any:
-    """The same schema with ``anyOf`` in place of a list of types, which many clients cannot read."""
-    if isinstance(schema, list):
-        return [_single_types(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    schema = {key: value if key in _VALUES else _single_types(value) for key, value in schema.items()}
-    kinds = schema.get("type")
-    if not isinstance(kinds, list) or "anyOf" in schema:
-        return schema
-    about = {key: value for key, value in schema.items() if key in _ABOUT}
-    rules = {key: value for key, value in schema.items() if key not in _ABOUT and key != "type"}
-    return about | {"anyOf": [_of_kind(kind, rules) for kind in kinds]}
-
-
-def _of_kind(kind: str, rules: dict[str, Any]) -> dict[str, Any]:
-    if kind == "null":
-        return {"type": kind}
-    enum = [each for each in rules.get("enum", ()) if each is not None]
-    return {"type": kind, **rules, **({"enum": enum} if enum else {})}
 
 
 def called(
@@ -105,7 +85,8 @@ def called(
         return types.CallToolResult(content=_text(result.message))
     data: dict[str, Any] = {"message": result.message}
     if not _is_of_plan(tool):
-        data |= _if_short("value", plain(result.value))
+        with suppress(Exception):  # it has no JSON form, and reading it may do anything
+            data |= _if_short("value", plain(result.value, strict=True))
     elif session is not None:
         data["plan"] = _plan_now(session.select_latest(Plan), with_steps=tool.name == _READ)
     return types.CallToolResult(content=_text(result.message), structured_content=data)

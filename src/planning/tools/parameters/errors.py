@@ -12,8 +12,6 @@ from planning.errors import Problem
 from planning.tools.parameters import words
 from planning.tools.parameters.model import NO_JSON
 
-__all__ = ["problems_of"]
-
 Path = tuple[int | str, ...]
 Node = Mapping[str, Any]
 

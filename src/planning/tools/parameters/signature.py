@@ -12,18 +12,7 @@ from typing import Any
 
 import attrs
 
-__all__ = [
-    "Signature",
-    "behind",
-    "is_of_type",
-    "read_signature",
-    "refuse_field_default",
-    "resolved",
-    "signature_fields",
-]
-
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_KEYWORDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 @attrs.frozen
@@ -76,7 +65,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 
 def signature_fields(
     function: Callable[..., Any], signature: Signature, context_type: type
-) -> tuple[list[tuple[str, Any, bool]], tuple[str, ...]]:
+) -> tuple[list[tuple[str, Any, Any]], tuple[str, ...], tuple[str, Any] | None]:
     """Read what a function takes by keyword.
 
     Args:
@@ -85,8 +74,8 @@ def signature_fields(
         context_type: The parameters with this type take the context, and are not arguments.
 
     Returns:
-        Of each parameter its name, its type hint, and whether it is required; and the names of those that
-        take the context.
+        Of each parameter its name, its type hint and its default; the names of those that take the context;
+        and the name and the type hint of ``**others``, None without them.
 
     Raises:
         TypeError: A parameter has no name to send it by, or a type hint cannot be read.
@@ -97,8 +86,9 @@ def signature_fields(
             f"{_name(function)} takes {first.name}: it is a method; make the tool of a bound one, such as "
             f"tool(thing.{_name(function)})"
         )
-    fields: list[tuple[str, Any, bool]] = []
+    fields: list[tuple[str, Any, Any]] = []
     contexts = []
+    others = ("", Any) if signature.is_open else None
     for name, parameter in signature.parameters.items():
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise TypeError(
@@ -109,15 +99,18 @@ def signature_fields(
             raise TypeError(
                 f"{_name(function)} takes *{name}, which has no name to send; take a list instead"
             )
-        if parameter.kind not in _KEYWORDS:
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             continue
         hint = _hint(function, name, context_type)
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            others = (name, Any if isinstance(hint, typing.ParamSpecKwargs) else hint)
+            continue
         if _is_optionally(hint, context_type):
             contexts.append(name)
             continue
         refuse_field_default(_name(function), name, parameter.default)
-        fields.append((name, hint, parameter.default is parameter.empty))
-    return fields, tuple(contexts)
+        fields.append((name, hint, parameter.default))
+    return fields, tuple(contexts), others
 
 
 def refuse_field_default(owner: str, name: str, default: object) -> None:

@@ -9,27 +9,6 @@ from typing import Any
 
 from planning.errors import Problem, ToolValidationError, listed, nearest, show, unknown_option
 
-__all__ = [
-    "MOST_PROBLEMS",
-    "below",
-    "expected",
-    "has_place",
-    "is_of_type",
-    "limits",
-    "missing",
-    "node_at",
-    "options",
-    "out_of_bounds",
-    "refusal",
-    "spell",
-    "type_word",
-    "union",
-    "unknown_field",
-    "withheld",
-    "wrong_option",
-    "wrong_type",
-]
-
 Path = Sequence[str | int]
 
 _JSON_TYPES = {
@@ -193,6 +172,11 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[st
         else:
             found.append(each)
     return found
+
+
+def takes_null(root: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    """Whether a part of a schema allows null."""
+    return any(each.get("type") == "null" or None in each.get("enum", ()) for each in options(root, node))
 
 
 def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:

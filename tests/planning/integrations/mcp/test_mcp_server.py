@@ -17,7 +17,7 @@ from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.suite import planning_tools
-from planning.tools import Tool, ToolContext
+from planning.tools import Tool, ToolContext, ToolResult
 from session import Session
 
 READ = "planning_read_plan"
@@ -218,6 +218,13 @@ def long() -> list[str]:
     return ["x" * 1_000] * 100
 
 
+def deep() -> ToolResult:
+    """Return what has no JSON form, with a message."""
+    value: list[Any] = []
+    value.append(value)
+    return ToolResult(True, "Look around.", value)
+
+
 def leak() -> str:
     """Fail."""
     raise OSError("password=hunter2")
@@ -231,12 +238,12 @@ async def whose(context: ToolContext) -> str:
 @in_both_eras
 async def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
     session = Session(session_id="mine")
-    async with Client(build_server([add, long, leak, whose], session=session), mode=mode) as client:
+    async with Client(build_server([add, long, deep, leak, whose], session=session), mode=mode) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert names == [*PLAN_TOOLS, "add", "long", "leak", "whose"]
+        assert names == [*PLAN_TOOLS, "add", "long", "deep", "leak", "whose"]
         calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("add", {"a": "x"})]
-        calls += [(name, {}) for name in ("long", "leak", "whose")]
-        added, refused, much, leaked, own = [await client.call_tool(*each) for each in calls]
+        calls += [(name, {}) for name in ("long", "deep", "leak", "whose")]
+        added, refused, much, endless, leaked, own = [await client.call_tool(*each) for each in calls]
     assert (said(added), added.structured_content) == ("3", {"message": "3", "value": 3})
     assert said(refused) == (
         "error: Refused, nothing changed. 2 problems:\n"
@@ -245,6 +252,7 @@ async def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> No
     )
     assert much.structured_content == {"message": said(much)}
     assert len(said(much)) <= 50_000
+    assert endless.structured_content == {"message": "Look around."}
     assert said(leaked) == "error: leak failed. Call it again, or go on without it."
     assert said(own) == "mine"
 

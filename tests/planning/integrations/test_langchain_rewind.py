@@ -307,7 +307,7 @@ class TestInMemory:
             "let each thread keep its session",
         ),
         (
-            {"since": "2020-01-01T00:00:00+00:00"},
+            {"version": 1, "since": "2020-01-01T00:00:00+00:00"},
             "the agent's state is of another session named shop, which began at another time",
         ),
     ],

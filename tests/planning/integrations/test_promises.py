@@ -30,6 +30,7 @@ from frameworks import (
     plans_of,
     play,
     promise,
+    rewinds,
     setup,
     text_of,
     toolbox,
@@ -304,6 +305,59 @@ def test_another_process_resumes_the_conversation_with_the_plan_of_the_store(
         talk = play(agent, [[mark("S001")], [READ]], after)
         assert talk.texts == [DONE, HALF]
         assert plans_of(session) == [(1, 2)]
+
+
+def opener(store: SqliteStore) -> Callable[[], Session]:
+    """The function of a web server: it opens the session anew at each call."""
+    return lambda: Session(session_id="shop", store=store)
+
+
+def reopener(path: Path, stack: ExitStack) -> Callable[[], Session]:
+    """The same, with a store of its own at each call."""
+    return lambda: opener(stack.enter_context(closing(SqliteStore(path))))()
+
+
+@promise("opened per call")
+@pytest.mark.parametrize("is_one_store", [True, False], ids=["one store", "a store per call"])
+def test_a_session_that_is_opened_for_each_call_keeps_its_plan(
+    entry: EntryPoint, path: Path, is_one_store: bool
+) -> None:
+    with ExitStack() as stack:
+        find = reopener(path, stack)
+        if is_one_store:
+            find = opener(stack.enter_context(closing(SqliteStore(path))))
+        agent = entry.agent(find)
+        first = play(agent, [[READ], [SHOP, mark("S001", "in_progress")], [mark("S001")]])
+        assert [each.success for each in first.answers] == [False, True, True, True]
+        second = play(agent, [[READ]], first.after)
+        assert second.texts == [HALF]
+        if "reminder" not in entry.cannot:
+            assert [each.last.endswith(HALF) for each in second.requests] == [True, True]
+    with opened(path) as session:
+        register_plan(session)
+        assert (text_of(session), rewinds(session)) == (HALF, 0)
+
+
+@promise("early restart")
+def test_a_restart_before_the_plans_first_change_ends_no_conversation(entry: EntryPoint, path: Path) -> None:
+    with opened(path) as session:
+        after = play(entry.agent(session), []).after
+    with opened(path) as session:
+        talk = play(entry.agent(session), [[SHOP], [mark("S001")]], after)
+        assert talk.texts == [SET, DONE]
+        assert (text_of(session), rewinds(session)) == (HALF, 0)
+
+
+@promise("two workers")
+def test_two_processes_serve_one_conversation_in_turn(entry: EntryPoint, path: Path) -> None:
+    with opened(path) as here, opened(path) as there:
+        one, other = entry.agent(here), entry.agent(there)
+        begun = play(one, []).after
+        planned = play(other, [[SHOP]], begun)
+        marked = play(one, [[mark("S001")]], planned.after)
+        read = play(other, [[READ]], marked.after)
+        assert [planned.texts, marked.texts, read.texts] == [[SET], [DONE], [HALF]]
+        assert (text_of(there), rewinds(there)) == (HALF, 0)
 
 
 def busy(_stored: Session, path: Path, stack: ExitStack) -> str:

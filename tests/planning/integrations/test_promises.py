@@ -35,12 +35,13 @@ from frameworks import (
     text_of,
     toolbox,
 )
+from postgres_server import store_for
 
 from planning import PlanningToolsSection, Toolbox, register_plan
 from planning.commands import MarkStep, NewPlanStep, SetupPlan
 from planning.tools import Tool, ToolContext, tool
 from session import Session, StoreError, ToolFailed, ToolInvoked, VersionError
-from session.stores import SqliteStore
+from session.stores import SqliteStore, Store
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 DONE = "S001 done. Next: S002 Buy shelves"
@@ -307,41 +308,45 @@ def test_another_process_resumes_the_conversation_with_the_plan_of_the_store(
         assert plans_of(session) == [(1, 2)]
 
 
-def opener(store: SqliteStore) -> Callable[[], Session]:
-    """The function of a web server: it opens the session anew at each call."""
-    return lambda: Session(session_id="shop", store=store)
-
-
-def reopener(path: Path, stack: ExitStack) -> Callable[[], Session]:
-    """The same, with a store of its own at each call."""
-    return lambda: opener(stack.enter_context(closing(SqliteStore(path))))()
-
-
 @promise("opened per call")
-@pytest.mark.parametrize("is_one_store", [True, False], ids=["one store", "a store per call"])
+@pytest.mark.parametrize(
+    "kind", ["one file", "opened files", pytest.param("server", marks=pytest.mark.postgres)]
+)
 def test_a_session_that_is_opened_for_each_call_keeps_its_plan(
-    entry: EntryPoint, path: Path, is_one_store: bool
+    entry: EntryPoint, path: Path, kind: str
 ) -> None:
     with ExitStack() as stack:
-        find = reopener(path, stack)
-        if is_one_store:
-            find = opener(stack.enter_context(closing(SqliteStore(path))))
-        agent = entry.agent(find)
+
+        def store() -> Store:
+            made = store_for(path.parent) if kind == "server" else SqliteStore(path)
+            return stack.enter_context(closing(made))
+
+        shared = None if kind == "opened files" else store()
+        agent = entry.agent(lambda: Session(session_id="shop", store=shared or store()))
         first = play(agent, [[READ], [SHOP, mark("S001", "in_progress")], [mark("S001")]])
         assert [each.success for each in first.answers] == [False, True, True, True]
         second = play(agent, [[READ]], first.after)
         assert second.texts == [HALF]
         if "reminder" not in entry.cannot:
-            assert [each.last.endswith(HALF) for each in second.requests] == [True, True]
-    with opened(path) as session:
+            assert [each.last for each in second.requests] == [HALF, HALF]
+        session = Session(session_id="shop", store=store())
         register_plan(session)
         assert (text_of(session), rewinds(session)) == (HALF, 0)
 
 
 @promise("early restart")
-def test_a_restart_before_the_plans_first_change_ends_no_conversation(entry: EntryPoint, path: Path) -> None:
+@pytest.mark.parametrize("turns", [[], [[SHOP]]], ids=["no call", "a call that could not write"])
+def test_a_restart_before_the_plans_first_change_ends_no_conversation(
+    entry: EntryPoint, path: Path, turns: list[list[Call]]
+) -> None:
     with opened(path) as session:
-        after = play(entry.agent(session), []).after
+        agent = entry.agent(session)
+        with ExitStack() as stack:
+            busy(session, path, stack)
+            talk = play(agent, turns)
+        assert [each.success for each in talk.answers] == [False] * len(turns)
+        assert session.version == 0
+        after = talk.after
     with opened(path) as session:
         talk = play(entry.agent(session), [[SHOP], [mark("S001")]], after)
         assert talk.texts == [SET, DONE]

@@ -9,7 +9,7 @@ from functools import partial
 from inspect import signature
 from typing import Annotated, Any, NotRequired, Self
 
-from planning.integrations._common import Call, acarry_out, carry_out
+from planning.integrations._common import Call, acarry_out, carry_out, with_text
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import Position, Setting, is_current, is_of, merge, news, position_of
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
@@ -30,7 +30,7 @@ try:
         hook_config,
     )
     from langchain.agents.middleware.types import OmitFromInput
-    from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
@@ -75,8 +75,8 @@ _caller: ContextVar[tuple[str | None, str | None, str | None]] = ContextVar("cal
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     """Gives an agent of ``create_agent`` a plan that rewinds with its checkpoints.
 
-    The planning section is added to the system message, and the reminder is the last message of each
-    request; the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
+    The planning section is added to the system message, and the reminder to the last message of each request;
+    the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
     middleware first in the list, so that it knows of each call before other middleware holds it back.
     """
 
@@ -238,8 +238,13 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             system = system.model_copy(update={"content": content})
         else:
             system = system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
-        tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
-        return request.override(system_message=system, messages=[*request.messages, *tail])
+        messages = list(request.messages)
+        if reminder and messages and isinstance(messages[-1], HumanMessage | ToolMessage):
+            content = with_text(messages[-1].content, reminder)
+            messages[-1] = messages[-1].model_copy(update={"content": content})
+        elif reminder:
+            messages.append(HumanMessage(reminder))
+        return request.override(system_message=system, messages=messages)
 
     # The end of a turn
 

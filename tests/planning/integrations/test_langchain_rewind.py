@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import mark, plan_after, rewinds, setup, text_of
+from frameworks import added_to, mark, plan_after, rewinds, setup, text_of
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
@@ -80,7 +80,7 @@ def phone_of(*failures: Exception) -> Any:
 
 
 def reminder_in(request: list[BaseMessage]) -> str:
-    return str(request[-1].content) if isinstance(request[-1], HumanMessage) and len(request) > 2 else ""
+    return added_to(str(request[-1].content))
 
 
 @pytest.fixture
@@ -378,4 +378,4 @@ class TestInAStore:
         session = stored()
         agent, model = agent_of(session, [said()])
         agent.invoke(ASKED, A)
-        assert reminder_in([*model.requests[0][:2], *model.requests[0][-1:]]) == plan == text_of(session)
+        assert reminder_in(model.requests[0]) == plan == text_of(session)

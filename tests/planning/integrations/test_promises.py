@@ -105,10 +105,20 @@ def test_the_live_plan_is_the_last_message_behind_what_stays(entry: EntryPoint) 
     agent = entry.agent(Session())
     talk = play(agent, [[SHOP], [mark("S001")]])
     requests = [*talk.requests[1:], *play(agent, [], talk.after).requests]
-    assert [each.last for each in requests] == [OPEN, HALF, HALF]
+    assert [each.last for each in (talk.requests[0], *requests)] == ["", OPEN, HALF, HALF]
     for before, after in pairwise(requests):
         assert after.messages[: len(before.messages)] == before.messages
         assert [each for each in after.messages if " of 2 done" in each] == []  # it is not kept
+
+
+@promise("roles")
+def test_the_live_plan_is_no_message_of_its_own(entry: EntryPoint) -> None:
+    agent = entry.agent(Session())
+    talk = play(agent, [[SHOP, mark("S01x")], [mark("S001")]])
+    for request in (*talk.requests, *play(agent, [], talk.after).requests):
+        assert request.roles[0] == "user"
+        assert ("user", "user") not in pairwise(request.roles)
+        assert ("tool", "user") not in pairwise(request.roles)
 
 
 # Calls

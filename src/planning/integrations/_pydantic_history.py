@@ -13,6 +13,7 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     ToolCallPart,
     ToolReturnPart,
+    UserContent,
     UserPromptPart,
 )
 from pydantic_ai.models import Model
@@ -84,12 +85,14 @@ def with_tail(request: ModelRequest, text: str, model: Model) -> ModelRequest:
     parts = list(request.parts)
     last = parts[-1] if parts else None
     if isinstance(last, UserPromptPart):
-        prompt = list(filter(None, [last.content] if isinstance(last.content, str) else last.content))
+        given = [last.content] if isinstance(last.content, str) else last.content
+        prompt: list[UserContent] = [each for each in given if each]
         mark = [CachePoint()] if prompt and not isinstance(prompt[-1], CachePoint) else []
         parts[-1] = replace(last, content=[*prompt, *mark, text])
     elif isinstance(last, ToolReturnPart) and last.tool_kind is None and model.system not in _WHOLE:
-        answer: Any = last.content_items() if last.files else last.model_response_str(wrap_if_error=False)
-        parts[-1] = replace(last, content=[*answer, text] if last.files else with_text(answer, text))
+        answer = last.content_items() if last.files else last.model_response_str(wrap_if_error=False)
+        content: Any = [*answer, text] if last.files else with_text(answer, text)
+        parts[-1] = replace(last, content=content)
     else:
         is_cached = any(not isinstance(part, SystemPromptPart) for part in parts)
         parts.append(UserPromptPart([CachePoint(), text] if is_cached else text))

@@ -18,24 +18,6 @@ from planning.events import FrameworkChange, framework, last_change, sign
 from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
 from session import Change, Session, Snapshot, SnapshotError, VersionError
 
-__all__ = [
-    "Position",
-    "Setting",
-    "calling",
-    "checked",
-    "go_back",
-    "is_current",
-    "is_of",
-    "is_older",
-    "merge",
-    "news",
-    "plan_from",
-    "position_of",
-    "restored",
-    "settle",
-    "take_back",
-]
-
 T = TypeVar("T")
 Position = Mapping[str, Any]
 """Plain JSON values, so that every framework can keep them."""
@@ -209,9 +191,8 @@ def is_of(position: Position, session: Session) -> bool:
 
     A store has nothing of a session before its first change: until then each opening is another beginning.
     """
-    if position["session_id"] != str(session.session_id):
-        return False
-    return position["version"] == 0 or position["since"] == session.created_at.isoformat()
+    own = (str(session.session_id), session.created_at.isoformat())
+    return (position["session_id"], position["since"] if position["version"] else own[1]) == own
 
 
 def _other(position: Position, session: Session) -> str:

@@ -154,7 +154,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
         except AWAY as error:
             reminder = unread(error)
         if reminder:
-            kinds = {kind.__name__ for kind in type(invocation.agent.canonical_model).__mro__}
+            model: Any = getattr(invocation.agent, "canonical_model", None)
+            kinds = {kind.__name__ for kind in type(model).__mro__}
             _add(llm_request.contents, reminder, is_split=not kinds.isdisjoint(_SPLITTING))
 
     def _shown(self, session: Session, context: Context) -> str:

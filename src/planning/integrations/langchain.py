@@ -9,7 +9,7 @@ from functools import partial
 from inspect import signature
 from typing import Annotated, Any, NotRequired, Self
 
-from planning.integrations._common import Call, acarry_out, carry_out, with_text
+from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import Position, Setting, is_current, is_of, merge, news, position_of
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
@@ -30,7 +30,7 @@ try:
         hook_config,
     )
     from langchain.agents.middleware.types import OmitFromInput
-    from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.messages import SystemMessage, ToolMessage
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
@@ -45,6 +45,7 @@ try:
         position_in,
         readable,
         refused,
+        with_tail,
     )
     from planning.integrations._langchain_tools import BoundTool, name_of_turn, readers, tools_from
     from planning.integrations._langgraph import Here
@@ -238,13 +239,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             system = system.model_copy(update={"content": content})
         else:
             system = system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
-        messages = list(request.messages)
-        if reminder and messages and isinstance(messages[-1], HumanMessage | ToolMessage):
-            content = with_text(messages[-1].content, reminder)
-            messages[-1] = messages[-1].model_copy(update={"content": content})
-        elif reminder:
-            messages.append(HumanMessage(reminder))
-        return request.override(system_message=system, messages=messages)
+        return request.override(system_message=system, messages=with_tail(request.messages, reminder))
 
     # The end of a turn
 

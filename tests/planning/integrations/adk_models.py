@@ -38,8 +38,8 @@ def said(text: str = "Done.") -> LlmResponse:
 
 def tail(request: LlmRequest) -> str:
     """What a request adds to its last message, which is kept as one part or as answers to calls."""
-    *others, last = request.contents[-1].parts or ()
-    return last.text or "" if others else ""
+    _, *added = request.contents[-1].parts or [Part()]
+    return added[-1].text or "" if added else ""
 
 
 class ScriptedLlm(BaseLlm):

@@ -106,7 +106,7 @@ class PlanningTools(list[Tool]):
             reminder = unread(error)
         items = with_tail(sent.input, reminder)
         last: Any = sent.input[-1] if sent.input else None
-        if len(items) == len(sent.input) and id(last) in own:
+        if len(items) == len(sent.input) and id(last) in own and isinstance(last, dict):
             # The SDK made this copy for the request, and goes by it for what a server already has.
             last.update(items[-1])
             items[-1] = last

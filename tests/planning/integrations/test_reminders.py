@@ -234,13 +234,14 @@ class TestOpenAIAgents:
         from planning.integrations.openai_agents import planning_tools
 
         for run in (run_async, run_streamed):
-            planning = planning_tools(Session())
-            agent, model = agent_of(planning, [SHOP], [mark("S001")], "Done.")
+            planning = planning_tools(section=planned())
+            agent, model = agent_of(planning, [mark("S07")], [mark("S001")], "Done.")
             run(planning, agent, conversation_id="conv_1")
             sent: list[Any] = [[dict(item) for item in call.input] for call in model.calls]
+            refusal = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
             assert [[item.get("content") or item["output"] for item in items] for items in sent] == [
-                ["Go"],
-                [f"Plan set: S001 to S002. Next: S001 Rent a room\n\n{OPEN}"],
+                [f"Go\n\n{OPEN}"],
+                [f"{refusal}\n\n{OPEN}"],
                 [f"S001 done. Next: S002 Buy shelves\n\n{HALF}"],
             ]
 

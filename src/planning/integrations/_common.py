@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -18,6 +18,10 @@ from planning.tools.context import LONGEST_ID
 from planning.tools.errors import ErrorKind
 from planning.tools.outcome import failed
 from planning.tools.repeats import guessed_key
+
+if TYPE_CHECKING:
+    from planning.prompt import PlanningToolsSection
+    from session import Session
 
 __all__ = [
     "Call",
@@ -33,6 +37,9 @@ __all__ = [
     "record",
     "toolbox_of",
     "unknown_response",
+    "with_reminder",
+    "with_tail",
+    "with_text",
 ]
 
 
@@ -41,6 +48,11 @@ _SHORTEST_ID = 20
 or give all responses the same: ``chatcmpl-1``, ``chatcmpl-637``, ``chatcmpl-A1``."""
 _TIMES = ("created", "created_at")
 _LENGTHS = ("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+_OUTPUTS = {"function_call_output", "custom_tool_call_output"}
+_INPUTS = {"input_text", "input_image", "input_file"}
+"""The items of the Responses API that answer a call of ours, and the parts that its messages have."""
 
 
 @attrs.frozen(slots=False)  # made in half the time
@@ -187,6 +199,49 @@ def is_json(arguments: Any) -> bool:
         return isinstance(arguments, dict) or json.loads(arguments) is not None
     except (TypeError, ValueError, RecursionError):
         return False
+
+
+def with_text(content: Any, text: str, kind: str = "text") -> Any:
+    """The content of a message with a text behind it: a further part if it has parts."""
+    if isinstance(content, (list, tuple)):
+        return [*content, {"type": kind, "text": text}]
+    return "\n\n".join(filter(None, [content, text]))
+
+
+def with_reminder(
+    messages: Iterable[Any], section: PlanningToolsSection, *, session: Session | None = None
+) -> list[Any]:
+    """The messages of one request with the live plan at their end: send them, and keep ``messages``.
+
+    The plan is behind all that the provider caches. It is added to the last message if that is of the user or
+    of a tool, because templates of local models refuse two messages of one role; otherwise it is a message of
+    the user. Without an active plan the messages stay as they are.
+
+    Args:
+        messages: The messages of the request, or the items of the Responses API.
+        section: The section, whose ``reminder()`` is added.
+        session: Whose plan; the section's session, or that of the current call, when omitted.
+
+    Raises:
+        ContextInvalid: The section finds no session.
+        StoreError: The session's store cannot be read.
+    """
+    return with_tail(messages, section.reminder(session))
+
+
+def with_tail(messages: Iterable[Any], text: str) -> list[Any]:
+    """Messages with a text at their end, as ``with_reminder`` adds it; no message that is given changes."""
+    sent = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
+    if not text:
+        return sent
+    last = sent[-1] if sent else None
+    about = last if isinstance(last, Mapping) else record(plain_data(last))
+    field = "output" if about.get("type") in _OUTPUTS else "content"
+    given, is_added_to = about.get(field), field == "output" or about.get("role") in {"user", "tool"}
+    if not is_added_to or not isinstance(given, str | list | tuple | None):
+        return [*sent, {"role": "user", "content": text}]
+    is_item = field == "output" or any(each.get("type") in _INPUTS for each in dicts(given))
+    return [*sent[:-1], {**about, field: with_text(given, text, "input_text" if is_item else "text")}]
 
 
 def unknown_response(response: object, kinds: str) -> TypeError:

@@ -1,21 +1,35 @@
-"""What a message history of Pydantic AI holds of a plan."""
+"""What a message history of Pydantic AI holds of a plan, and the reminder behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    CachePoint,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserContent,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
 
+from planning.integrations._common import with_text
 from planning.integrations._rewind import Position, checked, restored
 from planning.policy import PlanPolicy
 from planning.suite import planning_tools, register_plan
 from planning.tools import Toolbox
 from session import Session
 
-__all__ = ["KEY", "made_of", "name_of_turn", "position_in", "unkept"]
 
 KEY = "planning"
+_WHOLE = {"anthropic", "bedrock", "google", "google-cloud", "function", "test"}
+"""The systems whose models get a request as one message; others get a message for each of its parts."""
 
 
 def made_of(messages: Sequence[ModelMessage], policy: PlanPolicy | None) -> tuple[Session, bool]:
@@ -84,6 +98,25 @@ def name_of_turn(messages: Sequence[ModelMessage], call_id: str | None) -> str |
                 found = names[-1]
         asked = message.run_id
     return found if found and names.count(found) == 1 else None
+
+
+def with_tail(request: ModelRequest, text: str, model: Model) -> ModelRequest:
+    """A request with a text at its end, behind what a provider caches."""
+    parts = list(request.parts)
+    last = parts[-1] if parts else None
+    if isinstance(last, UserPromptPart):
+        given = [last.content] if isinstance(last.content, str) else last.content
+        prompt: list[UserContent] = [each for each in given if each]
+        mark = [CachePoint()] if prompt and not isinstance(prompt[-1], CachePoint) else []
+        parts[-1] = replace(last, content=[*prompt, *mark, text])
+    elif isinstance(last, ToolReturnPart) and last.tool_kind is None and model.system not in _WHOLE:
+        answer = last.content_items() if last.files else last.model_response_str(wrap_if_error=False)
+        content: Any = [*answer, text] if last.files else with_text(answer, text)
+        parts[-1] = replace(last, content=content)
+    else:
+        is_cached = any(not isinstance(part, SystemPromptPart) for part in parts)
+        parts.append(UserPromptPart([CachePoint(), text] if is_cached else text))
+    return replace(request, parts=parts)
 
 
 def _metadata(message: ModelMessage) -> list[Any]:

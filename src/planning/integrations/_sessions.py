@@ -100,9 +100,13 @@ def _source_of(
             return None
 
     try:
-        return None if owner.session is None else find
+        given = owner.session
     except ContextInvalid:  # outside of any call
         return find
+    if given is None:
+        return None
+    register_plan(given)  # it can be read before the first call
+    return find
 
 
 class SessionsOfStates:

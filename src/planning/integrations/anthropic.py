@@ -1,7 +1,7 @@
 """The anthropic client: the Messages API.
 
-    tools = anthropic.tools(section)
-    message = client.messages.create(model=..., messages=messages, tools=tools, max_tokens=...)
+    tools, sent = anthropic.tools(section), anthropic.with_reminder(messages, section)
+    message = client.messages.create(model=..., messages=sent, tools=tools, max_tokens=...)
     messages += anthropic.turn(message)
     messages += anthropic.run_calls(message, toolbox)
 
@@ -27,10 +27,11 @@ from planning.integrations._common import (
     record,
     toolbox_of,
     unknown_response,
+    with_reminder,
 )
 from planning.tools import ToolResult
 
-__all__ = ["arun_calls", "run_calls", "tools", "turn"]
+__all__ = ["arun_calls", "run_calls", "tools", "turn", "with_reminder"]
 
 Content = tuple[list[dict[str, Any]], bool, dict[str, Any]]
 """The content of a message, whether it ended before the model had finished, and what names the message."""

@@ -52,6 +52,8 @@ KEY = "planning:position"
 """The position in the state of an ADK session; a colon in the key keeps it out of state schemas."""
 _ASKED = "planning:asked"
 """Which plan the user was asked to approve, for each call that was held back for it."""
+_SPLITTING = {"LiteLlm", "OpenAILlm", "ApigeeLlm"}
+"""Model classes of ADK that send the answers of tools and the text behind them as two messages."""
 _PASSING = ("transfer_to_agent", "set_model_response", "exit_loop")
 """Tools of ADK that are not work: a plan that waits for approval does not hold them back."""
 
@@ -59,9 +61,9 @@ _PASSING = ("transfer_to_agent", "set_model_response", "exit_loop")
 class PlanningToolset(BaseToolset, BasePlugin):
     """Gives an agent a plan: ``Agent(..., tools=[PlanningToolset()])``.
 
-    The section is added to the system instruction, and the reminder comes last in each request; it is not
-    kept in the session. Without a session of the host's, the plan is a part of the ADK session's state, and
-    goes wherever that goes. With a policy, give the same object to ``App(plugins=[...])`` as well.
+    The section is added to the system instruction, and the reminder to the last content of each request; it
+    is not kept in the session. Without a session of the host's, the plan is a part of the ADK session's
+    state, and goes wherever that goes. With a policy, give the same object to ``App(plugins=[...])`` as well.
     """
 
     def __init__(
@@ -150,7 +152,9 @@ class PlanningToolset(BaseToolset, BasePlugin):
         except AWAY as error:
             reminder = unread(error)
         if reminder:
-            llm_request.contents.append(Content(role="user", parts=[Part(text=reminder)]))
+            model: Any = getattr(invocation.agent, "canonical_model", None)
+            kinds = {kind.__name__ for kind in type(model).__mro__}
+            _add(llm_request.contents, reminder, is_split=not kinds.isdisjoint(_SPLITTING))
 
     def _shown(self, session: Session, context: Context) -> str:
         """What the model reads of the plan."""
@@ -358,3 +362,19 @@ class _PlanningTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
         """Carry out a call."""
         return await self._planning.call(self.name, args, tool_context)
+
+
+def _add(contents: list[Content], text: str, *, is_split: bool) -> None:
+    """Add a text behind the last content of a request if that is the user's, or the answers of tools."""
+    last = contents[-1] if contents else None
+    if last is None or last.role != "user" or not last.parts:
+        contents.append(Content(role="user", parts=[Part(text=text)]))
+        return
+    *parts, part = last.parts
+    answer = part.function_response
+    if is_split and answer is not None:
+        answer = answer.model_copy(update={"response": {**(answer.response or {}), "reminder": text}})
+        part = part.model_copy(update={"function_response": answer})
+    else:
+        parts, part = last.parts, Part(text=text)
+    contents[-1] = last.model_copy(update={"parts": [*parts, part]})

@@ -30,7 +30,7 @@ try:
         hook_config,
     )
     from langchain.agents.middleware.types import OmitFromInput
-    from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.messages import SystemMessage, ToolMessage
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
@@ -45,6 +45,7 @@ try:
         position_in,
         readable,
         refused,
+        with_tail,
     )
     from planning.integrations._langchain_tools import BoundTool, name_of_turn, readers, tools_from
     from planning.integrations._langgraph import Here
@@ -75,8 +76,8 @@ _caller: ContextVar[tuple[str | None, str | None, str | None]] = ContextVar("cal
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     """Gives an agent of ``create_agent`` a plan that rewinds with its checkpoints.
 
-    The planning section is added to the system message, and the reminder is the last message of each
-    request; the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
+    The planning section is added to the system message, and the reminder to the last message of each request;
+    the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
     middleware first in the list, so that it knows of each call before other middleware holds it back.
     """
 
@@ -238,8 +239,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             system = system.model_copy(update={"content": content})
         else:
             system = system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
-        tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
-        return request.override(system_message=system, messages=[*request.messages, *tail])
+        return request.override(system_message=system, messages=with_tail(request.messages, reminder))
 
     # The end of a turn
 

@@ -1,7 +1,7 @@
 """The openai client, and every server that speaks its protocols: Chat Completions and Responses.
 
-    tools = openai.tools(section)
-    completion = client.chat.completions.create(model=..., messages=messages, tools=tools)
+    tools, sent = openai.tools(section), openai.with_reminder(messages, section)
+    completion = client.chat.completions.create(model=..., messages=sent, tools=tools)
     messages += openai.turn(completion)
     messages += openai.run_calls(completion, toolbox)
 
@@ -27,10 +27,11 @@ from planning.integrations._common import (
     record,
     toolbox_of,
     unknown_response,
+    with_reminder,
 )
 from planning.tools import Tool, ToolResult, tool_from_schema
 
-__all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn"]
+__all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn", "with_reminder"]
 
 Turn = tuple[list[dict[str, Any]], bool, dict[str, Any]]
 """The message or items of a turn, whether it ended before the model had finished, and what names it."""

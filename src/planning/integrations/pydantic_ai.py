@@ -37,11 +37,9 @@ try:
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.exceptions import ToolFailedError, ToolRetryError
     from pydantic_ai.messages import (
-        CachePoint,
         ModelMessage,
         ModelRequest,
         ModelResponse,
-        SystemPromptPart,
         ToolCallPart,
         ToolReturn,
         ToolReturnPart,
@@ -52,7 +50,14 @@ try:
     from pydantic_ai.toolsets import AbstractToolset
     from pydantic_graph import End
 
-    from planning.integrations._pydantic_history import KEY, made_of, name_of_turn, position_in, unkept
+    from planning.integrations._pydantic_history import (
+        KEY,
+        made_of,
+        name_of_turn,
+        position_in,
+        unkept,
+        with_tail,
+    )
     from planning.integrations._pydantic_tools import TEXT, PlanningToolset, definition
 except ImportError as error:
     raise ImportError(
@@ -222,14 +227,12 @@ class Planning(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Put the reminder behind the messages of this request alone."""
+        """Add the reminder to the last message of this request alone."""
         reminder = await self._reminder(ctx) if self._section.is_enabled() else ""
         messages = request_context.messages
         last = messages[-1] if messages else None
         if reminder and isinstance(last, ModelRequest):
-            is_cached = any(not isinstance(part, SystemPromptPart) for part in last.parts)
-            part = UserPromptPart([CachePoint(), reminder] if is_cached else reminder)
-            request_context.messages = [*messages[:-1], replace(last, parts=[*last.parts, part])]
+            request_context.messages = [*messages[:-1], with_tail(last, reminder, request_context.model)]
         return request_context
 
     async def _reminder(self, ctx: RunContext[Any]) -> str:

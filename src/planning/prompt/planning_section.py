@@ -29,7 +29,7 @@ class PlanningToolsSection(Section[None]):
     """Gives an agent a plan: put it into a prompt, and its tools into a toolbox.
 
     Its text never changes while the agent runs, so that a provider can cache the prompt;
-    ``reminder()`` is the live plan, for the end of a conversation.
+    ``reminder()`` is the live plan, for the end of each request.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
-from adk_models import ScriptedLlm, said
+from adk_models import ScriptedLlm, said, tail
 from frameworks import Answer, Request, playing
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig
@@ -41,18 +41,18 @@ class Run:
 
     def play(self, request: LlmRequest) -> LlmResponse:
         offered: list[Any] = request.config.tools or []
-        *others, last = request.contents
-        texts = [each.model_dump_json(exclude_none=True) for each in others]
+        texts = [each.model_dump_json(exclude_none=True) for each in request.contents[:-1]]
         turn = playing.get().next(
             Request(
                 str(request.config.system_instruction).removeprefix(NAMED),
                 texts,
-                "".join(part.text or "" for part in last.parts or ()),
+                tail(request),
                 {
                     each.name: (each.description, each.parameters_json_schema)
                     for tool in offered
                     for each in tool.function_declarations
                 },
+                ["user" if each.role == "user" else "assistant" for each in request.contents],
             )
         )
         # A server may send anything: the arguments are not checked.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
-from frameworks import Answer, Request, playing
+from frameworks import Answer, Request, added_to, playing
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_models import ScriptedModel
@@ -18,6 +18,7 @@ from planning.tools import Tool
 
 __all__ = ["Awaited", "Invoked", "Streamed"]
 
+ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 ASKED = {"messages": ["Go"]}
 SAVER = InMemorySaver()  # the database of the checkpoints: what runs in another process has the same
 
@@ -41,8 +42,9 @@ class Awaited:
             Request(
                 str(system.content),
                 [f"{each.type}: {each.content} {getattr(each, 'tool_calls', '')}" for each in others[:-1]],
-                str(others[-1].content),
+                added_to(str(others[-1].content)),
                 {each["name"]: (each["description"], each["parameters"]) for each in offered},
+                [ROLES[each.type] for each in others],
             )
         )
         calls, broken = [], []

@@ -37,7 +37,7 @@ class Auto:
 
             offered = (await client.list_tools()).tools
             tools = {each.name: (each.description or "", each.input_schema) for each in offered}
-            while calls := script.next(Request(client.instructions or "", [], "", tools)):
+            while calls := script.next(Request(client.instructions or "", [], "", tools, [])):
                 answers += await asyncio.gather(*(answered(*each) for each in calls))
         return answers, None
 

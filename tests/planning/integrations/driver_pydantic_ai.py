@@ -40,15 +40,17 @@ class Run:
             for content in (getattr(part, "content", None) or [getattr(part, "args", None)],)
         ]
         kind, _, last = parts.pop().partition(": ")
+        is_added = kind == "user-prompt" and last != "Go"
         calls = playing.get().next(
             Request(
                 info.instructions or "",
                 parts,
-                last if kind == "user-prompt" else "",
+                last if is_added else "",
                 {
                     each.name: (each.description or "", each.parameters_json_schema)
                     for each in info.function_tools
                 },
+                ["user" if each.kind == "request" else "assistant" for each in messages],
             )
         )
         return ModelResponse([ToolCallPart(*call, call_id) for call_id, call in calls] or [TextPart("Done.")])

@@ -49,6 +49,11 @@ def text_of(session: Any) -> str:
     return "" if plan is None else plan_text(plan)
 
 
+def added_to(message: str) -> str:
+    """What a request adds to a message whose own text is one paragraph."""
+    return message.partition("\n\n")[2]
+
+
 def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
     """How far the plan of each is."""
     plans = [session.select_latest(Plan) for session in sessions]
@@ -93,15 +98,17 @@ class Request:
 
     Attributes:
         system: The text of the system.
-        messages: The messages but for the last one, each as text.
-        last: The text of the last message.
+        messages: The messages as they are kept, each as text, but for the last one.
+        last: What the last message has behind the text that is kept.
         tools: The description and the schema of each tool.
+        roles: Who says each message: ``user``, ``assistant`` or ``tool``.
     """
 
     system: str
     messages: list[str]
     last: str
     tools: dict[str, tuple[str, Any]]
+    roles: list[str]
 
 
 class Script:
@@ -213,7 +220,8 @@ async def aplay(agent: Driver, turns: Turns, before: Any = None, ids: Iterator[s
 PROMISES = {
     "tools": "The six tools reach the model with their descriptions and schemas.",
     "section": "The section reaches the model, the same in each request, so that the provider can cache it.",
-    "reminder": "The live plan is the last message of each request, after everything that is kept.",
+    "reminder": "The live plan ends the last message of each request, after everything that is kept.",
+    "roles": "The live plan is not a message of its own: no request has two messages of one role in a row.",
     "refusal": "The model reads the refusal, repairs its call, and the run continues.",
     "unknown tool": "The answer to a call of an unknown tool lists the names of the tools.",
     "not JSON": "The toolbox repairs or refuses arguments that are not JSON.",
@@ -223,6 +231,9 @@ PROMISES = {
     "users": "One agent serves two users at once, with a plan for each.",
     "no session": "If there is no session for a call, its reply says so.",
     "restart": "Another process resumes the conversation with the plan from the store.",
+    "opened per call": "A function may open the session from the store at each call.",
+    "early restart": "A restart before the plan's first change ends no conversation.",
+    "two workers": "Two processes can serve one conversation in turn.",
     "rewind": "When a conversation goes back, so does the plan, and both branches are kept.",
     "store": "If the store is busy, full or gone, the call fails and the run continues.",
     "truncated": "A conversation that lost its beginning keeps the plan.",
@@ -252,6 +263,7 @@ BY_OPENAI_AGENTS = {
 NO_CONVERSATION = "A server does not see the conversation, so the plan is not rewound with it"
 BY_MCP = {
     "reminder": "Its requests do not end with a reminder",
+    "roles": "Its requests do not end with a reminder",
     "not JSON": "if they are not JSON, the call does not reach the server.",
     "rewind": NO_CONVERSATION,
     "truncated": NO_CONVERSATION,

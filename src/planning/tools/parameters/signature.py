@@ -45,6 +45,27 @@ class Signature:
         return least <= positional <= most
 
 
+_REMEDIES: dict[str | tuple[str, ...], str] = {
+    "langchain": "give it to create_agent(tools=...), or convert it with "
+    "planning.integrations.langchain.tools_from",
+    "agents.tool.": "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
+    "google.adk.": "give it to LlmAgent(tools=...), or pass its function",
+    "pydantic_ai.": "give it to Pydantic AI's Agent(tools=...), or pass its function",
+    ("mcp.", "mcp_types."): "convert its server's tools with planning.integrations.mcp.tools_from",
+    "builtins.dict": "convert it with planning.integrations.openai.tools_from",
+}
+"""How to use a tool of another framework, by the beginning of its class's full name."""
+
+
+def remedy(value: object) -> str:
+    """How to use a tool of another framework, for the end of a message; empty for anything else."""
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(value).__mro__]
+    for start, text in _REMEDIES.items():
+        if any(name.startswith(start) for name in names):
+            return f": {text}"
+    return ""
+
+
 def read_signature(function: Callable[..., Any]) -> Signature:
     """Look at a function.
 
@@ -52,7 +73,9 @@ def read_signature(function: Callable[..., Any]) -> Signature:
         TypeError: It cannot be called.
     """
     if not callable(function):
-        raise TypeError(f"a tool's function must be callable, got {type(function).__name__}")
+        raise TypeError(
+            f"a tool's function must be callable, got {type(function).__name__}{remedy(function)}"
+        )
     called = (function,) if isinstance(function, types.FunctionType) else (function, _called(function))
     is_async = any(map(inspect.iscoroutinefunction, called))
     try:

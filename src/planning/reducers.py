@@ -20,6 +20,7 @@ from planning.commands import (
     MarkSteps,
     MoveStep,
     NewPlanStep,
+    ReadPlan,
     RemoveStep,
     RenumberSteps,
     SetupPlan,
@@ -33,6 +34,7 @@ from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 __all__ = [
     "REDUCERS",
     "add_step",
+    "changes_nothing",
     "check_command",
     "clear_plan",
     "mark_step",
@@ -72,6 +74,8 @@ def update_step(plans: Plans, command: UpdateStep) -> Plans:
         title=step.title if command.title is None else command.title,
         details=step.details if command.details is None else command.details or None,
     )
+    if changed == step:
+        return plans
     return (replace(plan, steps=_with_step(plan.steps, index, changed)),)
 
 
@@ -83,6 +87,8 @@ def mark_step(plans: Plans, command: MarkStep) -> Plans:
     if plan is None or index is None or status not in STEP_STATUSES:
         return plans
     old = plan.steps[index]
+    if note is None and old.status == status and _keeps_status(plan, status):
+        return plans
     # Built by hand, where ``replace`` would take three times as long: models mark more than they do
     # anything else. A test holds every other field to what it was.
     notes = old.notes if note is None else (*old.notes, note)
@@ -94,7 +100,7 @@ def mark_step(plans: Plans, command: MarkStep) -> Plans:
 def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
     """Make several marks, all or none: what they would make one after the other, but nothing is copied."""
     plan = _latest(plans, MarkStep)
-    if plan is None or not (command.marks or command.is_last):
+    if plan is None or not (command.marks or command.is_last) or changes_nothing(command, plan):
         return plans
 
     def marked(steps: Sequence[PlanStep]) -> dict[int, PlanStep] | None:
@@ -135,6 +141,8 @@ def move_step(plans: Plans, command: MoveStep) -> Plans:
         return plans
     steps = list(plan.steps)
     steps.insert(command.index, steps.pop(index))
+    if steps[index] is plan.steps[index]:
+        return plans
     return (replace(plan, steps=tuple(steps)),)
 
 
@@ -166,6 +174,31 @@ REDUCERS: Final = MappingProxyType[type, Callable[[Plans, Any], Plans]]({
     MoveStep: move_step,
     RenumberSteps: renumber_steps,
 })  # fmt: skip
+
+
+def changes_nothing(command: Any, plan: Plan) -> bool:
+    """Whether a command that a plan can take leaves it as it is.
+
+    Marks that report what has happened are not looked through: a run's plan has its steps on first use.
+    """
+    kind = type(command)
+    if kind is MarkStep:
+        if command.note is not None:
+            return False
+        index = index_of(plan.steps, command.step_id)
+        is_same = index is not None and plan.steps[index].status == command.status
+        return is_same and _keeps_status(plan, command.status)
+    if kind is MarkSteps:
+        is_open = command.is_last or command.is_report or not command.marks
+        return not is_open and all(changes_nothing(mark, plan) for mark in command.marks)
+    if kind is UpdateStep or kind is MoveStep:
+        return REDUCERS[kind]((plan,), command)[-1] is plan
+    return kind is ReadPlan
+
+
+def _keeps_status(plan: Plan, status: str) -> bool:
+    """Whether a mark that changes no step keeps the plan's status too."""
+    return plan.status == ("completed" if status == "done" and _all_done(plan.steps) else "active")
 
 
 def check_mark(mark: MarkStep) -> None:

@@ -165,7 +165,8 @@ def test_an_agent_is_held_to_the_policy_beside_the_steps_of_a_run() -> None:
 
     run_workflow(flow(called("a"), thought("b", "a")), capable(work=act), session=session)
     assert replies == [
-        "Refused, nothing changed. at most 1 step may be in progress; mark S001 done, blocked or pending first"
+        "Refused, nothing changed. at most 1 step may be in progress; "
+        "mark S001 done, blocked or pending first"
     ]
 
 

@@ -116,8 +116,8 @@ class ReferenceChecks:
         name = reference.path[0] if reference.path else 0
         if outputs is None or isinstance(name, int) or overview.declares(target, f".{name}"):
             return
-        if step_id in overview.twin_ids:
-            return  # the other step with this id may declare it
+        if name in outputs or step_id in overview.twin_ids:
+            return  # its name has a dot, or the other step with this id may declare it
         owner = f"outputs of {named(step_id)}"
         hint = overview.speller.suggest(name, outputs, owner) if outputs else f"add it to the {owner}"
         message = f"step {show(step_id)} declares no output {show(name)}"

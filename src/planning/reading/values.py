@@ -128,7 +128,8 @@ class ValueReader:
         end = len(self.text) if pos is None else pos
         while end and self.text[end - 1].isspace():
             end -= 1
-        return Fault("truncated", "the text breaks off here", f"send the whole {self.wanted.noun}", end, end)
+        hint = f"send the whole {self.wanted.noun}, shorter"
+        return Fault("truncated", "the text breaks off here", hint, end, end)
 
     def ends_too_early(self, pos: int) -> Fault:
         """The error of a string that ends where it should not.

@@ -28,6 +28,7 @@ __all__ = [
     "iter_references",
     "parse_references",
     "path_of",
+    "references_in",
     "spelled",
     "texts_in",
 ]
@@ -190,7 +191,7 @@ def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
         for part, value in parts:
             if isinstance(value, str):
                 yield value, (part, above)
-            elif isinstance(value, (dict, list)):
+            elif isinstance(value, (dict, list, tuple, Mapping)):
                 around.append((_parts(value), (part, above)))
                 break
         else:
@@ -198,7 +199,14 @@ def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
 
 
 def _parts(container: Any) -> Iterator[tuple[Any, Any]]:
-    return iter(enumerate(container) if isinstance(container, list) else container.items())
+    return iter(enumerate(container) if isinstance(container, (list, tuple)) else container.items())
+
+
+def references_in(inputs: Mapping[str, Any] | None, ids: StepIds) -> Iterator[Reference]:
+    """The references in a step's inputs."""
+    for text, _ in texts_in(inputs):
+        if MARK in text:
+            yield from (each for each in iter_references(text, ids) if isinstance(each, Reference))
 
 
 def path_of(link: Any) -> tuple[str | int, ...]:

@@ -10,7 +10,7 @@ from planning.workflow.references import OUTPUT, Reference, iter_references
 
 __all__ = ["FOREIGN_MARK", "foreign_forms", "right_form"]
 
-FOREIGN_MARK = re.compile(r"[<#]|(?<!\$)\{|\$(?!\{)")
+FOREIGN_MARK = re.compile(r"[<#]|\{\{|(?<!\$)\{[^{}:,]{1,200}+\}|\$(?!\{)")
 """What a reference in the notation of another format begins with."""
 
 _LONGEST = 200
@@ -21,7 +21,7 @@ _OUTPUTS = ("output",)
 _RESULTS = ("output", "result", "json")  # behind a prefix
 # {{step.output}}, {step.output}, $(step.output), <step.output>, $step.output, #step and <GENERATED>-step
 _FOREIGN = re.compile(
-    r"(?<!\$)\{\{([^{}]{1,200}+)\}\}|(?<![{$])\{([^{}]{1,200}+)\}|(?<!\$)\$\(([^()]{1,200}+)\)"
+    r"(?<!\$)\{\{([^{}]{1,200}+)\}\}|(?<![{$])\{([^{}:,]{1,200}+)\}|(?<!\$)\$\(([^()]{1,200}+)\)"
     r"|<([^<>\s]{1,200}+)>(?!-)|(?<![\w$])\$\.?([\w-]++(?:\.[\w-]++|\[[0-9]++\]|\[\"[^\"\n]{1,200}+\"\])*+)"
     r"|(?<!\w)#([\w-]++)|<GENERATED>-([\w-]++)"
 )

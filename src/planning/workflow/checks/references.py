@@ -11,7 +11,14 @@ from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found, Path
-from planning.workflow.references import NoReference, Reference, iter_references, path_of, texts_in
+from planning.workflow.references import (
+    NoReference,
+    Reference,
+    iter_references,
+    path_of,
+    references_in,
+    texts_in,
+)
 
 __all__ = ["ReferenceChecks", "foreign_references", "named_steps"]
 
@@ -145,10 +152,8 @@ class ReferenceChecks:
 def named_steps(draft: Draft, overview: Overview) -> Iterator[str]:
     """The ids that a step depends on or refers to."""
     yield from (each for each in draft.depends_on if each is not None)
-    for text, _ in texts_in(draft.inputs):
-        for each in iter_references(text, overview.ids):
-            if isinstance(each, Reference) and each.step_id is not None:
-                yield each.step_id
+    found = references_in(draft.inputs, overview.ids)
+    yield from (each.step_id for each in found if each.step_id is not None)
 
 
 def foreign_references(draft: Draft, overview: Overview) -> Iterator[Found]:

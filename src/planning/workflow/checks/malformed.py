@@ -36,13 +36,7 @@ _PREFIX = re.compile(
 
 
 def right_form(inner: str, overview: Overview, own: str | None) -> str:
-    """What to write instead of a text between braces that is not a reference.
-
-    Args:
-        inner: The text, without the braces.
-        overview: The plan that it is in.
-        own: The id of the step that it is in, whose output cannot be meant.
-    """
+    """What to write instead of a text between braces, which does not mean the step that it is in."""
     general = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
     if _VARIABLE.fullmatch(inner) and inner not in overview.places:
         return f"{general}; $${{{inner}}} is plain text"
@@ -57,13 +51,7 @@ def right_form(inner: str, overview: Overview, own: str | None) -> str:
 
 
 def foreign_forms(text: str, overview: Overview, own: str | None) -> Iterator[tuple[int, int, str]]:
-    """The start, the end and the right form of each reference to a step in another format's notation.
-
-    Args:
-        text: A text.
-        overview: The plan that it is in.
-        own: The id of the step that it is in, whose output cannot be meant.
-    """
+    """The start, the end and the right form of each reference to a step in another format's notation."""
     for found in _FOREIGN.finditer(text):
         group = found.lastindex or 0
         meant = _meant_by(found[group].strip(" #"), overview)

@@ -37,21 +37,13 @@ class ReferenceChecks:
     """The findings about the references of the steps that need a close check."""
 
     def __init__(self, overview: Overview) -> None:
-        """Begin with a plan.
-
-        Args:
-            overview: Its steps.
-        """
+        """Begin with a plan."""
         self._overview = overview
         self._undeclared: list[_Undeclared] = []
         self._forms: dict[tuple[str, str | None], str] = {}  # a mistake is seldom made once
 
     def findings(self, at: int) -> Iterator[Found]:
-        """What can be said of the references of one step alone.
-
-        Args:
-            at: The place of the step.
-        """
+        """What can be said of the references of one step alone."""
         overview = self._overview
         draft = overview.drafts[at]
         declared = set(draft.depends_on)

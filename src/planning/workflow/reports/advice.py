@@ -16,12 +16,7 @@ _ALIKE = 3  # problems of one kind are enough, and always places of one problem
 
 
 def prompt_text(errors: Sequence[Finding], warnings: Sequence[Finding]) -> str:
-    """What a model reads about its workflow; of many problems of one kind the first three, and a count.
-
-    Args:
-        errors: In the order of the document.
-        warnings: In the order of the document.
-    """
+    """What a model reads about its workflow; of many problems of one kind the first three, and a count."""
     if not (errors or warnings):
         return "The workflow was accepted."
     text = _text(errors, warnings, _MOST)

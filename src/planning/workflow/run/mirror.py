@@ -126,10 +126,6 @@ class RunMirror:
 def own_ids(plan: Plan | None, run: WorkflowRun | None) -> Mapping[str, str]:
     """The ids that a workflow has for the steps of the plan that shows its run, by their ids in the plan.
 
-    Args:
-        plan: A plan.
-        run: The newest run of the same session.
-
     Returns:
         The ids; none where the plan shows something else.
     """

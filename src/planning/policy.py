@@ -52,7 +52,8 @@ class PlanPolicy:
     """What a host demands of a plan; ``PlanningToolsSection(session=..., policy=PlanPolicy(...))``.
 
     Tools, evidence, approval and the gates apply to the agent, which calls the section's tools. Dependencies
-    and ``most_in_progress`` apply to every change of the session's plan. Each setting is off by default.
+    and ``most_in_progress`` apply to every change of the session's plan, except where it shows a workflow's
+    run. Each setting is off by default.
 
     Attributes:
         tools: The planning tools that the agent gets: of ``setup``, ``add``, ``update``, ``mark``, ``clear``

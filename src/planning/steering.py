@@ -27,7 +27,6 @@ from planning.commands import (
     MarkStep,
     MarkSteps,
     NewPlanStep,
-    ReadPlan,
     SetupPlan,
     UpdateStep,
 )
@@ -52,6 +51,7 @@ from planning.facts import (
 from planning.model import Plan, PlanStep
 from planning.policy import PlanPolicy, strictest
 from planning.policy_guards import marks_of
+from planning.reducers import changes_nothing
 from planning.render import reply
 from planning.text import TextRules, rules_for
 from planning.tools.attempts import background
@@ -140,7 +140,7 @@ class Steering:
         try:
             sent = self.seed(params)
             command = handler(sent, before, self.rules)
-            if type(command) is ReadPlan:
+            if before is not None and changes_nothing(command, before) and not _has_evidence(params):
                 facts, plan = transaction.latest(PlanFacts), dispatch(command)
             else:
                 facts = facts_in(transaction)
@@ -289,6 +289,11 @@ def _as_answer(answer: object) -> bool:
     if not isinstance(answer, bool):
         raise TypeError(f"verify returned {type(answer).__name__}, not a bool")
     return answer
+
+
+def _has_evidence(params: Any) -> bool:
+    """Whether a call brings evidence, which is kept also for a step that is done."""
+    return any(getattr(each, "evidence", ()) for each in (params, *getattr(params, "marks", ())))
 
 
 def _asks(entailed: Iterable[Any]) -> bool:

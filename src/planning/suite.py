@@ -29,7 +29,7 @@ from planning.events import announce_plan, framework, sign
 from planning.fact_guards import Policies, register_facts
 from planning.facts import PlanFacts
 from planning.model import Plan
-from planning.reducers import REDUCERS, check_command, check_mark
+from planning.reducers import REDUCERS, changes_nothing, check_command, check_mark
 from planning.render import reply
 from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
@@ -230,6 +230,8 @@ def _diagnosis(
 def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps, before: Plan | None) -> Plan:
     """Carry a command out, within an open transaction, that fits the plan and is normal.
 
+    One that changes nothing is not dispatched: it is not a change of what is kept beside the plan, either.
+
     Args:
         transaction: The session's.
         name: Who sends it, for the message.
@@ -242,11 +244,13 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     Raises:
         ToolError: The session's reducers did not take it.
     """
+    if before is not None and changes_nothing(command, before):
+        return before
     transaction.dispatch(command)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan for every command that fits it: the old one here means that it did not, or
-    # that another reducer replaced ours, and nothing was carried out.
-    if plan is None or (plan is before) is not isinstance(command, ReadPlan):
+    # Reducers build a new plan for every other command that fits it: the old one here means that it did not,
+    # or that another reducer replaced ours, and nothing was carried out.
+    if plan is None or plan is before:
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
     return plan
 
@@ -303,7 +307,8 @@ def _in_transaction(
             ids = context.of_events
             if key is not None or context.session is None:
                 ids = {**ids, "session_id": session.session_id, "fingerprint": fingerprint}
-            transaction.publish(ToolInvoked(name, sent, result, command, **ids))
+            reduced = None if plan is before and not reads else command
+            transaction.publish(ToolInvoked(name, sent, result, reduced, **ids))
             for each in entailed:
                 transaction.dispatch(each)
             if framework.get() is not None:

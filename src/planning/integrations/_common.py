@@ -254,5 +254,6 @@ def unknown_response(response: object, kinds: str) -> TypeError:
 
 def _cut(call: Call) -> ToolResult:
     name = show(call.name).strip("'")
-    message = f"{name} was not called: your reply was cut off before the call was complete. Send it again."
+    why = "your reply was cut off before the call was complete"
+    message = f"{name} was not called: {why}. Send it again, shorter: fewer steps in one call."
     return ToolResult(False, message, error=message, code=ErrorKind.PARAMETER)

@@ -89,9 +89,15 @@ def wrong_type(node: Mapping[str, Any], path: Path, value: object) -> Problem:
 def wrong_option(node: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is not one of the options."""
     nodes = node.get("anyOf", [node])
-    listed = [name for node in nodes for name in node.get("enum", [node["const"]] if "const" in node else ())]
-    listed = [option for option in listed if option is not None] or listed
-    return Problem(unknown_option(value, dict.fromkeys(map(_option, listed))), spell(path))
+    options = [
+        name for node in nodes for name in node.get("enum", [node["const"]] if "const" in node else ())
+    ]
+    options = [option for option in options if option is not None] or options
+    known = dict.fromkeys(map(_option, options))
+    is_number = type(value) is int or type(value) is float
+    if is_number and abs(value) < _LONG and {int, float} & {*map(type, options)}:  # type: ignore[arg-type]  # a number
+        return Problem(f"{value} is unknown; send one of {listed(known)}", spell(path))
+    return Problem(unknown_option(value, known), spell(path))
 
 
 def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:

@@ -207,7 +207,12 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
     "an option": [
         (list[Literal["z", "a"]], ["a", "q"], "x[1]: 'q' is unknown; send one of z, a"),
         (Literal["z", None], "q", "x: 'q' is unknown; send one of z"),
-        (Number, 3, "x: a value of type int is unknown; send one of 2, 1"),
+        (Number, 3, "x: 3 is unknown; send one of 2, 1"),
+        (Literal[1, 2], -4, "x: -4 is unknown; send one of 1, 2"),
+        (Literal[1, 2], 4.5, "x: 4.5 is unknown; send one of 1, 2"),
+        (Literal[1, 2], 10**30, "x: a value of type int is unknown; send one of 1, 2"),
+        (Literal[1, "a"], 4, "x: 4 is unknown; send one of 1, a"),
+        (Literal["a", "b"], 4, "x: a value of type int is unknown; send one of a, b"),
         (Letter | None, "q", "x: 'q' is unknown; send one of z, a"),
         (Literal["b", "a"] | int, "c", "x: 'c' is unknown; send one of b, a"),
     ],

@@ -287,7 +287,7 @@ def _in_transaction(
                 sent, command, plan, entailed, message = steering.carry_out(
                     transaction,
                     session,
-                    context.actor,
+                    context,
                     params,
                     before,
                     handler,

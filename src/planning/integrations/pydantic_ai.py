@@ -329,7 +329,7 @@ class Planning(AbstractCapability[Any]):
             session, result = None, out_of_reach(name, error)
         else:
             named = None if ctx.run_id is None else f"{ctx.run_id}:{ctx.run_step}"
-            call = Call(ctx.tool_call_id, name, sent, turn=named)
+            call = Call(ctx.tool_call_id, name, sent, turn=named, agent=ctx.run_id)
             with self._sessions.within(session), calling(session, _place(ctx), str(ctx.run_id)):
                 result = await acarry_out(self._boxes[name], call, actor)
         if session is not None:

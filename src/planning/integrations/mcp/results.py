@@ -1,9 +1,9 @@
-"""Tools and their results as MCP has them."""
+"""Tools, their arguments and their results as MCP has them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import mcp_types as types
@@ -11,13 +11,21 @@ import mcp_types as types
 from planning.errors import LONGEST_MESSAGE
 from planning.model import STEP_STATUSES, Plan, PlanStatus
 from planning.render import plan_to_dict
+from planning.tools.parameters.words import declared_names
 from planning.tools.result import ToolResult, plain
 
 if TYPE_CHECKING:
     from planning.tools.tool import Tool
     from session import Session
 
-__all__ = ["called", "definition", "refused"]
+__all__ = ["CLIENT_FIELDS", "called", "declared", "definition", "refused"]
+
+CLIENT_FIELDS: Final = (
+    *("toolCallId", "sessionId", "action", "chatInput"),  # n8n
+    "wait_for_previous",  # Gemini CLI
+    "random_string",  # Cursor, for a tool without parameters
+)
+"""The arguments that clients add to a model's call by themselves."""
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -93,6 +101,14 @@ def _of_kind(kind: str, rules: dict[str, Any]) -> dict[str, Any]:
         return {"type": kind}
     enum = [each for each in rules.get("enum", ()) if each is not None]
     return {"type": kind, **rules, **({"enum": enum} if enum else {})}
+
+
+def declared(arguments: dict[str, Any], schema: Mapping[str, Any], ignored: Set[str]) -> dict[str, Any]:
+    """The arguments of a call without those that are ignored, unless the tool's schema names them."""
+    dropped = ignored & arguments.keys()
+    if dropped:
+        dropped -= declared_names(schema)
+    return {name: value for name, value in arguments.items() if name not in dropped}
 
 
 def called(

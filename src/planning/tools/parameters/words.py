@@ -12,6 +12,7 @@ from planning.errors import Problem, ToolValidationError, listed, nearest, show,
 __all__ = [
     "MOST_PROBLEMS",
     "below",
+    "declared_names",
     "expected",
     "has_place",
     "is_of_type",
@@ -76,6 +77,7 @@ _BOUNDS = {
 }
 _NULL: Mapping[str, Any] = {"type": "null"}
 _COMPOSED = frozenset({"$ref", "anyOf", "oneOf"})
+_PARTS = ("allOf", "anyOf", "oneOf")
 _LONG = 10**15
 _JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
 MOST_PROBLEMS = 50
@@ -193,6 +195,21 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[st
         else:
             found.append(each)
     return found
+
+
+def declared_names(root: Mapping[str, Any]) -> set[str]:
+    """The names of the fields that the object of a schema has, in any of its parts and options."""
+    names, seen, todo = set[str](), set[int](), [root]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen or not isinstance(node, Mapping):
+            continue
+        seen.add(id(node))
+        names.update(node.get("properties", ()))
+        todo += [part for keyword in _PARTS for part in node.get(keyword, ())]
+        todo += [node[keyword] for keyword in ("if", "then", "else") if keyword in node]
+        todo += [_at(root, node["$ref"])] if "$ref" in node else []
+    return names
 
 
 def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:

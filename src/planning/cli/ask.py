@@ -55,6 +55,7 @@ What is safe:
 _SAMPLES: Final = 3
 _MOST_ROWS: Final = 1_000
 _TIMEOUT: Final = 5.0
+_MODEL_TIMEOUT: Final = 60.0
 _LINE_BETWEEN: Final = re.compile(r"^[ \t]*---[ \t]*\r?$", re.MULTILINE)
 _SQL_ALONE: Final = "What does this SQL return?"
 
@@ -81,6 +82,12 @@ def ask(
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long a statement may run.")
     ] = _TIMEOUT,
+    model_timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait for the model; it is asked twice.")
+    ] = _MODEL_TIMEOUT,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The most tokens of the model's answer.")
+    ] = None,
     no_samples: Annotated[
         bool, typer.Option("--no-samples", help="Keep the values in the database out of the schema.")
     ] = False,
@@ -108,7 +115,7 @@ def ask(
             database = stack.enter_context(
                 SqlDatabase(path, timeout=timeout, max_rows=max_rows, samples=0 if no_samples else _SAMPLES)
             )
-            generate = _generator(model, base_url, statements, database, stack)
+            generate = _generator(model, base_url, statements, database, stack, model_timeout, max_tokens)
             database.get_schema()  # a wrong file is an error of its own, and not of the question
         except (ToolError, ValueError, ImportError) as error:
             raise Refused(printable(" ".join(str(error).split()))) from None
@@ -159,13 +166,16 @@ def _generator(
     statements: Sequence[str],
     database: SqlDatabase,
     stack: ExitStack,
+    timeout: float,
+    max_tokens: int | None,
 ) -> Callable[..., Any]:
     """What writes the SQL: the file, one statement at each attempt, or a model."""
     if model is None:
         return lambda attempts: statements[min(len(attempts), len(statements) - 1)]
     from planning.agent.chat import OpenAIChat
 
-    return stack.enter_context(OpenAIChat(model, base_url, dialect=database.dialect))
+    chat = OpenAIChat(model, base_url, timeout=timeout, max_tokens=max_tokens, dialect=database.dialect)
+    return stack.enter_context(chat)
 
 
 def _shown(

@@ -219,7 +219,7 @@ class _Service:
         return is_single(ctx) and self._given is None and self._is_own
 
     def needs_connection(self, ctx: ServerRequestContext[Any]) -> bool:
-        """Whether the request belongs to no connection, but its client needs one: for its plan, or for news."""
+        """Whether the request belongs to no connection, but needs one: for a plan, or for news of it."""
         has_no_news = self._is_own and self._given is not None and self._policy is None
         return is_single(ctx) and not has_no_news
 

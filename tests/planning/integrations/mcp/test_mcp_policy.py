@@ -219,4 +219,4 @@ async def test_two_clients_of_one_name_hear_of_each_other(way: str, mode: str) -
             retitled = said(await again.call_tool(*mark("S001", "in_progress")))
     assert done == "Since you last looked: New objective: B. S001 done. Plan completed."
     assert reopened == "Since you last looked: S001 done. Plan completed. S001 pending."
-    assert retitled == 'Since you last looked: S001 retitled: "Ask the board". S001 in_progress.'
+    assert retitled == "Since you last looked: S001 retitled: Ask the board. S001 in_progress."

@@ -36,7 +36,8 @@ What it prints:
   In a terminal, the steps, the SQL and the rows as a table. Elsewhere
   the rows alone, with tabs between the values and the names of the
   columns first; the steps, the SQL and why there is no answer are on
-  standard error. --csv prints the rows as CSV, in a terminal too.
+  standard error. --csv prints the rows as CSV, in a terminal too; a
+  text that a spreadsheet would run as a formula gets an apostrophe.
 
 \b
 Who writes the SQL:

@@ -1,6 +1,6 @@
 """How a session is doing: its state, the step at hand, the last error, how far it is and how long it took.
 
-The page, its list of sessions and ``planning sessions`` say what this says.
+The page, its list of sessions, ``planning sessions`` and ``planning show`` say what this says.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ def health_of(
     *,
     began_at: datetime | None = None,
     changed_at: datetime | None = None,
+    is_of_run: bool = False,
 ) -> Health | None:
     """How a session is doing; None where it has neither a plan nor a workflow run.
 
@@ -113,6 +114,7 @@ def health_of(
         now: The time.
         began_at: When the session began.
         changed_at: When it was changed last; None for a recording, on which nothing works any more.
+        is_of_run: Whether the workflow run counts, whatever the plan shows.
 
     Raises:
         StoreError: It cannot be read.
@@ -120,7 +122,7 @@ def health_of(
     plan, run = source.select_latest(Plan), source.select_latest(WorkflowRun)
     records = {} if run is None else states_of(run.run_id, source.select_all(StepRecord))
     facts = source.select_latest(PlanFacts) or _NO_FACTS
-    if run is not None and (plan is None or own_ids(plan, run)):
+    if run is not None and (is_of_run or plan is None or own_ids(plan, run)):
         found = _of_run(run, records, is_waiting=plan is not None and is_pending(plan, facts))
     elif plan is not None:
         found = _of_plan(plan, facts)

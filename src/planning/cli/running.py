@@ -33,6 +33,7 @@ from session import Session, SessionError, StoreError
 
 if TYPE_CHECKING:
     from planning.cli.run_page import RunPage
+    from planning.health import Health
 
 __all__ = ["Running", "report_lines"]
 
@@ -213,7 +214,7 @@ def report_lines(
     result: WorkflowResult | None,
     *,
     is_verbose: bool = False,
-    is_stopped: bool = False,
+    health: Health | None = None,
 ) -> tuple[list[Line], list[Line]]:
     """The report of a run: the answer, which comes before its steps, and what comes after them.
 
@@ -222,18 +223,18 @@ def report_lines(
         progress: Its steps.
         result: The result; None where the run was stopped.
         is_verbose: Whether the whole output of every step is shown.
-        is_stopped: Whether the run was stopped, and has only the result of a part.
+        health: How a run is doing that is not over, and has only the result of a part; None for another.
     """
     first: list[Line] = []
     last: list[Line] = []
-    status = "stopped" if result is None or is_stopped else result.status
+    status = health.words if health is not None else "stopped" if result is None else result.status
     if result is not None:
         if status == "completed":
             first = [("Answer", HEADING), *_answer_lines(workflow, result)]
         for step_id, output in result.outputs.items() if is_verbose else ():
             last += [(f"Output of {step_id}", HEADING), *_value_lines(output)]
         last += _problem_lines(result)
-    style = {"completed": "green", "failed": "bold red"}.get(status, "yellow")
+    style = {"completed": "green", "failed": "bold red", "working": "cyan"}.get(status, "yellow")
     summary = f"{status}: {progress.tally()}{progress.spent()}"
     return first, [*last, *([("", "")] if first or last else []), (summary, style)]
 

@@ -7,7 +7,7 @@ themselves, know what they do. Of a history with rewinds, the present branch is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, ReadPlan, RemoveStep, SetupPlan
-from planning.errors import cut, one_line
+from planning.errors import cut, listed, one_line
 from planning.facts import PLANNING_TOOLS, PlanFacts, RecordEvidence
 from planning.gates import open_steps
 from planning.model import Plan, index_of
@@ -23,6 +23,7 @@ from planning.reducers import REDUCERS
 from planning.step_ids import listed_ids
 from planning.view.calls import calls_of
 from planning.view.timeline import Moment, refusal_of
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import Change, ToolFailed, ToolInvoked
 from session.history import Restored, Rewound
 
@@ -63,6 +64,7 @@ FINDINGS: Final = MappingProxyType({
     "unfinished": Rule("warning", "Steps are open at the end.", "finish_gate=3"),
     "replaced": Rule("warning", "A plan with open steps was replaced.", 'replace="refuse_unfinished"'),
     "cleared": Rule("warning", "A plan with open steps was abandoned.", 'tools=("setup", "mark", "read")'),
+    "run_failed": Rule("warning", "A workflow run failed, and was not resumed to its end.", None),
     "reopened": Rule("notice", "A step that was done was marked otherwise.", None),
     "several_in_progress": Rule("notice", "Several steps were in progress at once.", "most_in_progress=1"),
     "stale": Rule(
@@ -111,15 +113,25 @@ class Audit:
     abandoned: tuple[tuple[int, int], ...]
 
 
-def audit_plan(moments: Iterable[Moment], plan: Plan | None = None, facts: PlanFacts | None = None) -> Audit:
+def audit_plan(
+    moments: Iterable[Moment],
+    plan: Plan | None = None,
+    facts: PlanFacts | None = None,
+    run: WorkflowRun | None = None,
+    records: Iterable[StepRecord] = (),
+) -> Audit:
     """Judge the history of a session; linear in its changes, of which little is kept.
 
     Args:
         moments: The changes, in order.
         plan: The plan where there is no history, as in a snapshot.
         facts: What a policy keeps beside that plan, where it is there.
+        run: The workflow run, where there is no history.
+        records: What happened to its steps.
     """
     reader, judge = _Reader(plan), _Judge()
+    if run is not None:
+        judge.take(_Record(0, acts=tuple(map(_of_run, (*records, run)))))
     branch, abandoned = _present([reader.read(moment) for moment in moments])
     for record in branch:
         judge.take(record)
@@ -176,6 +188,8 @@ class _Reader:
     def _acts(self, change: Change, before: Plan | None, *, moves: bool) -> Iterator[tuple[Any, ...]]:
         for event in change.events:
             command = event
+            if isinstance(event, (RunChanged, StepChanged)):
+                yield _of_run(event.run if isinstance(event, RunChanged) else event.record)
             if isinstance(event, (ToolInvoked, ToolFailed)):
                 is_planning = _is_planning(event)
                 self.totals["planning_calls" if is_planning else "calls"] += 1
@@ -237,6 +251,7 @@ class _Judge:
         self.findings: list[Finding] = []
         self._now = (0, 0)
         self._refused: dict[tuple[str, str | None], list[tuple[_Record, str]]] = {}
+        self._failed: dict[tuple[str, str], tuple[_Record, Sequence[str]]] = {}  # runs, and steps of them
         self._begin_plan(is_agents=False)
 
     def _begin_plan(self, *, is_agents: bool) -> None:
@@ -264,6 +279,9 @@ class _Judge:
                     self._refused.setdefault((tool, record.actor), []).append((record, reason))
                 case ("accepted", tool):
                     self._end_refusals((tool, record.actor), "then accepted")
+                case ("ran", key, status, fatal):
+                    self._failed.pop(key, None)  # it may have been resumed
+                    self._failed |= {key: (record, fatal)} if status == "failed" else {}
                 case ("added", step_ids):
                     self._added.update(dict.fromkeys(step_ids, self._now))
                 case ("proved", step_id, verified):
@@ -333,6 +351,11 @@ class _Judge:
         if skipped:
             said = f"Not begun, though a later step is done: {listed_ids(skipped)}."
             self._find("skipped", last, skipped, said)
+        for (run_id, step_id), (record, fatal) in self._failed.items():
+            if not step_id:
+                failed = [each for each in fatal if (run_id, each) in self._failed]
+                said = f"The workflow run failed{f' at {listed(failed)}' if failed else ''}."
+                self._find("run_failed", record, failed, said)
         if left := open_steps(plan):
             self._find("unfinished", last, left, f"Open at the end: {listed_ids(left)}.")
 
@@ -353,6 +376,14 @@ class _Judge:
 
     def _find(self, code: str, record: _Record, steps: Iterable[str], message: str) -> None:
         self.findings.append(Finding(code, record.version, record.at, record.actor, tuple(steps), message))
+
+
+def _of_run(what: WorkflowRun | StepRecord) -> tuple[Any, ...]:
+    """What is kept of a change of a run, or of a step of one; of a run, its steps that must not fail."""
+    if isinstance(what, StepRecord):
+        return "ran", (what.run_id, what.step_id), what.status, ()
+    steps = [each.step_id for each in what.workflow.steps if each.on_failure == "fail"]
+    return "ran", (what.run_id, ""), what.status, steps if what.status == "failed" else ()
 
 
 def _present(records: list[_Record]) -> tuple[list[_Record], tuple[tuple[int, int], ...]]:

@@ -16,10 +16,7 @@ from planning.tools.errors import ErrorKind, RateLimitExceeded, StorageUnavailab
 __all__ = ["OpenAIChat"]
 
 _NAMES: Final = ("message", "error", "detail", "msg")
-_MOST_PROBLEMS: Final = 3
 _TOO_LONG: Final = re.compile(r"context|too (long|large|many tokens)", re.IGNORECASE)
-_LONG_KEY: Final = 12
-_END: Final = 6
 
 
 class OpenAIChat(AbstractContextManager["OpenAIChat"]):
@@ -101,6 +98,8 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             text, reason, refused = choice.message.content, choice.finish_reason, choice.message.refusal
         except Exception as error:  # noqa: BLE001 - the client and the libraries below it raise many types
             failure = self._failure(error)
+            if type(failure) is ToolError or (type(failure) is ToolTimeout and self._client.max_retries):
+                failure.details["code"] = ErrorKind.STORAGE  # to ask again changes nothing
         else:
             is_cut = reason in {"length", "content_filter"}
             if isinstance(text, str) and text.strip() and not (is_cut or refused):
@@ -110,45 +109,37 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
         raise failure  # not within the except block: the client's error holds the request, with the key
 
     def _failure(self, error: Exception) -> ToolError:
-        """The error for one of the client; its code says that asking again changes nothing."""
-        openai, over = self._openai, {"code": ErrorKind.STORAGE}
+        openai = self._openai
         if isinstance(error, openai.APITimeoutError):
-            is_over = self._client.max_retries > 0  # it was asked twice
-            return ToolTimeout(f"{self._name} did not answer in time; ask again", over if is_over else None)
+            return ToolTimeout(f"{self._name} did not answer in time; ask again")
         if isinstance(error, openai.APIConnectionError):
             remedy = "start it, or give the base_url of one that runs"
             return StorageUnavailable(f"{self._name} cannot be reached; {remedy}")
         if not isinstance(error, openai.APIStatusError):
-            what = "does not answer in the chat-completions form; check the base_url"
-            return ToolError(f"{self._name} {what}", over)
+            return ToolError(f"{self._name} does not answer in the chat-completions form; check the base_url")
         status, said = error.status_code, self._said(_words_of(error.body))
         if status in {401, 403}:  # without the words of the server, which may have a part of the key
             what = f"refused the API key ({status}); set OPENAI_API_KEY to a valid one"
-            return ToolError(f"{self._name} {what}", over)
+            return ToolError(f"{self._name} {what}")
         if status in {408, 429} or status >= 500:
             kind = RateLimitExceeded if status == 429 else StorageUnavailable
             return kind(f"{self._name} accepts no requests now ({status}); ask again later{said}")
         remedy = f"check the model {self._model!r}, and whether base_url ends in /v1"
         if status == 413 or _TOO_LONG.search(said):
             remedy = "give the model a longer context, or send a smaller schema, such as one without samples"
-        return ToolError(f"{self._name} refused the request ({status}); {remedy}{said}", over)
+        return ToolError(f"{self._name} refused the request ({status}); {remedy}{said}")
 
     def _said(self, words: str) -> str:
         if words.strip()[:1] in {"", "<"}:  # a page for a browser
             return ""
-        if self._key:
-            words = words.replace(self._key, "***")
-        if len(self._key) >= _LONG_KEY:  # some servers show the ends of a key
-            ends = "|".join(map(re.escape, (self._key[:_END], self._key[-_END:])))
-            words = re.sub(rf"[\w*.-]*(?:{ends})[\w*.-]*", "***", words)
+        words = words.replace(self._key, "***") if self._key else words
         return f": {cut(printable(' '.join(words.split())), 300)}"
 
 
 def _words_of(body: object) -> str:
-    """What a server says in the body of an error: text, or an object that has it under one of some names."""
-    if isinstance(body, str):
-        return body
+    """The words of an error's body: text, a list, or an object that has them under one of some names."""
     if isinstance(body, list):
-        return "; ".join(filter(None, map(_words_of, body[:_MOST_PROBLEMS])))
-    named = (_words_of(body.get(name)) for name in _NAMES) if isinstance(body, dict) else ()
-    return next(filter(None, named), "")
+        return "; ".join(filter(None, map(_words_of, body[:3])))
+    if isinstance(body, dict):
+        return next(filter(None, (_words_of(body.get(name)) for name in _NAMES)), "")
+    return body if isinstance(body, str) else ""

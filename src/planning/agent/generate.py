@@ -31,10 +31,8 @@ _COMMENT: Final = re.compile(r"--[^\n]*|/\*[\s\S]*?\*/")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SELECT: Final = re.compile(r"\bSELECT\b|\b[Ss]elect\b.*\bfrom\b", re.DOTALL)
 _STATEMENT: Final = re.compile(
-    "alter|analyze|attach|begin|call|checkpoint|comment|commit|copy|create|declare|delete|desc|describe|detach"
-    "|do|drop|exec|execute|explain|export|from|grant|import|insert|install|load|lock|merge|pivot|pragma"
-    "|prepare|refresh|reindex|release|replace|reset|revoke|rollback|savepoint|set|show|start|summarize|table"
-    "|truncate|unpivot|update|use|vacuum|values|with",
+    "alter|analyze|attach|begin|call|commit|copy|create|delete|desc|describe|drop|explain|from|grant|insert"
+    "|merge|pivot|pragma|replace|rollback|set|show|summarize|table|truncate|unpivot|update|vacuum|values|with",
     re.IGNORECASE,
 )
 """The first word of a statement without SELECT."""

@@ -86,9 +86,6 @@ def ask(
     model_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long to wait for the model; it is asked twice.")
     ] = _MODEL_TIMEOUT,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The most tokens of the model's answer.")
-    ] = None,
     no_samples: Annotated[
         bool, typer.Option("--no-samples", help="Keep the values in the database out of the schema.")
     ] = False,
@@ -116,7 +113,7 @@ def ask(
             database = stack.enter_context(
                 SqlDatabase(path, timeout=timeout, max_rows=max_rows, samples=0 if no_samples else _SAMPLES)
             )
-            generate = _generator(model, base_url, statements, database, stack, model_timeout, max_tokens)
+            generate = _generator(model, base_url, statements, database, stack, model_timeout)
             database.get_schema()  # a wrong file is an error of its own, and not of the question
         except (ToolError, ValueError, ImportError) as error:
             raise Refused(printable(" ".join(str(error).split()))) from None
@@ -131,14 +128,7 @@ def ask(
 def _check(
     question: str | None, *, db: str | None, model: str | None, base_url: str | None, sql_from: str | None
 ) -> str:
-    """Refuse options that do not go together.
-
-    Returns:
-        The path of the database.
-
-    Raises:
-        BadParameter: They do not.
-    """
+    """Refuse options that do not go together; returns the path of the database."""
     if db is None:
         raise bad_option("--db", "name the database to ask: --db FILE")
     if (model is None) == (sql_from is None):
@@ -168,15 +158,13 @@ def _generator(
     database: SqlDatabase,
     stack: ExitStack,
     timeout: float,
-    max_tokens: int | None,
 ) -> Callable[..., Any]:
     """What writes the SQL: the file, one statement at each attempt, or a model."""
     if model is None:
         return lambda attempts: statements[min(len(attempts), len(statements) - 1)]
     from planning.agent.chat import OpenAIChat
 
-    chat = OpenAIChat(model, base_url, timeout=timeout, max_tokens=max_tokens, dialect=database.dialect)
-    return stack.enter_context(chat)
+    return stack.enter_context(OpenAIChat(model, base_url, timeout=timeout, dialect=database.dialect))
 
 
 def _shown(

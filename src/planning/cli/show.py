@@ -135,16 +135,7 @@ def _show(
     is_verbose: bool,
     is_json: bool,
 ) -> None:
-    """Show the slices of a session, or of a version of one in a store.
-
-    Args:
-        session: The session.
-        source: Its slices: the session itself, or a version of it.
-        at: When that version was made.
-        taken: The times of its plan's steps.
-        is_verbose: Whether to show the whole output of every step of a run.
-        is_json: Whether to print JSON.
-    """
+    """Show the slices of a session, or of a version of one in a store, which was made at a time."""
     from planning.cli.runs import past_result
     from planning.facts import PlanFacts
     from planning.health import health_of

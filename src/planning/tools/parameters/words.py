@@ -197,19 +197,10 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[st
     return found
 
 
-def declared_names(root: Mapping[str, Any]) -> set[str]:
-    """The names of the fields that the object of a schema has, in any of its parts and options."""
-    names, seen, todo = set[str](), set[int](), [root]
-    while todo:
-        node = todo.pop()
-        if id(node) in seen or not isinstance(node, Mapping):
-            continue
-        seen.add(id(node))
-        names.update(node.get("properties", ()))
-        todo += [part for keyword in _PARTS for part in node.get(keyword, ())]
-        todo += [node[keyword] for keyword in ("if", "then", "else") if keyword in node]
-        todo += [_at(root, node["$ref"])] if "$ref" in node else []
-    return names
+def declared_names(node: Mapping[str, Any]) -> set[str]:
+    """The names of the fields that an object has, in any part of its schema."""
+    parts = [part for keyword in _PARTS for part in node.get(keyword, ()) if isinstance(part, Mapping)]
+    return set(node.get("properties", ())).union(*map(declared_names, parts))
 
 
 def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from planning.model import STEP_STATUSES, Plan
 from planning.tools import Tool
 from planning.view.timeline import Recent
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow, validate_workflow
-from planning.workflow.run.records import StepRecord, WorkflowRun
+from planning.workflow.run.records import WorkflowRun
 from session import Session, ToolFailed, ToolInvoked
 
 Act = Callable[[Session, Toolbox], object]
@@ -168,9 +168,9 @@ FAULTS: list[tuple[str, Sequence[Act], list[tuple[str, int, str]]]] = [
     ("cleared", (set_up(2), planning("clear_plan")), [
         ("cleared", 2, "The plan was abandoned with S001 to S002 open."),
     ]),
-    ("run_failed", (run(True),), [("run_failed", 6, "The workflow run failed at rent.")]),
+    ("run_failed", (run(True),), [("run_failed", 6, "The workflow run failed; 'planning show' says why.")]),
     ("run_failed", (set_up(2), *WORK, run(True, True)), [
-        ("run_failed", 17, "The workflow run failed at rent."),
+        ("run_failed", 17, "The workflow run failed; 'planning show' says why."),
     ]),
     ("reopened", (set_up(1), call, S1, mark(1, "in_progress"), call, S1), [
         ("reopened", 4, "S001 was done, then marked in_progress."),
@@ -285,9 +285,8 @@ def test_a_plan_without_a_history_is_judged_by_what_is_open() -> None:
 def test_a_run_without_a_history_is_judged_by_its_end() -> None:
     session = Session()
     run(True)(session, Toolbox(()))
-    last, records = session.select_latest(WorkflowRun), session.select_all(StepRecord)
-    assert said(audit_plan((), None, None, last, records)) == [
-        ("run_failed", 0, "The workflow run failed at rent.")
+    assert said(audit_plan((), run=session.select_latest(WorkflowRun))) == [
+        ("run_failed", 0, "The workflow run failed; 'planning show' says why.")
     ]
 
 

@@ -107,11 +107,7 @@ class Running:
         return code
 
     def _page(self, stack: ExitStack, past: WorkflowResult | None) -> RunPage | None:
-        """The page of the run, if it is asked for; it opens with the first change of the run.
-
-        Raises:
-            Refused: It cannot be served.
-        """
+        """The page of the run, if it is asked for; it opens with the first change of the run."""
         if not self.asked.is_viewed:
             return None
         from planning.cli.run_page import RunPage
@@ -162,12 +158,7 @@ class Running:
             own.flush()
 
     def _refuse(self) -> None:
-        """Refuse a run that the engine did not begin.
-
-        Raises:
-            Refused: It did not.
-            OSError: Its output cannot be written.
-        """
+        """Refuse a run that the engine did not begin."""
         if self._output_error is not None:
             raise self._output_error
         if isinstance(error := self._drive.error, StoreError):

@@ -138,7 +138,7 @@ def _show(
     """Show the slices of a session, or of a version of one in a store, which was made at a time."""
     from planning.cli.runs import past_result
     from planning.facts import PlanFacts
-    from planning.health import health_of
+    from planning.health import health_of_run
     from planning.model import Plan
     from planning.view.facts import NO_FACTS
     from planning.view.names import named_facts, named_plan
@@ -152,8 +152,8 @@ def _show(
     version = None if source is session else source.version
     health = None
     if run is not None and run.status not in {"completed", "failed"}:
-        health = health_of(source, datetime.now(UTC), changed_at=at, is_of_run=True)
-        if health is not None and version is not None and version < session.version:
+        health = health_of_run(source, run, datetime.now(UTC), changed_at=at)
+        if version is not None and version < session.version:
             health = evolve(health, state="working")  # as it was then
     if is_json:
         where = {} if version is None else {"session_id": str(session.session_id), "version": version}

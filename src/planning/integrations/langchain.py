@@ -68,10 +68,8 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
-_caller: ContextVar[tuple[str | None, str | None, str | None, object]] = ContextVar(
-    "caller", default=(None,) * 4
-)
-"""The id of the running call, who makes it, and what names its turn."""
+_caller: ContextVar[tuple[Any, ...]] = ContextVar("caller", default=(None,) * 4)
+"""The id of the running call, who makes it, what names its turn, and its run."""
 
 
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):

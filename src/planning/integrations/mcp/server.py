@@ -25,8 +25,16 @@ from planning.integrations._common import out_of_reach, toolbox_of
 from planning.integrations.mcp.approval import after_call, before_call
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
 from planning.integrations.mcp.prompts import Strategies
-from planning.integrations.mcp.requests import connection_of, context_of, is_single
-from planning.integrations.mcp.results import CLIENT_FIELDS, called, declared, definition, refused
+from planning.integrations.mcp.results import (
+    CLIENT_FIELDS,
+    called,
+    connection_of,
+    context_of,
+    declared,
+    definition,
+    is_single,
+    refused,
+)
 from planning.policy import PlanPolicy
 from planning.prompt.section import Section
 from planning.prompt.strategies import PlanningStrategy

@@ -173,7 +173,7 @@ def test_where_a_document_is_refused_the_schema_is_named(command: str, text: str
     assert shown.endswith("\n'planning schema' prints the form of a workflow, 'planning new' writes one.\n")
 
 
-FORMS = '''
+FORMS = """
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -229,7 +229,7 @@ def made(name, form):
 
 
 tools = [made(name, form) for name, form in FORMS.items()]
-'''
+"""
 
 
 def test_an_input_has_the_form_of_its_type(folder: Path) -> None:

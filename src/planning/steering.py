@@ -55,6 +55,7 @@ from planning.reducers import changes_nothing
 from planning.render import reply
 from planning.text import TextRules, rules_for
 from planning.tools.attempts import background
+from planning.tools.context import ToolContext
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
 from session import Session, Transaction
@@ -65,29 +66,40 @@ _NOTHING: Sequence[Any] = ()
 
 @attrs.define
 class News:
-    """The plan as each agent last saw it, to say once what others have changed since."""
+    """The plan as each agent last saw it, to say once what others have changed since.
 
-    seen: dict[str | None, Plan] = attrs.field(factory=dict)
+    An agent is a connection, a run or a toolbox. One that has not looked yet resumes what the last agent of
+    its name saw: the client that connects again, the next run. It is kept, so that no other has its address.
+    """
 
-    def take(self, actor: str | None, plan: Plan | None) -> str:
+    seen: dict[object, tuple[Plan, object]] = attrs.field(factory=dict)
+
+    def take(self, context: ToolContext, plan: Plan | None) -> str:
         """What changed since the agent last looked; empty when nothing did, or it never looked."""
-        known = self.seen.get(actor)
+        seen = self.seen.get(_key_of(context)) or self.seen.get(context.actor)
+        known = None if seen is None else seen[0]
         if known is None or known is plan or known == plan:
             return ""
         from planning.diff import diff_plans  # noqa: PLC0415 - few plans are changed by others
 
         return f"Since you last looked: {diff_plans(known, plan)}"
 
-    def saw(self, actor: str | None, plan: Plan | None) -> None:
+    def saw(self, context: ToolContext, plan: Plan | None) -> None:
         """The agent has seen the plan."""
-        self.seen.pop(actor, None)
-        if plan is not None:
-            self.seen[actor] = plan
-        if len(self.seen) > _MOST_ACTORS:
+        for key in (_key_of(context), context.actor):
+            self.seen.pop(key, None)
+            if plan is not None:
+                self.seen[key] = plan, context.agent
+        while len(self.seen) > _MOST_AGENTS:
             del self.seen[next(iter(self.seen))]
 
 
-_MOST_ACTORS = 100
+def _key_of(context: ToolContext) -> tuple[str | None, object]:
+    agent = context.agent
+    return context.actor, agent if isinstance(agent, str) else id(agent)
+
+
+_MOST_AGENTS = 200
 
 
 Steered = tuple[Any, Any, Plan, Sequence[Any], str]
@@ -110,7 +122,7 @@ class Steering:
         self,
         transaction: Transaction,
         session: Session,
-        actor: str | None,
+        context: ToolContext,
         params: Any,
         before: Plan | None,
         handler: Callable[[Any, Plan | None, TextRules], Any],
@@ -125,7 +137,7 @@ class Steering:
         Args:
             transaction: The session's, open.
             session: The session.
-            actor: Who makes the call.
+            context: The context of the call.
             params: The arguments.
             before: The plan.
             handler: The command's handler.
@@ -136,7 +148,7 @@ class Steering:
             ToolValidationError: The call is refused; nothing has changed.
         """
         news, accepted = session.companion(News), accepted or NOTHING_ASKED
-        changed, entailed = news.take(actor, before), _NOTHING
+        changed, entailed = news.take(context, before), _NOTHING
         try:
             sent = self.seed(params)
             command = handler(sent, before, self.rules)
@@ -156,9 +168,9 @@ class Steering:
                 else:
                     entailed = _entailed(demands, command, params, before, plan, facts)
         except ToolValidationError as refusal:
-            news.saw(actor, before)
+            news.saw(context, before)
             raise _with_news(refusal, changed) from None
-        news.saw(actor, plan)
+        news.saw(context, plan)
         message = reply(command, plan, before, facts, asks=_asks(entailed))
         return sent, command, plan, entailed, f"{changed} {message}" if changed else message
 

@@ -295,7 +295,7 @@ def _in_transaction(
                 sent, command, plan, entailed, message = by.carry_out(
                     transaction,
                     session,
-                    context.actor,
+                    context,
                     params,
                     before,
                     handler,

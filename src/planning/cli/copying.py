@@ -136,12 +136,7 @@ def delete(
 
 
 def _require_yes(question: str) -> None:
-    """Ask the user.
-
-    Raises:
-        Refused: There is nobody to ask.
-        Exit: The answer is no.
-    """
+    """Ask the user."""
     import sys
 
     if sys.stdin is None or not sys.stdin.isatty():

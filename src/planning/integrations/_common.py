@@ -14,7 +14,7 @@ import attrs
 from planning.definitions import ToolSource, tools_of
 from planning.errors import show
 from planning.tools import Toolbox, ToolResult
-from planning.tools.context import LONGEST_ID
+from planning.tools.context import AGENT, LONGEST_ID
 from planning.tools.errors import ErrorKind
 from planning.tools.outcome import failed
 from planning.tools.repeats import guessed_key
@@ -66,6 +66,7 @@ class Call:
         is_cut: Whether the turn ended before the call was complete: then it is refused.
         turn: What no other turn is named, in any conversation: with its id it names the call. None where
             nothing names the turn, or its calls have no ids of their own.
+        agent: The run that makes the call, or its id: agents of one name hear of each other.
     """
 
     call_id: Any
@@ -73,10 +74,12 @@ class Call:
     arguments: Any
     is_cut: bool = False
     turn: str | None = None
+    agent: object = None
 
     def context(self, actor: str | None) -> dict[str, Any]:
         """Its context for ``Toolbox.call``."""
-        return call_context(self.call_id, actor, idempotency_key=guessed_key(self.turn, self.call_id))
+        ids = {"idempotency_key": guessed_key(self.turn, self.call_id), AGENT: self.agent}
+        return call_context(self.call_id, actor, **ids)
 
 
 def toolbox_of(source: ToolSource) -> Toolbox:

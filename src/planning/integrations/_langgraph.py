@@ -86,10 +86,10 @@ class Here:
         checkpoints = inner.get("checkpoint_map") or {}
         step = checkpoints.get(str(inner.get("checkpoint_ns", "")).rpartition("|")[0]) or uuid4().hex
         thread, saver, at = inner.get("thread_id"), inner.get("__pregel_checkpointer"), checkpoints.get("")
-        if saver is None or not thread or not at:
-            return cls(step)
         control, named = get_runtime().control, (config.get("metadata") or {}).get("checkpoint_id")
         run = None if control is None else _run_of(control)
+        if saver is None or not thread or not at:
+            return cls(step, run=run)
         return cls(step, at, f"langchain:{thread}", str(thread), saver, named, run)
 
     def calling(self, session: Session | None) -> Setting:

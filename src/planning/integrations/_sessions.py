@@ -66,7 +66,7 @@ class AgentTools:
         self._copy = f"## {self.section.title}\n\n{self.section.body()}"
         given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=current)
         own = [tool for tool in self.section.tools() if tool.name not in given.tools]
-        self.boxes = {tool.name: Toolbox(own, session=current) for tool in own}
+        self.boxes = dict.fromkeys([tool.name for tool in own], Toolbox(own, session=current))
         self.boxes |= dict.fromkeys(given.tools, given)
         self.tools = {name: box.tools[name] for name, box in self.boxes.items()}
         self.in_order = {name for name, each in self.tools.items() if not (each.blocking or each.is_async)}

@@ -208,7 +208,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     async def call(self, name: str, arguments: Any, context: Context) -> dict[str, Any]:
         """Carry out a call; what the model reads of it."""
         run, (turn, earlier, named) = Run.of(context), self._turn(context, name)
-        made = Call(context.function_call_id, name, arguments, turn=named)
+        made = Call(context.function_call_id, name, arguments, turn=named, agent=str(run))
         async with self._order.aturn_of(turn, str(made.call_id), earlier):
             try:
                 session = await self._session(context)

@@ -69,8 +69,8 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
-_caller: ContextVar[tuple[str | None, str | None, str | None]] = ContextVar("caller", default=(None,) * 3)
-"""The id of the running call, who makes it, and what names its turn."""
+_caller: ContextVar[tuple[Any, ...]] = ContextVar("caller", default=(None,) * 4)
+"""The id of the running call, who makes it, what names its turn, and its run."""
 
 
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
@@ -362,7 +362,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """Let the tool know of its call."""
         call_id = request.tool_call["id"]
         named = name_of_turn(here.place, request.state.get("messages", ()), call_id)
-        return Setting(_caller, (call_id, self._actor_of(request), named))
+        return Setting(_caller, (call_id, self._actor_of(request), named, here.run))
 
     def _actor_of(self, request: ToolCallRequest) -> str | None:
         return self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
@@ -390,9 +390,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return message_of(call, await acarry_out(self._boxes[name], call, actor))
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
-        call_id, actor, turn = _caller.get()
+        call_id, actor, turn, run = _caller.get()
         sent = arguments.get(TEXT, arguments) if arguments.keys() <= {TEXT, CUT} else arguments
-        return Call(call_id, name, sent, CUT in arguments, turn), actor
+        return Call(call_id, name, sent, CUT in arguments, turn, run), actor
 
 
 for _hook in (PlanningMiddleware.wrap_model_call, PlanningMiddleware.wrap_tool_call):

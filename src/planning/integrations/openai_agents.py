@@ -178,7 +178,7 @@ class PlanningTools(list[Tool]):
         """Carry out a call: of a tool of the SDK, or else of one in a toolbox."""
         actor = self._actor or (None if ctx.agent is None else ctx.agent.name)
         item = getattr(ctx.tool_call, "id", None)  # the server's id of this call in this response
-        (call,) = in_turn({"id": item}, [Call(ctx.tool_call_id, name, arguments)])
+        (call,) = in_turn({"id": item}, [Call(ctx.tool_call_id, name, arguments, agent=ctx.usage)])
         try:
             session = self._sessions.given(ctx.context)
             if session is not None and self._has_approval:

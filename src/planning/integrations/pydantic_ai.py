@@ -331,7 +331,8 @@ class Planning(AbstractCapability[Any]):
         except AWAY as error:
             session, result = None, out_of_reach(name, error)
         else:
-            call = Call(ctx.tool_call_id, name, sent, turn=name_of_turn(ctx.messages, ctx.tool_call_id))
+            turn = name_of_turn(ctx.messages, ctx.tool_call_id)
+            call = Call(ctx.tool_call_id, name, sent, turn=turn, agent=ctx.run_id)
             with self._sessions.within(session), calling(session, _place(ctx), str(ctx.run_id)):
                 result = await acarry_out(self._boxes[name], call, actor)
         if session is not None:

@@ -13,7 +13,16 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, StoreError, TransactionError
 
-__all__ = ["LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
+__all__ = [
+    "AGENT",
+    "LONGEST_ID",
+    "Gate",
+    "SessionOfCall",
+    "SessionSource",
+    "ToolContext",
+    "context_values",
+    "frozen",
+]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
@@ -24,6 +33,9 @@ BEGAN: ContextVar[int | None] = ContextVar("began", default=None)
 Refusal = Callable[[], str | None]
 LONGEST_ID = 200
 """The most characters of a call's id, of its idempotency key and of an actor's name."""
+
+AGENT = "planning/agent"
+"""Among the values of a context: which of the agents with the actor's name calls, such as its connection."""
 
 _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
@@ -74,12 +86,15 @@ class ToolContext:
         idempotency_key: What makes another call with it a repeat of this one; None for a call that is always
             made. The caller gives it among the values. A tool does not see it there: the calls that it
             makes itself are others.
+        agent: Which of the agents with the actor's name makes the call: the id of its run, or an object that
+            only its run, its connection or its toolbox has. It is not among the values.
         of_events: The fields of all events of the call: its session, its id, who makes it, and its key.
     """
 
     session: Session | None = None
     values: Mapping[str, Any] = attrs.field(factory=dict, converter=frozen, repr=False)
     idempotency_key: str | None = attrs.field(default=None, repr=False)
+    agent: object = attrs.field(default=None, repr=False, eq=False)
     of_events: Mapping[str, Any] = attrs.field(init=False, repr=False, eq=False)
 
     @property
@@ -102,7 +117,7 @@ class ToolContext:
         }
 
     @classmethod
-    def of(cls, values: object, session: Session | None = None) -> ToolContext:
+    def of(cls, values: object, session: Session | None = None, agent: object = None) -> ToolContext:
         """The context that a caller gives as a mapping; names that are not text are omitted.
 
         Raises:
@@ -115,14 +130,14 @@ class ToolContext:
             named = {name: value for name, value in values.items() if isinstance(name, str)}
         except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
             raise ContextInvalid(f"its context cannot be read: a {type(values).__name__}") from None
-        key = named.pop(_KEY, None)
+        key, agent = named.pop(_KEY, None), named.pop(AGENT, None) or agent
         wrong = [name for name in _IDS if not _is_id(named.get(name))] + [_KEY] * (
             not _is_id(str(key) if isinstance(key, str) else key)
         )
         if wrong:
             wanted = f"text of 1 to {LONGEST_ID} printable characters, or None"
             raise ContextInvalid(f"the {wrong[0]} in its context must be {wanted}")
-        return cls(session, named, key)
+        return cls(session, named, key, agent)
 
 
 class SessionOfCall:

@@ -9,7 +9,7 @@ from typing import Any
 
 from frameworks import Answer, Call, Request, added_to, playing
 
-from planning import PlanningToolsSection, Toolbox
+from planning import PlanningToolsSection, PlanPolicy, Toolbox
 from planning.integrations import anthropic, openai
 from planning.prompt import Prompt
 from planning.tools import Tool
@@ -60,8 +60,8 @@ class Completions:
     schema = "parameters"
     answer = ("tool_call_id", "content")
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        self.section = PlanningToolsSection(session=session)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        self.section = PlanningToolsSection(session=session, policy=policy)
         self.box = Toolbox([*self.section.tools(), *tools], session=session)
         self.system = Prompt(ns="tests", key="clerk", sections=[self.section]).render().text
 

@@ -17,6 +17,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai.types import Content, FunctionCall, Part
 
+from planning import PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
 from planning.tools import Tool
 
@@ -34,8 +35,8 @@ class Run:
 
     config = RunConfig()
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        planning = PlanningToolset(session, tools=tools)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        planning = PlanningToolset(session, tools=tools, policy=policy)
         agent = LlmAgent(name="clerk", model=ScriptedLlm(script=self.play), tools=[planning])
         self.runner = Runner(app_name="shop", agent=agent, session_service=SERVICE, auto_create_session=True)
 

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_models import ScriptedModel
 from langgraph.checkpoint.memory import InMemorySaver
 
+from planning import PlanPolicy
 from planning.integrations.langchain import PlanningMiddleware
 from planning.tools import Tool
 
@@ -26,11 +27,11 @@ SAVER = InMemorySaver()  # the database of the checkpoints: what runs in another
 class Awaited:
     """Runs by ``ainvoke``."""
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
         self.model = ScriptedModel(script=self.play)
         self.agent: Any = create_agent(
             self.model,
-            middleware=[PlanningMiddleware(session, tools=tools)],
+            middleware=[PlanningMiddleware(session, tools=tools, policy=policy)],
             checkpointer=SAVER,
             name="clerk",
         )

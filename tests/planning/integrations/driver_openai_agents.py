@@ -11,6 +11,7 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from agents.testing.model import ModelCall
 from frameworks import Answer, Request, added_to, playing
 
+from planning import PlanPolicy
 from planning.integrations.openai_agents import planning_tools
 from planning.tools import Tool
 
@@ -22,8 +23,8 @@ _FAILURES = ("Refused, ", " was not called: ", " could not write: ", " cannot re
 class Run:
     """Runs by ``run``; a conversation is the list of its items."""
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        planning = planning_tools(session, tools=tools)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        planning = planning_tools(session, tools=tools, policy=policy)
         model = ScriptedModel([ModelStep.respond(self.play)] * 100)
         self.config = planning.run_config(RunConfig(tracing_disabled=True))
         self.agent = Agent("clerk", model=model, tools=planning)

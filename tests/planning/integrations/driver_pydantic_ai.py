@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from planning import PlanPolicy
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
 
@@ -28,8 +29,8 @@ class Run:
 
     follows = False
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        planning = Planning(session, tools=tools, follow_history=self.follows)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        planning = Planning(session, tools=tools, follow_history=self.follows, policy=policy)
         self.agent = Agent(FunctionModel(self.play), capabilities=[planning], name="clerk")
 
     def play(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

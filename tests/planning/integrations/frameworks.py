@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import attrs
 import pytest
 
-from planning import Plan, PlanningToolsSection, Toolbox, plan_text
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
 from planning.tools import Tool
 from session import Rewound, RolledBack, Session, select_latest
 
@@ -152,8 +152,10 @@ class Talk:
 class Driver(Protocol):
     """An agent named ``clerk`` of a framework with our integration, and a model that plays ``playing``."""
 
-    def __init__(self, session: Any, tools: Iterable[Tool] | Toolbox = ()) -> None:
-        """Make the agent with a session, or a function that returns one, and further tools."""
+    def __init__(
+        self, session: Any, tools: Iterable[Tool] | Toolbox = (), policy: PlanPolicy | None = None
+    ) -> None:
+        """Make the agent with a session, or a function that returns one, further tools and a policy."""
 
     async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
         """Run the agent to its end, with a user who says ``Go``.
@@ -187,11 +189,13 @@ class EntryPoint:
     keeps_position: bool = False
     cannot: Mapping[str, str] = {}
 
-    def agent(self, session: Any, tools: Iterable[Tool] | Toolbox = ()) -> Driver:
+    def agent(
+        self, session: Any, tools: Iterable[Tool] | Toolbox = (), policy: PlanPolicy | None = None
+    ) -> Driver:
         """An agent; skips the test where the framework is not installed."""
         pytest.importorskip(self.needs, reason=f"{self.name} needs {self.needs}")
         module, _, name = self.driver.partition(":")
-        made: Driver = getattr(import_module(module), name)(session, tools)
+        made: Driver = getattr(import_module(module), name)(session, tools, policy)
         return made
 
     def play(self, session: Any, turns: Turns, tools: Iterable[Tool] | Toolbox = ()) -> Talk:
@@ -228,6 +232,7 @@ PROMISES = {
     "order": "Several calls of one turn are all made, in order.",
     "identity": "The events have the provider's id of a call and the agent's name.",
     "own tools": "Your own tools get the session and the id of their call.",
+    "news": "Two runs of agents with one name, in one session, hear of each other's changes.",
     "users": "One agent serves two users at once, with a plan for each.",
     "no session": "If there is no session for a call, its reply says so.",
     "restart": "Another process resumes the conversation with the plan from the store.",

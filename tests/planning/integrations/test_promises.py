@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
@@ -37,7 +38,7 @@ from frameworks import (
 )
 from postgres_server import store_for
 
-from planning import PlanningToolsSection, Toolbox, register_plan
+from planning import PlanningToolsSection, PlanPolicy, Toolbox, register_plan
 from planning.commands import MarkStep, NewPlanStep, SetupPlan
 from planning.tools import Tool, ToolContext, tool
 from session import Session, StoreError, ToolFailed, ToolInvoked, VersionError
@@ -297,6 +298,34 @@ def test_without_a_session_for_the_call_the_model_reads_so(entry: EntryPoint) ->
     (answer,) = entry.play(lambda: None, [[SHOP]]).answers
     assert not answer.success
     assert answer.text.removeprefix("planning_setup_plan was not called: ") == "no session for this call"
+
+
+@promise("news")
+def test_two_runs_of_one_name_hear_of_each_other(entry: EntryPoint) -> None:
+    session, policy = Session(), PlanPolicy(dependencies=True)
+    texts: list[str] = []
+
+    @tool
+    def meet() -> str:
+        """Let the other agent work, in a thread, where it is not a part of this run."""
+        with ThreadPoolExecutor() as pool:
+            talk = pool.submit(play, other, [[setup("Open the bar", "Rent a cellar")], [READ]])
+            texts.extend(talk.result().texts)
+        return "met"
+
+    first = entry.agent(session, [meet], policy)
+    has_own_loop = entry.needs == "planning"  # there a toolbox is an agent
+    other = entry.agent(session, policy=policy) if has_own_loop else first
+    texts.extend(play(first, [[SHOP], [("meet", {})], [mark("S001")], [READ]]).texts)
+    bar = "Open the bar (active, 0 of 1 done)\nS001 pending: Rent a cellar"
+    assert texts == [
+        "Plan set: S001. It replaced a plan with 0 steps done, 2 not done. Next: S001 Rent a cellar",
+        bar,
+        SET,
+        "met",
+        "Since you last looked: New plan: Open the bar. Added S001. S001 done. Plan completed.",
+        bar.replace("pending", "done").replace("0 of 1", "1 of 1").replace("active", "completed"),
+    ]
 
 
 # Stores

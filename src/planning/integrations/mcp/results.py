@@ -1,25 +1,47 @@
-"""Tools and their results as MCP has them."""
+"""Tools, their calls and their results as MCP has them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import mcp_types as types
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.errors import LONGEST_MESSAGE
+from planning.integrations._common import call_context
 from planning.model import STEP_STATUSES, Plan, PlanStatus
 from planning.render import plan_to_dict
+from planning.tools.context import AGENT
 from planning.tools.parameters.schema import single_types
+from planning.tools.parameters.words import declared_names
 from planning.tools.result import ToolResult, plain
 
 if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
     from planning.tools.tool import Tool
     from session import Session
 
-__all__ = ["called", "definition", "refused"]
+__all__ = [
+    "CLIENT_FIELDS",
+    "called",
+    "connection_of",
+    "context_of",
+    "declared",
+    "definition",
+    "is_single",
+    "refused",
+]
+
+CLIENT_FIELDS: Final = (
+    *("toolCallId", "sessionId", "action", "chatInput"),  # n8n
+    "wait_for_previous",  # Gemini CLI
+    "random_string",  # Cursor, for a tool without parameters
+)
+"""The arguments that clients add to a model's call by themselves."""
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -49,6 +71,9 @@ _WHOLE_PLAN: Final = _PLAN | {"properties": {**_PLAN["properties"], "steps": _ST
 _READ: Final = "planning_read_plan"
 _OWN: Final = "own"
 _ALWAYS_LOAD: Final = "anthropic/alwaysLoad"
+_CALL_ID: Final = "planning/call_id"
+_CALL_ID_OF_CLAUDE_CODE: Final = "claudecode/toolUseId"
+_KEY: Final = "planning/idempotency_key"
 
 
 def _outputs(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,6 +98,39 @@ def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool
         annotations=_hints(tool),
         _meta={_ALWAYS_LOAD: True} if always_load else None,
     )
+
+
+def declared(arguments: dict[str, Any], schema: Mapping[str, Any], ignored: Set[str]) -> dict[str, Any]:
+    """The arguments of a call without those that are ignored, unless the tool's schema names them."""
+    dropped = ignored & arguments.keys()
+    if dropped:
+        dropped -= declared_names(schema)
+    return {name: value for name, value in arguments.items() if name not in dropped}
+
+
+def is_single(ctx: ServerRequestContext[Any]) -> bool:
+    """Whether a request over HTTP belongs to no connection."""
+    return ctx.request is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def connection_of(ctx: ServerRequestContext[Any]) -> Any:
+    """What lives as long as the connection of a request; there is no public way to it."""
+    return ctx.lifespan_context if ctx.request is None else ctx.session._connection
+
+
+def context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
+    """What a call is told of its client.
+
+    The id of a JSON-RPC request counts the messages of one connection, so that each connection has the
+    same ones: it does not identify a call. Only an id and a key that the client gives are passed on. A key
+    that is not text is refused, and not omitted: with it the client says what a repeat is.
+    """
+    client = ctx.session.client_params
+    meta: Any = ctx.meta or {}
+    actor = None if client is None else client.client_info.name
+    call_id = meta.get(_CALL_ID, meta.get(_CALL_ID_OF_CLAUDE_CODE))
+    agent = None if is_single(ctx) else connection_of(ctx).state.setdefault(AGENT, object())
+    return call_context(call_id, actor, **{"idempotency_key": meta.get(_KEY), AGENT: agent})
 
 
 def called(

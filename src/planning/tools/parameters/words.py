@@ -55,6 +55,7 @@ _BOUNDS = {
 }
 _NULL: Mapping[str, Any] = {"type": "null"}
 _COMPOSED = frozenset({"$ref", "anyOf", "oneOf"})
+_PARTS = ("allOf", "anyOf", "oneOf")
 _LONG = 10**15
 _JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
 MOST_PROBLEMS = 50
@@ -183,6 +184,12 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[st
 def takes_null(root: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
     """Whether a part of a schema allows null."""
     return any(each.get("type") == "null" or None in each.get("enum", ()) for each in options(root, node))
+
+
+def declared_names(node: Mapping[str, Any]) -> set[str]:
+    """The names of the fields that an object has, in any part of its schema."""
+    parts = [part for keyword in _PARTS for part in node.get(keyword, ()) if isinstance(part, Mapping)]
+    return set(node.get("properties", ())).union(*map(declared_names, parts))
 
 
 def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:

@@ -182,6 +182,7 @@ class SqliteStore(SqlStore):
         """Commit; where the answer is an error, look for what was committed."""
         try:
             connection.execute("COMMIT")
+            self._writer.wal_size = self._writer.wal_size or 1
         except (sqlite3.Error, MemoryError) as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")

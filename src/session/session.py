@@ -97,7 +97,11 @@ class Session:
         if store is None:
             state = State(identity, Kept(history))
         else:
-            state = _opened(store, parent, identity, began, tags, history)
+            from session.stores.chain import StoredSession  # noqa: PLC0415 - most sessions are in memory
+
+            works_for = None if parent is None else parent.session_id
+            begun = StoredSession(identity, 0, b"", began, began, tags, parent=works_for)
+            state = _opened(store, begun, history)
         self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
 
     def _begin(
@@ -272,10 +276,10 @@ class Session:
         if state.stored is None:
             return self._copy(state.copy(identity, version), self.bus, None, tags)
         tags = self.tags if tags is None else tags
-        state.stored.fork(version, identity, tags)
-        fork = Session(bus=self.bus, session_id=identity, store=state.stored.store, tags=tags)
-        state.copy_to(fork._state)
-        return fork
+        head = state.stored.fork(version, identity, tags)
+        twin = _opened(state.stored.store, head, None)
+        state.copy_to(twin)
+        return self._copy(twin, self.bus, None, tags)
 
     def find_call(self, idempotency_key: str) -> ToolInvoked | None:
         """The accepted call with a key on the current branch; None if the key is free.
@@ -638,25 +642,15 @@ def _reduce(state: State, delivery: Delivery, event: SessionEvent) -> None:
         transaction.dispatch(event)
 
 
-def _opened(
-    store: Store,
-    parent: Session | None,
-    session_id: SessionId,
-    created_at: datetime,
-    tags: Mapping[str, str],
-    limit: int | None,
-) -> State:
+def _opened(store: Store, begun: StoredSession, limit: int | None) -> State:
     """The state of a session in a store: the one that is open in this process, or a new one."""
     from session.stored import Stored  # noqa: PLC0415 - most sessions are in memory
-    from session.stores.chain import StoredSession  # noqa: PLC0415 - likewise
 
-    works_for = None if parent is None else parent.session_id
     with store.opening.lock:
-        known: State | None = store.states.get(str(session_id))
+        known: State | None = store.states.get(str(begun.session_id))
         if known is None:
-            begun = StoredSession(session_id, 0, b"", created_at, created_at, tags, parent=works_for)
-            known = State(session_id, Stored(store, begun, limit))
-            store.states[str(session_id)] = known
+            known = State(begun.session_id, Stored(store, begun, limit))
+            store.states[str(begun.session_id)] = known
     return known
 
 

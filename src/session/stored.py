@@ -66,13 +66,14 @@ class Stored(Replay):
 
         Args:
             store: The store.
-            begun: The session, if it is new.
+            begun: The session, if it is new: without a version, or a fork that the store has just taken.
             limit: How many events its logs keep.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        super().__init__(store, begun.session_id, store.head(begun.session_id) or begun, limit)
+        head = begun if begun.version else store.head(begun.session_id) or begun
+        super().__init__(store, begun.session_id, head, limit)
         self.is_unsettled = False
         self._lock: AbstractContextManager[None] | None = None
         self._worker: ThreadPoolExecutor | None = None
@@ -156,8 +157,8 @@ class Stored(Replay):
             if taken.version != head.version:
                 self.head = taken
 
-    def fork(self, version: int, session_id: SessionId, tags: Mapping[str, str]) -> None:
-        """Begin another session in the store with the history up to a version.
+    def fork(self, version: int, session_id: SessionId, tags: Mapping[str, str]) -> StoredSession:
+        """Begin another session in the store with the history up to a version; returns it.
 
         Raises:
             VersionError: There is no such version.
@@ -178,6 +179,7 @@ class Stored(Replay):
             self.store.copy(self._session_id, fork)
         else:  # there is nothing of it in the store, and the fork begins as every session does
             refuse_copy(head, fork, self.store.head(session_id))
+        return fork
 
     def find_call(self, key: str, newest: int) -> ToolInvoked | None:
         """The call with a key on the branch that ends with a version; see ``Session.find_call``."""

@@ -171,6 +171,40 @@ def test_a_commit_whose_answer_is_lost_is_looked_for(tmp_path: Path, is_done: bo
     assert [step.status for step in plan.steps] == ["done", "pending", "pending"]
 
 
+WRITES: dict[str, Callable[[Session], object]] = {
+    "claim": lambda session: session.claim("mail"),
+    "fork": lambda session: session.fork(session_id="fork").version,
+    "delete": lambda session: store_of(session).delete("run-7"),
+    "drop_checkpoints": lambda session: store_of(session).drop_checkpoints("run-7"),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_every_write_whose_answer_is_lost_is_looked_for(
+    tmp_path: Path, write: str, is_done: bool, is_gone: bool
+) -> None:
+    session = open_session(SqliteStore(tmp_path / "plans.db"))
+    session.dispatch(Note("first"))
+    session.rewind(0)  # with a checkpoint
+    store = store_of(session)
+    inner = store._writer.connected()
+    store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
+    right = {"claim": True, "fork": 2, "delete": True}.get(write)
+    if is_done and not is_gone:
+        assert WRITES[write](session) == right
+        return
+    with pytest.raises(StoreError) as error:
+        WRITES[write](session)
+    assert error.value.outcome == ("unknown" if is_gone else "refused")
+    store._writer.connection = inner
+    if inner.in_transaction:
+        inner.execute("ROLLBACK")
+    if not is_done or write == "claim":  # which is known to be ours
+        assert WRITES[write](session) == right
+
+
 def test_a_file_in_the_place_of_another_is_never_written_to(tmp_path: Path) -> None:
     path, other = tmp_path / "plans.db", tmp_path / "other.db"
     session = open_session(SqliteStore(path))

@@ -26,7 +26,7 @@ from session.history import (
 )
 from session.kept import Kept
 from session.reducers import Reducer, check_limit
-from session.slices import Check, Guard, Route, items_of, require_made
+from session.slices import Check, Guard, Route, items_of, require_made, write_as
 from session.snapshot import Snapshot
 from session.state import State
 from session.transaction import OTHER_KEY, Transaction
@@ -402,17 +402,26 @@ class Session:
         require_function("guard", guard, "it would never be awaited")
         self._state.add_guard(event_type, guard)
 
-    def register_types(self, *types: type[Any]) -> None:
+    def register_types(self, *types: type[Any], written_as: str | None = None) -> None:
         """Let a store build values of these classes, in addition to those of reducers.
 
         A store builds only values of registered types: those of reducers and slices, those in the type hints
         of their fields, and these.
 
+        Args:
+            types: The classes.
+            written_as: For one class that was moved or renamed: the name that stores and snapshots have for
+                it, such as ``"app.models:Note"``. It keeps that name, in the whole process.
+
         Raises:
             TypeError: One is not a class.
+            ValueError: ``written_as`` is not a name, the class has another one already, or there are several.
         """
         for kind in types:
             _require_class(kind)
+        if written_as is not None:
+            (kind,) = types
+            write_as(kind, written_as)
         if self._state.stored is not None:
             self._state.stored.records.learn(types)
 

@@ -339,16 +339,17 @@ class PostgresStore(SqlStore):
                 yield self._runner(held.connection, self._timeout)
                 return
             with self._connections.taken(self._timeout) as connection:
-                waits = _milliseconds(self._timeout)
-                run = partial(self._run, connection, self._timeout)
-                reads: Run = lambda statement, *values: run(_WAITS + statement, waits, *values)
+                run = partial(self._read, connection)
                 if not self._has_tables:
-                    self._require_format(reads)
-                yield reads
+                    self._require_format(run)
+                yield run
 
     def _runner(self, connection: Connection, seconds: float) -> Run:
         """What runs statements, each for at most so many seconds."""
         return partial(self._run, connection, seconds)
+
+    def _read(self, connection: Connection, statement: str, *values: Any) -> psycopg.ClientCursor[Any]:
+        return self._run(connection, self._timeout, _WAITS + statement, _milliseconds(self._timeout), *values)
 
     def _run(
         self, connection: Connection, seconds: float, statements: str, *values: Any

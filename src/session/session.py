@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -61,7 +62,7 @@ class Session:
         created_at: datetime | None = None,
         tags: Mapping[str, str] | None = None,
         history: int | None = None,
-        store: Store | None = None,
+        store: Store | str | PathLike[str] | None = None,
     ) -> None:
         """Open a session: a new one, or one from a store.
 
@@ -74,8 +75,9 @@ class Session:
             tags: Words to find it by.
             history: How many events of each type its logs keep, and how many changes are kept in memory; all
                 by default. A store keeps every change.
-            store: Where its changes are kept; by default only in memory. Sessions with the same store and
-                identity share their state. For a session that exists, ``created_at`` and ``tags`` are
+            store: Where its changes are kept: a store, the path of a SQLite file or a ``postgresql://`` URL;
+                by default only in memory. Sessions with the same store and identity share their state. For a
+                session that exists, ``created_at`` and ``tags`` are
                 ignored.
 
         Raises:
@@ -97,6 +99,10 @@ class Session:
         if store is None:
             state = State(identity, Kept(history))
         else:
+            if isinstance(store, (str, PathLike)):
+                from session.stores import store_at  # noqa: PLC0415 - most sessions are in memory
+
+                store = store_at(store)
             from session.stores.chain import StoredSession  # noqa: PLC0415 - most sessions are in memory
 
             works_for = None if parent is None else parent.session_id

@@ -15,6 +15,7 @@ from planning.cli.source import name_of, read_text
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_terminal, lines_of
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
+from session.address import is_address
 
 if TYPE_CHECKING:
     from planning.agent.databases.files import SqlDatabase
@@ -139,7 +140,7 @@ def _check(
         raise bad_option("--base-url", "it needs --model, the name of a model there")
     if sql_from is None and not (question and question.strip()):
         raise bad_option("QUESTION", "say what you want to know")
-    if "://" not in db and not Path(db).exists():
+    if not is_address(db) and not Path(db).exists():
         raise Refused(f"there is no database at {printable(db)}; check the path")
     return db
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from planning.cli.source import name_of, read_bytes
 from planning.cli.transcript import is_transcript
 from planning.cli.usage import Refused
+from session.address import is_address
 
 __all__ = ["Kind", "is_store", "kind_of", "refuse_other"]
 
@@ -26,14 +27,14 @@ _NAMES: Final[Mapping[Kind, str]] = MappingProxyType({
 
 
 def is_store(source: str | None) -> bool:
-    """Whether a source is a store, or a URL as of one.
+    """Whether a source is a store, or an address as of one.
 
     Raises:
         Refused: It is a file that cannot be read.
     """
     if source in {None, "-"}:
         return False
-    if "://" in source:
+    if is_address(source):
         return True
     # What is read from a pipe is gone.
     return Path(source).is_file() and read_bytes(source, "STORE", first=len(_SQLITE)) == _SQLITE

@@ -27,6 +27,7 @@ from planning.cli.source import (
 )
 from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.errors import show
+from session.address import hide_secrets
 
 if TYPE_CHECKING:
     from planning.tools.tool import Tool
@@ -157,8 +158,8 @@ def run(
         from planning.cli.running import Running
         from planning.cli.runs import Asked, opened_run
 
-        words = [word.replace(store, without_password(store)) for word in context.obj if word != "--resume"]
-        line = shlex.join(["planning", "run", *words, "--resume"])
+        words = [hide_secrets(word.replace(store, without_password(store))) for word in context.obj]
+        line = shlex.join(["planning", "run", *(word for word in words if word != "--resume"), "--resume"])
         asked = Asked(
             workflow=workflow,
             capabilities=capabilities,

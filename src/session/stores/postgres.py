@@ -17,6 +17,7 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from session.address import show_address
 from session.errors import StoreError, TransactionError, shown
 from session.events import SessionId
 from session.stores.chain import (
@@ -35,7 +36,6 @@ from session.stores.postgres_link import (
     Listener,
     ended_at,
     explained,
-    name_of,
 )
 from session.stores.postgres_tables import FORMAT, creation
 from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, change_row
@@ -125,7 +125,7 @@ class PostgresStore(SqlStore):
         self._tables = f"{sql.Identifier(schema).as_string()}."
         is_address = isinstance(conninfo, str)
         address = conninfo if is_address else getattr(conninfo, "conninfo", "")
-        self.name = name_of(address if isinstance(address, str) else "")
+        self.name = show_address(address if isinstance(address, str) else "")
         self._connections = Connections(conninfo, size) if is_address else GivenConnections(conninfo)
         self._listener = Listener(self._connections, schema)
         self._place = (conninfo if is_address else id(conninfo), schema)

@@ -30,7 +30,7 @@ from session.locks import ProcessLock
 from session.stores.chain import key_of
 from session.stores.watch import Watch
 
-__all__ = ["Connections", "GivenConnections", "Listener", "ended_at", "explained", "name_of"]
+__all__ = ["Connections", "GivenConnections", "Listener", "ended_at", "explained"]
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
@@ -99,17 +99,6 @@ def _parts_of(conninfo: str) -> dict[str, Any]:
     if "@" in f"{found.get('host')}{found.get('dbname')}" or not (ports.isdecimal() or not ports):
         raise StoreError(_UNREADABLE)  # a part of a password
     return found
-
-
-def name_of(conninfo: str) -> str:
-    """What an address is called in messages: without user and password.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    parts = _parts_of(conninfo)
-    places = (parts.get("hostaddr") or parts.get("host"), parts.get("port"))
-    return f"postgresql://{':'.join(part for part in places if part)}/{parts.get('dbname') or ''}"
 
 
 def explained(error: Exception, name: str, timeout: float) -> StoreError:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import attrs
 
+from session.address import is_address, show_address
 from session.errors import StoreError, locked, shown
 from session.locks import ProcessLock
 from session.stores.chain import check_of
@@ -89,6 +90,8 @@ def path_of(given: str | Path) -> Path:
         StoreError: It is a name that means no file elsewhere.
     """
     name = str(given)
+    if is_address(name):
+        raise StoreError(f"a store needs the path of a file, got the address {show_address(name)}")
     if name in {"", ":memory:"} or name.startswith("file:") or "\0" in name:
         raise StoreError(f"a store needs the path of a file, got {shown(name)}: MemoryStore needs none")
     return Path(given).absolute()

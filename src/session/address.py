@@ -12,7 +12,8 @@ __all__ = ["database_of", "hide_secrets", "is_address", "show_address"]
 
 _WORDS: Final = "host|hostaddr|port|dbname|user|password|passfile|service|servicefile|options|ssl\\w+"
 _IS_ADDRESS: Final = re.compile(
-    rf"\s*(?:\w[\w+.:-]+:/|\w*/{{0,2}}[^/\s]*:[^/\s]*@|\w+\s*=\s*\S*\s+\w+\s*=|(?:.*\s)?(?:{_WORDS})\s*=)",
+    r"\s*(?:\w[\w+.:-]+:/|\w*/{0,2}[^/\s]*:[^/\s]*@|\w+\s*=\s*\S*\s+\w+\s*=|"
+    rf"(?:.*\s)?(?:{_WORDS})\s*=)",
     re.DOTALL,
 )
 _HOST: Final = r"(?:\[[\da-fA-F:.]*\]|[\w.%-]*)(?::\d*)?"

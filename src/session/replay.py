@@ -296,6 +296,8 @@ class Replay:
         try:
             return self._verified(first, last)
         except StoreError as error:
+            if error.version is None:  # it cannot be read now
+                raise
             raise self._refusal(error) from error
 
     def _verified(self, first: int, last: int) -> Sequence[StoredChange]:

@@ -22,8 +22,8 @@ _URL: Final = re.compile(
 )
 _SHOWN: Final = re.compile(r"\?(?:(?:schema|sslmode|connect_timeout|target_session_attrs)=[\w.-]*&?)*")
 _WORD: Final = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)(?=\s|$)")
-_USER: Final = re.compile(r"(?:(?<=//)|(?<![\w/])(?=[^\s/:]+:))[^\s/]*@")
-_PASSWORD: Final = re.compile(r"(\w*(?:pass|pwd)\w*\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE)
+_USER: Final = re.compile(r"(?:(?<=//)|(?<![\w/])(?=[^\s/:]+:))(?!USER:PASSWORD@)[^\s/]*@")
+_PASSWORD: Final = re.compile(r"((?:pass|pwd)\w*\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE)
 _PLACE: Final = re.compile(r"[\w.,:%/-]*")
 
 
@@ -62,7 +62,7 @@ def database_of(place: str) -> tuple[str, str]:
     if "=" in scheme:
         return place, "sessions"
     if scheme.lower() not in {"postgresql", "postgres"} or not found:
-        where = f"{scheme}://" if found else "this place"
+        where = f"{scheme}://" if scheme.replace("+", "").isalnum() and found else "this place"
         raise StoreError(
             f"stores at {where} are not supported; give a SQLite file, or postgresql://HOST/DATABASE"
         )

@@ -250,20 +250,18 @@ def _loaded(name: str) -> type | None:
 
 
 def is_found(name: str) -> bool:
-    """Whether the class of a written name is loaded, or its module could be imported and names it.
-
-    Nothing is imported: what the name of a module means is asked of the finders, one part after the other.
-    """
+    """Whether the class of a written name is loaded, or its module could be imported and names it."""
     module, _, path = name.partition(":")
     if module in sys.modules:
         return _loaded(name) is not None
     where: Any = None
+    spec: Any = None
     parts = module.split(".")
     try:
-        for end in range(1, len(parts) + 1):
+        for end in range(1, len(parts) + 1):  # as importing it does, without running its packages
             package = ".".join(parts[:end])
             specs = (finder.find_spec(package, where) for finder in sys.meta_path)
-            spec: Any = sys.modules.get(package) or next(filter(None, specs))
+            spec = sys.modules.get(package) or next(filter(None, specs))
             where = getattr(spec, "__path__", None) or getattr(spec, "submodule_search_locations", None) or []
         source = spec.loader.get_source(module)
     except Exception:  # noqa: BLE001 - any program may have finders of its own, and a name may be any text

@@ -1,7 +1,6 @@
 """Values to JSON that names their types, and back: for stores and snapshots.
 
-A record names its type and the type's format, unless the hint of the field that holds it does. Only
-registered types are built from it.
+A record names its type and format, unless a field's hint does. Only registered types are built from it.
 """
 
 from __future__ import annotations
@@ -261,8 +260,7 @@ class Records:
 
         Args:
             data: What ``write`` returned.
-            unknown: Makes a value of a type that is not registered, of its name and its fields; refused when
-                omitted.
+            unknown: Makes a value of an unregistered type, of its name and fields; refused when omitted.
 
         Raises:
             StoreError: It names a type that is not registered, or a newer format, or is not a value of it.

@@ -110,11 +110,7 @@ class Replay:
             self._require_found(kind, name)
 
     def _require_found(self, kind: type, name: str) -> None:
-        """Refuse a name in the store that differs from a class by its module alone, and has no class.
-
-        Raises:
-            StoreError: It is one, as after the class was moved.
-        """
+        """Refuse a name that differs from that of a class by its module alone, and has no class itself."""
         if not name.endswith(f":{kind.__qualname__}") or name == type_name(kind) or is_found(name):
             return
         if self.records.known(name) in {None, kind}:

@@ -15,7 +15,6 @@ from planning.cli.source import name_of, read_text
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_terminal, lines_of
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
-from session.address import is_address
 
 if TYPE_CHECKING:
     from planning.agent.databases.files import SqlDatabase
@@ -132,6 +131,8 @@ def _check(
     Raises:
         BadParameter: They do not.
     """
+    from session.address import is_address
+
     if db is None:
         raise bad_option("--db", "name the database to ask: --db FILE")
     if (model is None) == (sql_from is None):

@@ -11,7 +11,6 @@ from planning.cli.source import AsJson, StoreFile, name_of, without_password
 from planning.cli.terminal import as_json, count, say
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, printable
-from session.address import database_of, is_address
 
 __all__ = ["CREATE_HELP", "create", "copy", "delete"]
 
@@ -47,6 +46,7 @@ def create(
 ) -> None:
     """Make the tables of a store in a PostgreSQL database, where they are not yet."""
     from planning.cli.stores import opened_store
+    from session.address import database_of, is_address
 
     if not is_address(database):
         raise bad_option("URL", "give postgresql://HOST/DATABASE; a SQLite file is created on first use")

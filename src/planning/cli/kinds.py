@@ -11,7 +11,6 @@ from typing import Any, Final, Literal
 from planning.cli.source import name_of, read_bytes
 from planning.cli.transcript import is_transcript
 from planning.cli.usage import Refused
-from session.address import is_address
 
 __all__ = ["Kind", "is_store", "kind_of", "refuse_other"]
 
@@ -32,6 +31,8 @@ def is_store(source: str | None) -> bool:
     Raises:
         Refused: It is a file that cannot be read.
     """
+    from session.address import is_address
+
     if source in {None, "-"}:
         return False
     if is_address(source):

@@ -27,7 +27,6 @@ from planning.cli.source import (
 )
 from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.errors import show
-from session.address import hide_secrets
 
 if TYPE_CHECKING:
     from planning.tools.tool import Tool
@@ -157,6 +156,7 @@ def run(
         workflow, capabilities = _checked(data, file, tools, handlers, agents, served, is_finished=finished)
         from planning.cli.running import Running
         from planning.cli.runs import Asked, opened_run
+        from session.address import hide_secrets
 
         words = [hide_secrets(word.replace(store, without_password(store))) for word in context.obj]
         line = shlex.join(["planning", "run", *(word for word in words if word != "--resume"), "--resume"])

@@ -11,7 +11,6 @@ import typer
 
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
-from session.address import is_address, show_address
 
 __all__ = [
     "DEFAULT_STORE",
@@ -150,6 +149,8 @@ def name_of(path: str | None) -> str:
 
 def without_password(source: str) -> str:
     """A path as it is; an address without its user and password."""
+    from session.address import is_address, show_address
+
     return show_address(source) if is_address(source) else source
 
 

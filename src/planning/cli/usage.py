@@ -8,7 +8,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from planning.errors import printable
-from session.address import hide_secrets
 
 __all__ = [
     "EXIT_CODES",
@@ -99,5 +98,7 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except Exception as error:
             if isinstance(getattr(error, "message", None), str):
+                from session.address import hide_secrets
+
                 error.message = hide_secrets(error.message)  # type: ignore[attr-defined]  # of a click error
             raise

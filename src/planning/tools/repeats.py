@@ -18,7 +18,7 @@ import attrs
 from planning.tools.attempts import background
 from planning.tools.errors import CallInterrupted, ContextInvalid, type_name
 from planning.tools.result import ToolResult, field_names, plain
-from session import Session, TransactionError
+from session import Session, StoreError, TransactionError
 from session.locks import ProcessLock
 
 if TYPE_CHECKING:
@@ -139,6 +139,9 @@ def claim(session: Session, name: str, key: str) -> None:
             f"{name} was not called: it must not be made twice, which cannot be recorded inside a "
             "transaction; call it outside of one"
         ) from None
+    except StoreError as error:
+        error.outcome = "refused"  # of the call, which is not made; the store knows its own claim again
+        raise
     if not is_first:
         raise CallInterrupted(
             f"{name} may have taken effect: a call with its idempotency key was begun before, and it must "

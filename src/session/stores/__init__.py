@@ -54,7 +54,6 @@ __all__ = [
     "no_session",
     "refuse_copy",
     "stale",
-    "store_at",
 ]
 
 _opened: WeakValueDictionary[str, Store] = WeakValueDictionary()

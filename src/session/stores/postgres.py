@@ -156,16 +156,16 @@ class PostgresStore(SqlStore):
         """
         with self._explaining(), self._connections.taken(self._timeout) as connection:
             try:
-                self._run(connection, self._timeout, self._create.replace("?", "%s"))
+                self._run(connection, self._timeout, self._create)
             except psycopg.Error as error:
                 self._settle(None, self._is_created, explained(error, self.name, self._timeout), error)
         with self._querying() as run:
             self._require_format(run)
 
     def _is_created(self, run: Run) -> bool:
-        run("SELECT pg_advisory_lock_shared(hashtextextended(?, 0))", self._schema)  # it is being created
-        where = "schemaname = ? AND tablename = 'claims'"
-        return run(f"SELECT 1 FROM pg_tables WHERE {where}", self._schema).fetchone() is not None  # noqa: S608 - a constant
+        run("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", self._schema)  # of what creates them
+        found = "SELECT FROM pg_tables WHERE schemaname = ? AND tablename = 'claims'"
+        return run(found, self._schema).fetchone() is not None
 
     def _require_format(self, run: Run) -> None:
         """Refuse tables of another format.

@@ -173,10 +173,12 @@ class Connections(ProcessLock):
         Raises:
             psycopg.Error: There is none to be had.
         """
-        hosts = str(self._conninfo.get("hostaddr") or self._conninfo.get("host")).count(",") + 1
-        seconds = min(int(self._conninfo["connect_timeout"]) or math.inf, max(timeout / hosts, 1))
-        most = {} if seconds == math.inf else {"connect_timeout": str(math.ceil(seconds))}
-        found = psycopg.connect(**{**self._conninfo, **most}, autocommit=True)
+        parts, given = self._conninfo, str(self._conninfo["connect_timeout"])
+        hosts = str(parts.get("hostaddr") or parts.get("host")).count(",") + 1
+        if timeout < math.inf:
+            known = int(given) if given.isdecimal() and int(given) else math.inf
+            given = str(math.ceil(min(known, max(timeout / hosts, 1))))
+        found = psycopg.connect(**{**parts, "connect_timeout": given}, autocommit=True)
         self._opened.add(found)
         return found
 

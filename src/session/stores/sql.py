@@ -73,11 +73,7 @@ class SqlStore(Store):
     def _settle(
         self, session_id: SessionId | None, is_there: IsThere, refusal: StoreError, cause: BaseException
     ) -> None:
-        """Look for what was written where the answer to its commit is an error; returns if it is there.
-
-        Raises:
-            StoreError: It is not, or the store cannot be asked.
-        """
+        """Look for what was written where the answer to its commit is an error; raises if it is not there."""
         until = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -101,10 +97,8 @@ class SqlStore(Store):
 
     def drop_checkpoints(self, session_id: SessionId) -> None:
         """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
-        key, newest = key_of(session_id), 0
-        left = "SELECT max(version) FROM {s}checkpoints WHERE session = ? AND version <= ?"
-        with self._writing(session_id, lambda run: run(left, key, newest).fetchone() == (None,)) as run:
-            newest = run(left, key, _ALL).fetchone()[0] or 0
+        key, left = key_of(session_id), "SELECT version FROM {s}checkpoints WHERE session = ? LIMIT 1"
+        with self._writing(session_id, lambda run: run(left, key).fetchone() is None) as run:
             run("DELETE FROM {s}checkpoints WHERE session = ?", key)
 
     def claim(self, session_id: SessionId, name: str) -> bool:
@@ -169,14 +163,11 @@ class SqlStore(Store):
 
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; see ``Store.delete``."""
-        key, there = key_of(session_id), None
-        left = "SELECT 1 FROM {s}claims WHERE id = ?"
-
-        def is_gone(run: Run) -> bool:
-            row = self._row(run, session_id)
-            return row != there or (row is None and run(left, str(session_id)).fetchone() is None)
-
-        with self._writing(session_id, is_gone) as run:
+        there: tuple[Any, ...] | None = None
+        key = key_of(session_id)
+        with self._writing(
+            session_id, lambda run: there is None or self._row(run, session_id) != there
+        ) as run:
             there = self._row(run, session_id)
             run("DELETE FROM {s}sessions WHERE key = ?", key)
             run("DELETE FROM {s}changes WHERE session = ?", key)

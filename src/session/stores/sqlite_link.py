@@ -121,11 +121,7 @@ class Link:
             raise self._replaced()
 
     def _require_file(self, *, is_wal: bool) -> None:
-        """The same by the files alone; only one that was written since is looked into.
-
-        Raises:
-            StoreError: It is another file, another store, not a store, or cut.
-        """
+        """The same by the files alone; only one that was written since is looked into."""
         try:
             found = _stat(self._path)
         except FileNotFoundError:
@@ -157,11 +153,7 @@ class Link:
         )
 
     def _require_whole(self) -> None:
-        """Refuse a file or a WAL that was cut: SQLite's own tools make them shorter, and no page is missing.
-
-        Raises:
-            StoreError: It was cut.
-        """
+        """Refuse a file or a WAL that was cut: SQLite's own tools shorten them, and no page is missing."""
         with closing(self._open()) as connection:
             (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if said != "ok":
@@ -214,14 +206,11 @@ def _inode_and_size(path: str) -> tuple[int, int]:
 
 
 def id_in(path: str) -> str | None:
-    """The store that the file alone holds, whatever its WAL says.
+    """The store that the file alone holds; None if it does not say, empty if its first page is not a store's.
 
     A checkpoint that others have begun, or that their reads have stopped halfway, leaves pages of several
     moments in the file: together with the WAL they are sound, and without it SQLite may not be able to read
     them. A file whose new format is in the WAL alone has no id yet.
-
-    Returns:
-        The store's id; None if the file alone does not say; empty if its first page is not a store's.
     """
     uri = f"{Path(path).as_uri()}?mode=ro&immutable=1"
     try:

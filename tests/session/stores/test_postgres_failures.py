@@ -128,7 +128,7 @@ def lose_commits(
     monkeypatch: pytest.MonkeyPatch, store: PostgresStore, *, is_done: bool, then: Callable[[], object]
 ) -> None:
     """Lose the answer to the next commit: after it is done, or before."""
-    run, lost = store._run, []
+    run, lost = store._run, list[str]()
 
     def lose(connection: Any, seconds: float, statements: str, *values: Any) -> Any:
         if lost or not (statements.startswith("COMMIT") or "CREATE TABLE" in statements):

@@ -66,13 +66,14 @@ class Stored(Replay):
 
         Args:
             store: The store.
-            begun: The session, if it is new.
+            begun: The session, if it is new: without a version, or a fork that the store has just taken.
             limit: How many events its logs keep.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        super().__init__(store, begun.session_id, store.head(begun.session_id) or begun, limit)
+        head = begun if begun.version else store.head(begun.session_id) or begun
+        super().__init__(store, begun.session_id, head, limit)
         self.is_unsettled = False
         self._lock: AbstractContextManager[None] | None = None
         self._worker: ThreadPoolExecutor | None = None
@@ -156,8 +157,8 @@ class Stored(Replay):
             if taken.version != head.version:
                 self.head = taken
 
-    def fork(self, version: int, session_id: SessionId, tags: Mapping[str, str]) -> None:
-        """Begin another session in the store with the history up to a version.
+    def fork(self, version: int, session_id: SessionId, tags: Mapping[str, str]) -> StoredSession:
+        """Begin another session in the store with the history up to a version; returns it.
 
         Raises:
             VersionError: There is no such version.
@@ -178,6 +179,7 @@ class Stored(Replay):
             self.store.copy(self._session_id, fork)
         else:  # there is nothing of it in the store, and the fork begins as every session does
             refuse_copy(head, fork, self.store.head(session_id))
+        return fork
 
     def find_call(self, key: str, newest: int) -> ToolInvoked | None:
         """The call with a key on the branch that ends with a version; see ``Session.find_call``."""
@@ -199,7 +201,7 @@ class Stored(Replay):
         Raises:
             StoreError: That is so.
         """
-        unknown = self._names - {type_name(kind) for kind in kinds}
+        unknown = self.names_at(self.head.version) - {type_name(kind) for kind in kinds}
         if unknown:
             raise StoreError(
                 f"the session has a slice that is unknown here, {min(unknown)}: import its module and "
@@ -235,11 +237,11 @@ class Stored(Replay):
             StoreError: The store does not take it, or a value cannot be stored.
         """
         kinds = after.keys() | before.keys() if entry.restores else after.keys()
-        changed = [
-            type_name(kind)
-            for kind in kinds
-            if not stays(kind) and after.get(kind, ()) is not before.get(kind, ())
-        ]
+        changed = list[str]()
+        for kind in kinds:
+            if not stays(kind) and after.get(kind, ()) is not before.get(kind, ()):
+                self.require_place(kind, self.head.version)
+                changed.append(type_name(kind))
         text = write_change(entry, sorted(changed), self._session_id, self.records)
         hash_ = chained(self.head.hash, text)
         head = self.head.grown(entry.version, hash_, entry.at)
@@ -260,15 +262,15 @@ class Stored(Replay):
             self._forget()
             raise
         self.head = head
-        if "_names" in vars(self):
-            self._names.update(changed)
+        if self._named[0] == entry.version - 1:
+            self._named[1].update(changed)
+            self._named = (entry.version, self._named[1])
         if checkpoint is not None:
             tail.count, tail.size, tail.least = 0, 0, len(checkpoint.text)
 
     def _forget(self) -> None:
         """Forget what was said of the store's changes: it is looked up again."""
-        for name in ("_tail", "_names"):
-            vars(self).pop(name, None)
+        vars(self).pop("_tail", None)
 
     @cached_property
     def _tail(self) -> _Tail:
@@ -284,19 +286,11 @@ class Stored(Replay):
                 tail.size += sum(len(each.text) for each in found)
         return tail
 
-    @cached_property
-    def _names(self) -> set[str]:
-        """The slices that the session has in the store."""
-        with self.store.reading():
-            newest = self._checkpoints(self.head.version, 1)
-            version, slices = newest[0] if newest else (0, {})
-            changes = self._read(version + 1, self.head.version)
-            return {*slices, *(name for change in changes for name in change.slices)}
-
     def _checkpoint(self, change: StoredChange, after: Slices, stays: Callable[[type], bool]) -> Checkpoint:
         """The slices of a change as text; of one that was not read here, what the newest checkpoint says."""
         resolved = {type_name(kind): kind for kind in after if not stays(kind)}
-        is_whole = self._names <= resolved.keys()
+        names = self.names_at(self.head.version)
+        is_whole = names <= resolved.keys()
         newest = [] if is_whole else self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}
         slices = {
@@ -306,7 +300,7 @@ class Stored(Replay):
             }
             if name in resolved
             else carried.get(name, {"at": 0, "items": []})
-            for name in sorted(self._names | resolved.keys())
+            for name in sorted(names | resolved.keys())
         }
         text = written_text({"slices": slices})
         return Checkpoint(change.version, text, chained(change.hash, text))

@@ -129,6 +129,8 @@ def _check(
     question: str | None, *, db: str | None, model: str | None, base_url: str | None, sql_from: str | None
 ) -> str:
     """Refuse options that do not go together; returns the path of the database."""
+    from session.address import is_address
+
     if db is None:
         raise bad_option("--db", "name the database to ask: --db FILE")
     if (model is None) == (sql_from is None):
@@ -137,7 +139,7 @@ def _check(
         raise bad_option("--base-url", "it needs --model, the name of a model there")
     if sql_from is None and not (question and question.strip()):
         raise bad_option("QUESTION", "say what you want to know")
-    if "://" not in db and not Path(db).exists():
+    if not is_address(db) and not Path(db).exists():
         raise Refused(f"there is no database at {printable(db)}; check the path")
     return db
 

@@ -189,6 +189,9 @@ def claim(session: Session, name: str, key: str, fingerprint: str | None) -> Non
             f"{name} was not called: it must not be made twice, which cannot be recorded inside a "
             "transaction; call it outside of one"
         ) from None
+    except StoreError as error:
+        error.outcome = "refused"  # of the call, which is not made; the store knows its own claim again
+        raise
     if not is_first and not (is_guess and _repeats_ids(session)):
         raise CallInterrupted(
             f"{name} may have taken effect: this call was begun before, and its result is not known. "

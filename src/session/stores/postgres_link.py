@@ -6,6 +6,7 @@ fork leaves it without threads. So a store that is given an address connects whe
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
@@ -13,12 +14,14 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
@@ -27,9 +30,10 @@ from session.locks import ProcessLock
 from session.stores.chain import key_of
 from session.stores.watch import Watch
 
-__all__ = ["Connections", "GivenConnections", "Listener", "explained", "name_of"]
+__all__ = ["Connections", "GivenConnections", "Listener", "ended_at", "explained"]
 
 Connection = psycopg.Connection[Any]
+T = TypeVar("T")
 
 _UNREADABLE = (
     "the address of the store cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a "
@@ -97,17 +101,6 @@ def _parts_of(conninfo: str) -> dict[str, Any]:
     return found
 
 
-def name_of(conninfo: str) -> str:
-    """What an address is called in messages: without user and password.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    parts = _parts_of(conninfo)
-    places = (parts.get("hostaddr") or parts.get("host"), parts.get("port"))
-    return f"postgresql://{':'.join(part for part in places if part)}/{parts.get('dbname') or ''}"
-
-
 def explained(error: Exception, name: str, timeout: float) -> StoreError:
     """What an error of psycopg or of the server means for a store; without what the address says."""
     code = getattr(error, "sqlstate", None) or ""
@@ -123,6 +116,7 @@ def explained(error: Exception, name: str, timeout: float) -> StoreError:
     return StoreError(f"the store {name} cannot be used: {reason}")
 
 
+_SILENT = "no answer in time"
 # libpq gives no code for a connection that the server refuses: the words of PostgreSQL are all there is.
 _SAID = (
     ("password authentication failed", _DENIED),
@@ -136,6 +130,7 @@ _SAID = (
     ("starting up", _RESTARTS),
     ("shutting down", _RESTARTS),
     ("in recovery", _RESTARTS),
+    (_SILENT, "the server does not answer: check whether it runs, and try again"),
     ("session is read-only", _REASONS["25006"]),
 )
 
@@ -172,13 +167,18 @@ class Connections(ProcessLock):
             os.close(null)
         self._opened = WeakSet()
 
-    def open(self) -> Connection:
-        """A connection beside those of the pool.
+    def open(self, timeout: float = math.inf) -> Connection:
+        """A connection beside those of the pool, if it takes no longer than so many seconds.
 
         Raises:
             psycopg.Error: There is none to be had.
         """
-        found = psycopg.connect(**self._conninfo, autocommit=True)
+        parts, given = self._conninfo, str(self._conninfo["connect_timeout"])
+        hosts = str(parts.get("hostaddr") or parts.get("host")).count(",") + 1
+        if timeout < math.inf:
+            known = int(given) if given.isdecimal() and int(given) else math.inf
+            given = str(math.ceil(min(known, max(timeout / hosts, 1))))
+        found = psycopg.connect(**{**parts, "connect_timeout": given}, autocommit=True)
         self._opened.add(found)
         return found
 
@@ -193,6 +193,7 @@ class Connections(ProcessLock):
             StoreError: All are in use for so many seconds.
             psycopg.Error: The server cannot be reached.
         """
+        until = time.monotonic() + timeout
         if not self._free.acquire(timeout=timeout):
             raise StoreError(
                 f"all {self._size} connections of the store are in use for more than {timeout:g} s: try "
@@ -205,7 +206,7 @@ class Connections(ProcessLock):
                     if _is_alive(found):
                         return found
                     found.close()
-            return self.open()
+            return self.open(until - time.monotonic())
         except BaseException:
             self._free.release()
             raise
@@ -249,9 +250,9 @@ class GivenConnections(Connections):
         super().__init__("", 0)
         self._pool, self._process = pool, os.getpid()
 
-    def open(self) -> Connection:
+    def open(self, timeout: float = math.inf) -> Connection:
         """A connection that is kept for longer; see ``Connections.open``."""
-        return self.take(self._pool.timeout)
+        return self.take(min(timeout, self._pool.timeout))
 
     def discard(self, connection: Connection) -> None:
         """Close a connection, and tell the pool; see ``Connections.discard``."""
@@ -282,6 +283,38 @@ class GivenConnections(Connections):
 
     def close(self) -> None:
         """Leave the pool to the host."""
+
+
+@contextmanager
+def ended_at(connection: Connection, moment: float) -> Iterator[None]:
+    """Close a connection whose server has not answered at a moment, within a ``with`` block.
+
+    The server itself ends what waits for a lock. It cannot end what has not come to it: a pooler keeps a
+    statement until the server is back, and a host that is gone says nothing.
+    """
+    waits = vars(connection)
+    waits["wait"] = partial(_wait_until, connection, moment)
+    try:
+        yield
+    finally:
+        del waits["wait"]
+
+
+def _wait_until(connection: Connection, moment: float, work: PQGen[T], *how: Any, **more: Any) -> T:
+    return type(connection).wait(connection, _limited(connection, moment, work), *how, **more)
+
+
+def _limited(connection: Connection, moment: float, work: PQGen[T]) -> PQGen[T]:
+    ready: Any = None
+    try:
+        while True:
+            ready = yield work.send(ready)
+            if not ready and time.monotonic() > moment:
+                connection.close()
+                raise psycopg.OperationalError(_SILENT)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def _is_alive(connection: Connection) -> bool:

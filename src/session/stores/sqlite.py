@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from session.errors import StoreError, TransactionError, locked, shown
+from session.errors import TransactionError, locked, shown
 from session.events import SessionId
 from session.stores.chain import (
     Checkpoint,
@@ -23,7 +23,7 @@ from session.stores.chain import (
     nested,
     stale,
 )
-from session.stores.sql import CHANGE, CHECKPOINT, Run, SqlStore, change_row
+from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, change_row
 from session.stores.sqlite_file import Explaining, explained, identity, opened, path_of
 from session.stores.sqlite_link import Link, close_links
 
@@ -48,6 +48,7 @@ class SqliteStore(SqlStore):
 
     where = "file"
     change_columns = "version, CAST(text AS TEXT), CAST(hash AS BLOB), idempotency_key, rewound_to"
+    claim_row = "(SELECT data_version FROM pragma_data_version)"  # changes with another process's commit
 
     def __init__(
         self,
@@ -129,12 +130,12 @@ class SqliteStore(SqlStore):
             connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
 
     @contextmanager
-    def _writing(self, session_id: SessionId) -> Iterator[Run]:
-        """What writes, with the lock; committed at the end of the block."""
+    def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
+        """What writes, with the lock; committed at the end of the block, and settled."""
         with self.lock(session_id), self._writer.lock, self._explaining():
             connection = self._begun()
             yield _runner(connection)
-            connection.execute("COMMIT")
+            self._commit(connection, session_id, is_there)
 
     def _begun(self) -> sqlite3.Connection:
         """The writer's connection in its transaction.
@@ -175,24 +176,24 @@ class SqliteStore(SqlStore):
                 run(CHANGE, *change_row(key, change))
             if checkpoint is not None:
                 run(CHECKPOINT, key, checkpoint.version, checkpoint.text, checkpoint.check)
-            self._commit(connection, head)
+            self._commit(connection, head.session_id, partial(self._is_appended, head, change))
         return None
 
-    def _commit(self, connection: sqlite3.Connection, head: StoredSession) -> None:
-        """Commit; where the answer is an error, look for what was committed."""
+    def _commit(self, connection: sqlite3.Connection, session_id: SessionId, is_there: IsThere) -> None:
+        """Commit; if the answer is an error, look for what was committed."""
         try:
             connection.execute("COMMIT")
+            self._writer.wal_size = self._writer.wal_size or 1
         except (sqlite3.Error, MemoryError) as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            refusal = explained(error, self._path, self._timeout)
-            try:
-                found = self._head(_runner(connection), head.session_id)
-            except (StoreError, sqlite3.Error):
-                refusal.outcome = "unknown"
-                raise refusal from error
-            if found is None or (found.version, found.hash) != (head.version, head.hash):
-                raise refusal from error
+            self._settle(session_id, is_there, explained(error, self._path, self._timeout), error)
+
+    @contextmanager
+    def _asking(self, _session_id: SessionId | None) -> Iterator[Run]:
+        """What reads after a commit was answered by an error; the caller holds the link's lock."""
+        with self._explaining():
+            yield _runner(self._writer.connected())
 
     # Reading
 

@@ -329,12 +329,9 @@ class Session:
             StoreError: The store cannot be read.
             TransactionError: This code is inside a transaction.
         """
-        self._state.acquire(timeout)
-        try:
+        with self._state.held(timeout):
             self._state.refresh()
             self._state.deliver(self._delivery)
-        finally:
-            self._state.lock.release()
         return self.version
 
     # Changing

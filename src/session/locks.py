@@ -132,8 +132,7 @@ def scoped(function: Callable[P, Generator[T, None, None]]) -> Callable[P, Abstr
 
     @wraps(function)
     def scope(*args: P.args, **named: P.kwargs) -> AbstractContextManager[T]:
-        found: Any = _Scope(begin(*args, **named))
-        return found
+        return _Scope(begin(*args, **named))
 
     return scope
 

@@ -74,7 +74,7 @@ class Stored(Replay):
         super().__init__(store, begun.session_id, store.head(begun.session_id) or begun, limit)
         self.is_unsettled = False
         self._next = self.head  # as it will be; whether it is says the version of the slices in memory
-        self._hold: Generator[None, None, None] | None = None  # suspended while it has the store's lock
+        self._hold: Any = None  # a generator that is suspended while it has the store's lock
         self._worker: ThreadPoolExecutor | None = None
         self._process = 0  # where the worker is: a forked child has no threads
 

@@ -116,7 +116,7 @@ class Transaction(Held):
         return self
 
     def leave(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         """Commit and deliver, or discard everything; then release the lock.
 

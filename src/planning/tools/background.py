@@ -21,7 +21,6 @@ from planning.tools.errors import GIVEN_UP, ToolError, ToolTimeout
 __all__ = [
     "Future",
     "await_within",
-    "finished",
     "is_given_up",
     "run_coroutine",
     "run_in_thread",
@@ -160,11 +159,6 @@ def _resumed(steps: Generator[Any, Any, T], waiting: Any) -> Generator[Any, Any,
         except StopIteration as over:
             result: T = over.value
             return result
-
-
-async def finished(future: Future[Any]) -> None:
-    """Wait for something that happens in another thread or task, without cancelling it."""
-    await asyncio.shield(asyncio.wrap_future(future))
 
 
 def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:

@@ -194,7 +194,7 @@ class Connections(ProcessLock):
 
     @scoped
     def taken(
-        self, timeout: float, explaining: Callable[[float], AbstractContextManager[None]] = nullcontext
+        self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
     ) -> Generator[Connection, None, None]:
         """A connection of the pool within a ``with`` block.
 
@@ -255,7 +255,7 @@ class GivenConnections(Connections):
 
     @scoped
     def taken(
-        self, timeout: float, explaining: Callable[[float], AbstractContextManager[None]] = nullcontext
+        self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
     ) -> Generator[Connection, None, None]:
         """A connection of the pool; see ``Connections.taken``."""
         found: list[Connection] = []
@@ -283,8 +283,10 @@ class GivenConnections(Connections):
 
     def _give(self, found: list[Connection], process: int) -> None:
         """Return what was taken, once."""
-        while found and os.getpid() == process:  # in a forked child it is the parent's
-            self._pool.putconn(found.pop())
+        if found and os.getpid() == process:  # in a forked child it is the parent's
+            with suppress(ValueError):  # Ctrl-C came after it was returned
+                self._pool.putconn(found[0])
+            found.clear()
 
     def close(self) -> None:
         """Leave the pool to the host."""

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 from session.errors import StoreError
 from session.locks import Held, ProcessLock

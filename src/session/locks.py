@@ -7,16 +7,17 @@ it back, or in the midst of giving it back. A ``Block`` notices both.
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from _thread import allocate_lock
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, _GeneratorContextManager, suppress
 from functools import partial, wraps
 from threading import get_ident
 from time import monotonic
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
+from types import MethodType, TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from session.errors import StoreError, locked
 
@@ -28,17 +29,21 @@ _TICK = 0.05
 """Seconds after which a waiting thread looks by itself: Ctrl-C may come before the one that would wake it."""
 
 
-class _Exit:
-    """What a ``with`` statement calls at the end of a block, and alone holds until then.
+# From 3.14 on a call may take a method apart before it begins.
+_bound: Callable[..., Callable[..., Any]] = partial if sys.version_info >= (3, 14) else MethodType
 
-    Python looks it up before the block is entered. Where it dies uncalled, or its call was cut short, the
-    block is over all the same. A bound method would not do: a call may take it apart before it begins.
+
+class _Exit:
+    """What a ``with`` statement calls at the end of its block, looked up before the block is entered.
+
+    The statement alone holds it, so when it dies the block is over, also where an exception came before the
+    block or in its end.
     """
 
-    def __get__(self, block: Block | None, owner: type[Block]) -> Callable[..., None]:
+    def __get__(self, block: Block | None, owner: type[Block]) -> Callable[..., Any]:
         if block is None:
             return owner.leave
-        leave = partial(owner.leave, block)
+        leave = _bound(owner.leave, block)
         if block.watch is None:
             block.watch = weakref.ref(leave, block.end)
         return leave
@@ -48,40 +53,31 @@ class Block:
     """A ``with`` block whose ``end`` is called whatever happens, and again where it was cut short.
 
     Attributes:
-        watch: Calls ``end`` when the block is over; None where there is nothing to give back.
+        watch: Calls ``end`` once the block is over; None before and after it.
     """
 
     __slots__ = ("__weakref__", "watch")
 
-    watch: weakref.ref[Callable[..., None]] | None
-
     def __init__(self) -> None:
-        self.watch = None
+        self.watch: weakref.ref[Callable[..., Any]] | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    if TYPE_CHECKING:
-
-        def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> None: ...
-
-    else:
-        __exit__ = _Exit()
-
     def leave(
-        self,
-        kind: type[BaseException] | None,  # noqa: ARG002 - as __exit__
-        error: BaseException | None,  # noqa: ARG002
-        trace: TracebackType | None,  # noqa: ARG002
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """Do what the end of a ``with`` block does."""
+        """What the ``with`` statement calls at the end of the block."""
         self.end()
 
     def end(self, _gone: object = None) -> None:
-        """Give back what was taken, as far as it was; the last step forgets the watch."""
-        self.watch = None
+        """Give back what was taken, as far as it was."""
+        self.watch = None  # last: until then it is called again
+
+    if TYPE_CHECKING:
+        __exit__ = leave
+    else:
+        __exit__ = _Exit()
 
 
 class Ending(Block):
@@ -99,40 +95,24 @@ class Ending(Block):
         self.watch = None
 
 
-class _Scope(Block, Generic[T]):
-    """The block of a generator function, which is closed where the block is over without its end."""
+class _Scope(_GeneratorContextManager[T]):
+    """The block of a generator function, which is closed once the block is over."""
 
-    __slots__ = ("_manager",)
-
-    def __init__(self, manager: Any) -> None:
-        self.watch = None
-        self._manager = manager
-
-    def __enter__(self) -> T:  # type: ignore[override]  # what the function yields
-        found: T = self._manager.__enter__()
-        return found
-
-    def leave(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> Any:
-        """Resume the function."""
-        is_settled = self._manager.__exit__(kind, error, trace)
-        self.watch = None
-        return is_settled
+    watch: weakref.ref[Callable[..., Any]] | None = None
+    leave = _GeneratorContextManager.__exit__
+    if not TYPE_CHECKING:
+        __exit__ = _Exit()
 
     def end(self, _gone: object = None) -> None:
-        """Close the generator."""
-        self._manager.gen.close()
-        self.watch = None
+        self.gen.close()
 
 
 def scoped(function: Callable[P, Generator[T, None, None]]) -> Callable[P, AbstractContextManager[T]]:
     """The same as ``contextmanager``, for what takes something: Ctrl-C gives it back at any moment."""
-    begin = contextmanager(function)
 
     @wraps(function)
     def scope(*args: P.args, **named: P.kwargs) -> AbstractContextManager[T]:
-        return _Scope(begin(*args, **named))
+        return _Scope(function, args, named)
 
     return scope
 
@@ -148,51 +128,58 @@ class Held(Block):
 
     __slots__ = ("gate", "lock_of", "place", "thread", "timeout")
 
+    gate: Any
+    place: int
+    thread: int
+
     def __init__(self, lock_of: ProcessLock, timeout: float | None = None) -> None:
         self.watch = None
+        self.gate = None
         self.lock_of = lock_of
         self.timeout = timeout
-        self.thread = self.place = 0
-        self.gate: Any = None
 
     def __enter__(self) -> Self:
         """Take the lock.
 
         Raises:
-            StoreError: It is held for longer than the time to wait.
+            StoreError: It is not free in time.
         """
-        if not self.lock_of.take(self, self.timeout):
-            raise self.lock_of.refusal(self.timeout or 0)
+        lock = self.lock_of
+        self.thread = get_ident()
+        if (lock.waiting or lock.holders.setdefault(0, self) is not self) and not lock.take(
+            self, self.timeout
+        ):
+            raise lock.refusal(self.timeout or 0)
         return self
 
     def end(self, _gone: object = None) -> None:
         """Let others have the lock."""
-        self.lock_of.give(self)
+        lock = self.lock_of
+        if self.gate is not None or lock.places:
+            lock.give(self)
+        elif lock.holders.get(0) is self:
+            del lock.holders[0]
+            if lock.waiting:
+                lock.wake()
         self.watch = None
 
 
 class ProcessLock:
     """A lock that the threads of a process take in order, and each thread as often as it likes.
 
-    Who holds it is the lock itself: one step takes it and says for which block. In a forked child it is free
-    unless the thread that forks holds it, which is the only thread there.
+    One step takes it and says for which block: there is no moment in which it is held by none. In a forked
+    child it is free, unless the thread that forks holds it, which is the only one there.
 
     Attributes:
-        holders: The blocks that hold it, by place; one at most, unless it has several places.
-        places: The places; more than one for what may be held several times at once.
+        places: The places for blocks that hold it: more than one is a pool, which a thread does not reenter.
+        holders: The blocks that hold it, by place.
         waiting: The blocks that wait for it, in order.
     """
 
-    __slots__ = ("__weakref__", "_is_pool", "holders", "places", "waiting")
+    __slots__ = ("__weakref__", "holders", "places", "waiting")
 
-    def __init__(self, places: int | None = None) -> None:
-        """Make a free lock.
-
-        Args:
-            places: How many blocks can hold it at once, also those of one thread; None for a plain lock.
-        """
-        self.places = range(1 if places is None else places)
-        self._is_pool = places is not None
+    def __init__(self, places: int = 0) -> None:
+        self.places = places
         self.holders: dict[int, Held] = {}
         self.waiting: deque[Held] = deque()
         _owners.add(self)
@@ -202,38 +189,28 @@ class ProcessLock:
         """What holds it within a ``with`` block."""
         return Held(self)
 
-    def held(self, timeout: float | None) -> Held:
-        """The same; with a StoreError where it takes more than so many seconds."""
-        return Held(self, timeout)
-
-    def is_here(self) -> bool:
-        """Whether a block of this thread holds it."""
-        holder = self.holders.get(0)
-        return holder is not None and holder.thread == get_ident()
-
     def refusal(self, timeout: float) -> StoreError:
-        """What is raised where it is not free in time."""
+        """What is raised where it is not free in so many seconds."""
         return locked(timeout)
 
     def take(self, held: Held, timeout: float | None = None) -> bool:
-        """Take it for a block, or for one inside a block of this thread; False if it is not free in time."""
+        """Take it for a block, or for one inside another of this thread; False if it is not free in time."""
         held.thread = get_ident()
-        return (
-            (not self.waiting and self._claim(held))
-            or (not self._is_pool and self.is_here())
-            or (timeout != 0 and self._wait(held, timeout))
-        )
+        if not self.waiting and self._claim(held):
+            return True
+        holder = self.holders.get(0)
+        is_inside = not self.places and holder is not None and holder.thread == held.thread
+        return is_inside or (timeout != 0 and self._wait(held, timeout))
 
     def give(self, held: Held) -> None:
-        """Take it from a block, if that has it or waits for it."""
+        """Take it from a block, which may have it, wait for it, or neither."""
         if held.gate is not None:
             with suppress(ValueError):
                 self.waiting.remove(held)
-        for place in self.places:
+        for place in range(self.places or 1):
             if self.holders.get(place) is held:
                 del self.holders[place]
-        if self.waiting:
-            self.wake()
+        self.wake()
 
     def wake(self) -> None:
         """Let the first of those that wait look."""
@@ -241,16 +218,16 @@ class ProcessLock:
             self.waiting[0].gate.release()
 
     def _claim(self, held: Held) -> bool:
-        for place in self.places:
+        for place in range(self.places or 1):
             if self.holders.setdefault(place, held) is held:
                 held.place = place
                 return True
         return False
 
     def _wait(self, held: Held, timeout: float | None) -> bool:
-        held.gate = gate = allocate_lock()
-        gate.acquire()
         until = None if timeout is None else monotonic() + timeout
+        held.gate = allocate_lock()
+        held.gate.acquire()
         try:
             self.waiting.append(held)
             while not (self.waiting[0] is held and self._claim(held)):
@@ -258,22 +235,13 @@ class ProcessLock:
                 if left <= 0:
                     self.give(held)
                     return False
-                gate.acquire(timeout=left)
+                held.gate.acquire(timeout=left)
             self.waiting.popleft()
+            self.wake()  # there may be another place
         except BaseException:
             self.give(held)
             raise
-        if self._is_pool:
-            self.wake()  # there may be another place
         return True
-
-    def renew(self) -> None:
-        """Forget the threads that are not in a forked child."""
-        self.waiting.clear()
-        for place, holder in tuple(self.holders.items()):
-            if holder.thread != get_ident():
-                del self.holders[place]
-        self.forget_other_threads()
 
     def forget_other_threads(self) -> None:
         """End what threads had begun that are not in this process; called once in a forked child."""
@@ -285,7 +253,11 @@ _owners: weakref.WeakSet[ProcessLock] = weakref.WeakSet()
 
 def _renew_locks() -> None:
     for owner in tuple(_owners):
-        owner.renew()
+        owner.waiting.clear()
+        for place, held in tuple(owner.holders.items()):
+            if held.thread != get_ident():
+                del owner.holders[place]
+        owner.forget_other_threads()
 
 
 if hasattr(os, "register_at_fork"):  # a system that cannot fork has none

@@ -25,6 +25,7 @@ from session.history import (
     last_version,
 )
 from session.kept import Kept
+from session.locks import Held
 from session.reducers import Reducer, check_limit
 from session.slices import Check, Guard, Route, items_of, require_made
 from session.snapshot import Snapshot
@@ -329,7 +330,7 @@ class Session:
             StoreError: The store cannot be read.
             TransactionError: This code is inside a transaction.
         """
-        with self._state.held(timeout):
+        with Held(self._state, timeout):
             self._state.refresh()
             self._state.deliver(self._delivery)
         return self.version

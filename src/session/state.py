@@ -241,7 +241,7 @@ class State(ProcessLock):
         if kind in slices:
             return slices[kind]
         slice_ = self.stored.slice_at(kind, version, self.registered)
-        with suppress(StoreBusy), self.held(0):  # a reader never waits
+        with suppress(StoreBusy), Held(self, 0):  # a reader never waits
             if self.slices is slices:
                 self.slices = {**slices, kind: slice_}
         return slice_

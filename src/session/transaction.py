@@ -91,17 +91,17 @@ class Transaction(Held):
         if state.waiting or state.holders.setdefault(0, self) is not self:
             super().__enter__()
         outer: Transaction | None = state.open
-        if outer is not None and (outer._reducing or not outer.is_held()):
-            raise _refusal(self, outer)
-        self._entered = True
-        self._outer = outer
-        if outer is None and state.stored is not None:
-            self._has_begun = True
-            try:
+        try:
+            if outer is not None and (outer._reducing or not outer.is_held()):
+                raise _refusal(self, outer)
+            self._entered = True
+            self._outer = outer
+            if outer is None and state.stored is not None:
+                self._has_begun = True
                 state.begin(self.timeout)
-            except BaseException:
-                self.end()
-                raise
+        except BaseException:
+            self.end()
+            raise
         self._events: list[Any] = []
         self._parts: list[Any] = []  # all that was dispatched and published
         self._place: int | None = None  # in them, of what carries the last value; at their end if None
@@ -158,13 +158,13 @@ class Transaction(Held):
                 state.end()
                 self._has_begun = False
             self._entered = False
-        if self.gate is not None:
-            state.give(self)
-        elif state.holders.get(0) is self:
+        if self.gate is None and state.holders.get(0) is self:  # as Held does, faster
             del state.holders[0]
             if state.waiting:
                 state.wake()
-        self.watch = None
+            self.watch = None
+        else:
+            super().end()
 
     def _join(self, outer: Transaction) -> None:
         """Make what was done here a part of the transaction around this one."""
@@ -317,31 +317,29 @@ class Transaction(Held):
                 self._take_key(event.idempotency_key)
         # What makes one slice makes it or raises before: only several need a copy to be all or none.
         slices = self.slices if self._is_own and routing.is_one else self.slices.copy()
-        is_cut, self._is_cut = self._is_cut, True
         try:
             changed = self._apply(routes, event, slices) if routes else False
             if log is not None:
                 old = slices.get(log) or state.first(log)
                 slices[log] = (Log(old) if isinstance(old, tuple) else old).push(event, state.past.limit)
-        except Exception:
-            self._is_cut = is_cut  # nothing has changed
+            self.slices, self._is_own = slices, True
+            if changed:
+                self._changed = True
+            if routing.is_event:
+                self._has_event = True
+                if event.call_id:
+                    self._call_id = self._call_id or event.call_id
+                if event.actor:
+                    self._actor = self._actor or event.actor
+            if not routing.is_private:
+                if self._place is None or value_of(event) is not self._dispatched:
+                    self._parts.append(event)
+                else:
+                    self._parts.insert(self._place, event)
+            self._place, self._dispatched = None, event
+        except BaseException as error:
+            self._is_cut = self._is_cut or not isinstance(error, Exception)
             raise
-        self.slices, self._is_own = slices, True
-        if changed:
-            self._changed = True
-        if routing.is_event:
-            self._has_event = True
-            if event.call_id:
-                self._call_id = self._call_id or event.call_id
-            if event.actor:
-                self._actor = self._actor or event.actor
-        if not routing.is_private:
-            if self._place is None or value_of(event) is not self._dispatched:
-                self._parts.append(event)
-            else:
-                self._parts.insert(self._place, event)
-        self._place, self._dispatched = None, event
-        self._is_cut = is_cut
 
     def _apply(self, routes: tuple[Route, ...], event: object, slices: Slices) -> bool:
         """Put what reducers make into slices; returns whether one is another that a rewind would restore."""

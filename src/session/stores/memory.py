@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from session.events import SessionId
-from session.locks import Ending, ProcessLock, scoped
+from session.locks import Ending, Held, ProcessLock, scoped
 from session.stores.base import Store
 from session.stores.chain import (
     Checkpoint,
@@ -64,7 +64,7 @@ class MemoryStore(Store):
         if self._writer == here:
             raise nested()
         forget = partial(setattr, self, "_writer", None)
-        with self._turn.held(self._timeout if timeout is None else timeout), Ending(forget):
+        with Held(self._turn, self._timeout if timeout is None else timeout), Ending(forget):
             self._writer = here
             yield
 

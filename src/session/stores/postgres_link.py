@@ -188,7 +188,7 @@ class Connections(ProcessLock):
     def refusal(self, timeout: float) -> StoreError:
         """What is raised where all connections are in use."""
         return StoreError(
-            f"all {len(self.places)} connections of the store are in use for more than {timeout:g} s: try "
+            f"all {self.places} connections of the store are in use for more than {timeout:g} s: try "
             "again, or open the store with a greater size"
         )
 
@@ -206,7 +206,7 @@ class Connections(ProcessLock):
             StoreError: All are in use for so many seconds.
             psycopg.Error: The server cannot be reached.
         """
-        with self.held(timeout) as held:
+        with Held(self, timeout) as held:
             with explaining(timeout):
                 connection = self._at.get(held.place)
                 if connection is None or not _is_alive(connection):

@@ -14,7 +14,7 @@ from typing import Literal
 
 from session.errors import StoreError, TransactionError, shown
 from session.events import SessionId
-from session.locks import Ending, scoped
+from session.locks import Ending, Held, scoped
 from session.stores.chain import (
     Checkpoint,
     StoredChange,
@@ -94,7 +94,7 @@ class SqliteStore(SqlStore):
             raise nested()
         link, process = self._writer, os.getpid()
         timeout = self._timeout if timeout is None else timeout
-        with link.turn.held(timeout), Ending(partial(self._let_go, process)):
+        with Held(link.turn, timeout), Ending(partial(self._let_go, process)):
             with link.lock, self._explaining(timeout):
                 connection = link.opened()
                 self._begin(connection, timeout)

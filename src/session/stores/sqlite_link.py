@@ -250,5 +250,5 @@ def close_links(*links: Link) -> None:
     thread at any moment, and must not wait.
     """
     for link in links:
-        with suppress(StoreError), link.held(0):
+        with suppress(StoreError), Held(link, 0):
             link.close()

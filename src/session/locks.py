@@ -99,9 +99,13 @@ class _Scope(_GeneratorContextManager[T]):
     """The block of a generator function, which is closed once the block is over."""
 
     watch: weakref.ref[Callable[..., Any]] | None = None
-    leave = _GeneratorContextManager.__exit__
     if not TYPE_CHECKING:
         __exit__ = _Exit()
+
+    def leave(self, *error: Any) -> bool | None:
+        is_settled = _GeneratorContextManager.__exit__(self, *error)
+        self.watch = None
+        return is_settled
 
     def end(self, _gone: object = None) -> None:
         self.gen.close()
@@ -129,12 +133,12 @@ class Held(Block):
     __slots__ = ("gate", "lock_of", "place", "thread", "timeout")
 
     gate: Any
-    place: int
     thread: int
 
     def __init__(self, lock_of: ProcessLock, timeout: float | None = None) -> None:
         self.watch = None
         self.gate = None
+        self.place = 0
         self.lock_of = lock_of
         self.timeout = timeout
 

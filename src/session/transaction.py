@@ -91,17 +91,18 @@ class Transaction(Held):
         if state.waiting or state.holders.setdefault(0, self) is not self:
             super().__enter__()
         outer: Transaction | None = state.open
-        try:
-            if outer is not None and (outer._reducing or not outer.is_held()):
-                raise _refusal(self, outer)
-            self._entered = True
-            self._outer = outer
-            if outer is None and state.stored is not None:
-                self._has_begun = True
-                state.begin(self.timeout)
-        except BaseException:
+        if outer is not None and (outer._reducing or not outer.is_held()):
             self.end()
-            raise
+            raise _refusal(self, outer)
+        self._entered = True
+        self._outer = outer
+        if outer is None and state.stored is not None:
+            self._has_begun = True
+            try:
+                state.begin(self.timeout)
+            except BaseException:
+                self.end()
+                raise
         self._events: list[Any] = []
         self._parts: list[Any] = []  # all that was dispatched and published
         self._place: int | None = None  # in them, of what carries the last value; at their end if None

@@ -26,6 +26,7 @@ from session.history import (
     last_version,
 )
 from session.kept import Kept
+from session.locks import Held
 from session.reducers import Reducer, check_limit
 from session.slices import Check, Guard, Route, items_of, require_made, write_as
 from session.snapshot import Snapshot
@@ -339,12 +340,9 @@ class Session:
             StoreError: The store cannot be read.
             TransactionError: This code is inside a transaction.
         """
-        self._state.acquire(timeout)
-        try:
+        with Held(self._state, timeout):
             self._state.refresh()
             self._state.deliver(self._delivery)
-        finally:
-            self._state.lock.release()
         return self.version
 
     # Changing

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -75,7 +74,8 @@ class Stored(Replay):
         head = begun if begun.version else store.head(begun.session_id) or begun
         super().__init__(store, begun.session_id, head, limit)
         self.is_unsettled = False
-        self._lock: AbstractContextManager[None] | None = None
+        self._next = self.head  # as it will be; whether it is says the version of the slices in memory
+        self._hold: Any = None  # a generator that is suspended while it has the store's lock
         self._worker: ThreadPoolExecutor | None = None
         self._process = 0  # where the worker is: a forked child has no threads
 
@@ -104,20 +104,24 @@ class Stored(Replay):
                 "can be reached",
                 outcome="unknown",
             )
-        lock = self.store.lock(self._session_id, timeout)
-        lock.__enter__()
-        self._lock = lock
-        try:
-            return self.newest(slices)
-        except BaseException:
-            self.end()
-            raise
+        self._hold = self._holding(timeout)
+        next(self._hold)
+        return self.newest(slices)
+
+    def _holding(self, timeout: float | None) -> Generator[None, None, None]:
+        with self.store.lock(self._session_id, timeout):
+            yield
 
     def end(self) -> None:
-        """Let go of the store's lock."""
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.__exit__(None, None, None)
+        """Let go of the store's lock, where it was taken."""
+        if self._hold is not None and self._hold.gi_suspended:
+            next(self._hold, None)
+        self._hold = None
+
+    def settle(self, version: int) -> None:
+        """Note that the slices in memory are those of a version: Ctrl-C may have come between the two."""
+        if self._next.version == version:
+            self.head = self._next
 
     def newest(self, slices: Slices) -> StoredSession:
         """The session as the store has it.
@@ -126,6 +130,7 @@ class Stored(Replay):
             StoreError: The store cannot be read, or has lost changes.
         """
         head, version = self.store.head(self._session_id), last_version(slices)
+        self.settle(version)
         if head is None and not version:
             return self.head
         if head is None:
@@ -147,12 +152,14 @@ class Stored(Replay):
             self.head.hash
         ]:
             raise replaced(self._session_id)
-        taken, self.head = self.head, head
+        self._next = taken = self.head
+        self.head = head
         self._forget()
         try:
             for change in self._read(version + 1, head.version):
+                self._next = head.grown(change.version, change.hash, change.at)
                 yield change
-                taken = head.grown(change.version, change.hash, change.at)
+                taken = self._next
         finally:
             if taken.version != head.version:
                 self.head = taken
@@ -255,13 +262,14 @@ class Stored(Replay):
         # A rewind would have to be replayed from its version: what it restored is written with it.
         is_due = bool(rewinds) or (tail.count >= CHECKPOINT and tail.size >= tail.least)
         checkpoint = self._checkpoint(change, after, stays) if is_due else None
+        self._next = head
         try:
             self.store.append(head, change, expected=entry.version - 1, checkpoint=checkpoint)
         except BaseException as error:
+            self._next = self.head
             self.is_unsettled = isinstance(error, StoreError) and error.outcome == "unknown"
             self._forget()
             raise
-        self.head = head
         if self._named[0] == entry.version - 1:
             self._named[1].update(changed)
             self._named = (entry.version, self._named[1])

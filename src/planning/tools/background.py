@@ -11,7 +11,6 @@ import logging
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
@@ -166,11 +165,6 @@ async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None
         raise error
     result: T = value
     return result
-
-
-async def finished(future: Future[Any]) -> None:
-    """Wait for something that happens in another thread or task, without cancelling it."""
-    await asyncio.shield(asyncio.wrap_future(future))
 
 
 def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:

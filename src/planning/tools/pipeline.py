@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -45,7 +45,7 @@ from planning.tools.outcome import (
     settled,
     withholding,
 )
-from planning.tools.repeats import RunningCalls, claim, doubt, find_repeat, fingerprint_of
+from planning.tools.repeats import POLLED, RunningCalls, claim, doubt, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
 from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked
 
@@ -143,7 +143,8 @@ class CallPipeline(Attempts):
             return await self._aonce(tool, arguments, started)
         except BaseException as error:
             note = partial(self._note, tool, error, started, has_begun=has_begun)
-            result = await stored.off_loop(note) if stored is not None else note()
+            is_awaited = stored is not None and not issubclass(type(error), PASSING)
+            result = await stored.off_loop(note) if stored is not None and is_awaited else note()
             if raises or result is None or is_cancelling(error):
                 raise
             return result
@@ -201,7 +202,9 @@ class CallPipeline(Attempts):
         session, key = self.context.session, self._key
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return self._walk(tool, params, started)
-        with session.companion(RunningCalls).alone(tool.name, key):
+        with session.companion(RunningCalls).alone(tool.name, key) as call:
+            while not call.may_begin():
+                sleep(POLLED)
             found = self._find_repeat(session, tool, params, key)
             return self._walk(tool, params, started) if found is None else found
 
@@ -210,7 +213,9 @@ class CallPipeline(Attempts):
         session, key = self.context.session, self._key
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return await self._awalk(tool, params, started)
-        async with session.companion(RunningCalls).aalone(tool.name, key):
+        with session.companion(RunningCalls).alone(tool.name, key) as call:
+            while not call.may_begin(is_async=True):
+                await background().asyncio.sleep(POLLED)
             found = await session.off_loop(partial(self._find_repeat, session, tool, params, key))
             return await self._awalk(tool, params, started) if found is None else found
 

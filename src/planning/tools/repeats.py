@@ -8,37 +8,24 @@ in that session any more.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar, Token
 from enum import Enum
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
-from planning.tools.attempts import background
 from planning.tools.errors import CallInterrupted, ContextInvalid, type_name
 from planning.tools.result import ToolResult, field_names, plain
 from session import Session, SessionBusyError, SessionEvent, StoreError, TransactionError
-from session.locks import ProcessLock
+from session.locks import Block, ProcessLock
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-__all__ = [
-    "GuessedKey",
-    "RepeatedIds",
-    "RunningCalls",
-    "claim",
-    "doubt",
-    "find_repeat",
-    "fingerprint_of",
-    "guessed_key",
-]
-
-_is_inside: ContextVar[bool] = ContextVar("_is_inside", default=False)
-"""Whether the running code is part of a call with a key."""
+POLLED = 0.01
+"""After how many seconds a call looks again whether another with its key is over."""
+_inside: ContextVar[RunningCall | None] = ContextVar("_inside", default=None)
+"""The call with a key that the running code is part of, while that runs."""
 
 
 class GuessedKey(str):
@@ -122,54 +109,67 @@ class RunningCalls(ProcessLock):
 
     def __init__(self) -> None:
         super().__init__()
-        self._running: dict[str, tuple[int, Future[None]]] = {}  # by key: the thread, and when it is over
+        self.running: dict[str, RunningCall] = {}  # by key
 
     def forget_other_threads(self) -> None:
         """Forget the calls of threads that are not in a forked child."""
-        self._running = {key: call for key, call in self._running.items() if call[0] == get_ident()}
+        self.running = {key: call for key, call in self.running.items() if call.thread == get_ident()}
 
-    @contextmanager
-    def alone(self, name: str, key: str) -> Iterator[None]:
-        """Wait until no other call with a key is running, and keep others waiting.
+    def alone(self, name: str, key: str) -> RunningCall:
+        """A block in which no other call with a key is running, once it is known that it may begin."""
+        return RunningCall(self, name, key)
+
+
+class RunningCall(Block):
+    """A call with a key; others with the key wait for the end of the block.
+
+    Attributes:
+        thread: The thread that makes it.
+    """
+
+    __slots__ = ("_calls", "_key", "_name", "_outer", "_token", "thread")
+
+    def __init__(self, calls: RunningCalls, name: str, key: str) -> None:
+        super().__init__()
+        self._calls = calls
+        self._name = name
+        self._key = key
+        self._token: Token[RunningCall | None] | None = None
+        self._outer = _inside.get()
+        self.thread = get_ident()
+
+    def may_begin(self, *, is_async: bool = False) -> bool:
+        """Whether no other call with the key is running; ask again after ``POLLED`` seconds where one is.
 
         Raises:
             ContextInvalid: The other call cannot end while this one waits: it is of this thread, or this one
                 is made by a call with a key. No two calls wait for each other.
         """
-        while (other := self._begin(name, key, get_ident())) is not None:
-            other.result()
-        with self._inside(key):
-            yield
+        other = self._calls.running.setdefault(self._key, self)
+        if other is self:
+            self._token = _inside.set(self)
+            return True
+        outer = self._outer
+        while outer is not None and not outer.is_running():
+            outer = outer._outer
+        if outer is not None or (other.thread == self.thread and not is_async):
+            raise ContextInvalid(
+                f"{self._name} was not called: the same call is still running; wait until it ends"
+            )
+        return False
 
-    @asynccontextmanager
-    async def aalone(self, name: str, key: str) -> AsyncIterator[None]:
-        """The same from async code; the event loop stays free."""
-        while (other := self._begin(name, key, None)) is not None:
-            await background().finished(other)
-        with self._inside(key):
-            yield
+    def is_running(self) -> bool:
+        """Whether it has begun, and is not over."""
+        return self._calls.running.get(self._key) is self
 
-    def _begin(self, name: str, key: str, thread: int | None) -> Future[None] | None:
-        with self.lock:
-            other = self._running.get(key)
-            if other is None:
-                self._running[key] = (get_ident(), background().Future())
-                return None
-        if _is_inside.get() or other[0] == thread:
-            raise ContextInvalid(f"{name} was not called: the same call is still running; wait until it ends")
-        return other[1]
-
-    @contextmanager
-    def _inside(self, key: str) -> Iterator[None]:
-        over = self._running[key][1]
-        token = _is_inside.set(True)
-        try:
-            yield
-        finally:
-            self._running.pop(key, None)  # a forked child has forgotten it
-            over.set_result(None)
-            with suppress(ValueError):  # a task that is never awaited is closed in another context
-                _is_inside.reset(token)
+    def end(self, _gone: object = None) -> None:
+        """Let the others begin."""
+        if self.is_running():
+            del self._calls.running[self._key]  # a forked child has forgotten it
+        if self._token is not None:
+            with suppress(ValueError, RuntimeError):  # closed in another context, or done before
+                _inside.reset(self._token)
+        self.watch = None
 
 
 def claim(session: Session, name: str, key: str, fingerprint: str | None) -> None:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from psycopg.rows import tuple_row
 from session.address import show_address
 from session.errors import StoreError, TransactionError, shown
 from session.events import SessionId
+from session.locks import Ending, scoped
 from session.stores.chain import (
     Checkpoint,
     StoredChange,
@@ -182,16 +183,16 @@ class PostgresStore(SqlStore):
 
     # Writing
 
-    @contextmanager
-    def lock(self, session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
+    @scoped
+    def lock(self, session_id: SessionId, timeout: float | None = None) -> Generator[None, None, None]:
         """Keep other writers of the session away; see ``Store.lock``."""
         if self._place in _transactions():
             raise nested()
         with self._begun(session_id, self._timeout if timeout is None else timeout):
             yield
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    @scoped
+    def reading(self) -> Generator[None, None, None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
         if self._place in _transactions():
             yield  # the lock is held, or the moment is there already
@@ -199,13 +200,14 @@ class PostgresStore(SqlStore):
         with self._begun(None, self._timeout):
             yield
 
-    @contextmanager
-    def _begun(self, session_id: SessionId | None, timeout: float) -> Iterator[None]:
+    @scoped
+    def _begun(self, session_id: SessionId | None, timeout: float) -> Generator[None, None, None]:
         """A transaction of this thread within a ``with`` block: with the lock of a session, or to read."""
-        process, started = os.getpid(), time.monotonic()
-        with self._explaining(timeout):
-            connection = self._connections.take(timeout)
-        try:
+        started = time.monotonic()
+        with (
+            self._connections.taken(timeout, self._explaining) as connection,
+            Ending(partial(self._let_go, connection, os.getpid())),
+        ):
             with self._explaining(timeout):
                 left = timeout - (time.monotonic() - started)
                 if session_id is None:
@@ -214,11 +216,12 @@ class PostgresStore(SqlStore):
             left = max(self._timeout - (time.monotonic() - started), min(_LEAST, self._timeout))
             _transactions()[self._place] = _Held(connection, left, session_id, row)
             yield
-        finally:
-            _transactions().pop(self._place, None)
-            if os.getpid() == process:  # in a forked child the transaction is the parent's
-                self._roll_back(connection)
-                self._connections.give(connection)
+
+    def _let_go(self, connection: Connection, process: int) -> None:
+        """End this thread's transaction."""
+        _transactions().pop(self._place, None)
+        if os.getpid() == process:  # in a forked child the transaction is the parent's
+            self._roll_back(connection)
 
     def _locked(self, connection: Connection, session_id: SessionId, timeout: float) -> tuple[Any, ...]:
         """Begin a transaction that has the lock of a session; returns its record."""
@@ -231,8 +234,8 @@ class PostgresStore(SqlStore):
             self._require_format(run)
         return row[:-1] if row else ()
 
-    @contextmanager
-    def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
+    @scoped
+    def _writing(self, session_id: SessionId, is_there: IsThere) -> Generator[Run, None, None]:
         """What writes, with the lock of a session; committed at the end of the block, and settled."""
         with self.lock(session_id), self._explaining():
             held = _transactions()[self._place]
@@ -251,8 +254,8 @@ class PostgresStore(SqlStore):
             held.left = max(held.left - (time.monotonic() - started), min(_LEAST, self._timeout))
             self._settle(session_id, is_there, explained(error, self.name, self._timeout), error)
 
-    @contextmanager
-    def _asking(self, session_id: SessionId | None) -> Iterator[Run]:
+    @scoped
+    def _asking(self, session_id: SessionId | None) -> Generator[Run, None, None]:
         """What reads after a commit was answered by an error, on another connection.
 
         A server that is still about to commit holds the lock of the session, and this waits for it.
@@ -330,8 +333,8 @@ class PostgresStore(SqlStore):
         held = _transactions().get(self._place)
         return held if held is not None and held.process == os.getpid() else None
 
-    @contextmanager
-    def _querying(self) -> Iterator[Run]:
+    @scoped
+    def _querying(self) -> Generator[Run, None, None]:
         """What reads: in this thread's transaction, where it is in one."""
         held = self._held()
         with self._explaining():

@@ -11,9 +11,8 @@ import os
 import select
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
@@ -26,7 +25,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from session.errors import StoreError, locked, shown
-from session.locks import ProcessLock
+from session.locks import Ending, Held, ProcessLock, scoped
 from session.stores.chain import key_of
 from session.stores.watch import Watch
 
@@ -148,16 +147,15 @@ class Connections(ProcessLock):
             conninfo: The address.
             size: How many connections there may be.
         """
-        super().__init__()
+        super().__init__(size)
         self._conninfo = {**_DEFAULTS, **_parts_of(conninfo)}
-        self._size = size
         self._opened: WeakSet[Connection] = WeakSet()
         self.forget_other_threads()
 
     def forget_other_threads(self) -> None:
         """In a forked child: let go of the parent's connections, without a word to the server."""
-        self._idle: deque[Connection] = deque()
-        self._free = threading.Semaphore(self._size)
+        self.holders.clear()
+        self._at: dict[int, Connection] = {}  # by the place in the pool
         null = os.open(os.devnull, os.O_RDWR) if self._opened else -1
         for connection in tuple(self._opened):
             with suppress(psycopg.Error):  # it was closed
@@ -186,54 +184,50 @@ class Connections(ProcessLock):
         """Close a connection that ``open`` returned."""
         connection.close()
 
-    def take(self, timeout: float) -> Connection:
-        """A connection of the pool.
+    def refusal(self, timeout: float) -> StoreError:
+        """What is raised where all connections are in use."""
+        return StoreError(
+            f"all {len(self.places)} connections of the store are in use for more than {timeout:g} s: try "
+            "again, or open the store with a greater size"
+        )
+
+    @scoped
+    def taken(
+        self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
+    ) -> Generator[Connection, None, None]:
+        """A connection of the pool within a ``with`` block.
+
+        Args:
+            timeout: How many seconds to wait for one.
+            explaining: What makes a StoreError of what goes wrong until there is one.
 
         Raises:
             StoreError: All are in use for so many seconds.
             psycopg.Error: The server cannot be reached.
         """
         until = time.monotonic() + timeout
-        if not self._free.acquire(timeout=timeout):
-            raise StoreError(
-                f"all {self._size} connections of the store are in use for more than {timeout:g} s: try "
-                "again, or open the store with a greater size"
-            )
-        try:
-            with suppress(IndexError):
-                while True:
-                    found = self._idle.pop()
-                    if _is_alive(found):
-                        return found
-                    found.close()
-            return self.open(until - time.monotonic())
-        except BaseException:
-            self._free.release()
-            raise
+        with Held(self, timeout) as held:
+            with explaining(timeout):
+                connection = self._at.get(held.place)
+                if connection is None or not _is_alive(connection):
+                    self._discard_at(held.place)
+                    connection = self._at[held.place] = self.open(until - time.monotonic())
+            with Ending(partial(_rest, connection, os.getpid())):
+                yield connection
 
-    def give(self, connection: Connection) -> None:
-        """Take a connection back into the pool; one that is not at rest is closed."""
-        if connection.info.transaction_status == TransactionStatus.IDLE:
-            self._idle.append(connection)
-        else:
+    def _discard_at(self, place: int) -> None:
+        connection = self._at.get(place)
+        if connection is not None:
             connection.close()
-        self._free.release()
-
-    @contextmanager
-    def taken(self, timeout: float) -> Iterator[Connection]:
-        """A connection of the pool within a ``with`` block."""
-        process, connection = os.getpid(), self.take(timeout)
-        try:
-            yield connection
-        finally:
-            if os.getpid() == process:  # in a forked child it is the parent's
-                self.give(connection)
+            del self._at[place]
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().close()
+        held = Held(self)
+        with Ending(partial(self.give, held)):
+            for place in tuple(self._at):
+                if self.holders.setdefault(place, held) is held:
+                    self._discard_at(place)
 
 
 class GivenConnections(Connections):
@@ -247,39 +241,52 @@ class GivenConnections(Connections):
         """
         if not hasattr(pool, "getconn") or iscoroutinefunction(pool.getconn):
             raise TypeError(f"a store needs an address or a psycopg_pool.ConnectionPool, got {shown(pool)}")
-        super().__init__("", 0)
+        super().__init__("", 1)
         self._pool, self._process = pool, os.getpid()
 
     def open(self, timeout: float = math.inf) -> Connection:
         """A connection that is kept for longer; see ``Connections.open``."""
-        return self.take(min(timeout, self._pool.timeout))
+        return self._take(min(timeout, self._pool.timeout), [])
 
     def discard(self, connection: Connection) -> None:
         """Close a connection, and tell the pool; see ``Connections.discard``."""
         connection.pgconn.finish()  # a pool may take what ``close`` closes for returned
         self._pool.putconn(connection)
 
-    def take(self, timeout: float) -> Connection:
-        """A connection of the pool; see ``Connections.take``."""
+    @scoped
+    def taken(
+        self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
+    ) -> Generator[Connection, None, None]:
+        """A connection of the pool; see ``Connections.taken``."""
+        found: list[Connection] = []
+        with Ending(partial(self._give, found, os.getpid())):
+            with explaining(timeout):
+                self._take(timeout, found)
+            yield found[0]
+
+    def _take(self, timeout: float, found: list[Connection]) -> Connection:
         if os.getpid() != self._process:
             raise StoreError(
                 "the pool belongs to the process that this one was forked from: open a store here, with a "
                 "pool of its own or with an address"
             )
         try:
-            found: Connection = self._pool.getconn(timeout)
+            found.extend(map(self._pool.getconn, (timeout,)))  # one step: Ctrl-C comes before or after it
         except psycopg.OperationalError as error:
             raise StoreError(
                 f"the pool has no connection after {timeout:g} s: check whether the server runs, whether it "
                 "accepts the user and password, and whether the pool is large enough"
             ) from error
-        self._opened.add(found)
-        found.autocommit = True
-        return found
+        self._opened.add(found[0])
+        found[0].autocommit = True
+        return found[0]
 
-    def give(self, connection: Connection) -> None:
-        """Put a connection back; see ``Connections.give``."""
-        self._pool.putconn(connection)
+    def _give(self, found: list[Connection], process: int) -> None:
+        """Return what was taken, once."""
+        if found and os.getpid() == process:  # in a forked child it is the parent's
+            with suppress(ValueError):  # Ctrl-C came after it was returned
+                self._pool.putconn(found[0])
+            found.clear()
 
     def close(self) -> None:
         """Leave the pool to the host."""
@@ -315,6 +322,13 @@ def _limited(connection: Connection, moment: float, work: PQGen[T]) -> PQGen[T]:
     except StopIteration as end:
         result: T = end.value
         return result
+
+
+def _rest(connection: Connection, process: int) -> None:
+    """Close a connection that is not at rest."""
+    is_here = os.getpid() == process  # in a forked child it is the parent's
+    if is_here and connection.info.transaction_status != TransactionStatus.IDLE:
+        connection.close()
 
 
 def _is_alive(connection: Connection) -> bool:

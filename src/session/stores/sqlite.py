@@ -6,14 +6,15 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from session.errors import TransactionError, locked, shown
+from session.errors import TransactionError, shown
 from session.events import SessionId
+from session.locks import Ending, Held, scoped
 from session.stores.chain import (
     Checkpoint,
     StoredChange,
@@ -86,17 +87,15 @@ class SqliteStore(SqlStore):
 
     # Writing
 
-    @contextmanager
-    def lock(self, _session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
+    @scoped
+    def lock(self, _session_id: SessionId, timeout: float | None = None) -> Generator[None, None, None]:
         """Keep other writers of the file away; see ``Store.lock``."""
         files = self._files_here()
         if self._file in files:
             raise nested()
-        link, turn, process = self._writer, self._writer.turn, os.getpid()
+        link, process = self._writer, os.getpid()
         timeout = self._timeout if timeout is None else timeout
-        if not turn.acquire(timeout=timeout):
-            raise locked(timeout)
-        try:
+        with Held(link.turn, timeout), Ending(partial(self._let_go, process)):
             with link.lock, self._explaining(timeout):
                 connection = link.opened()
                 self._begin(connection, timeout)
@@ -109,28 +108,29 @@ class SqliteStore(SqlStore):
                     self._begin(connection, timeout)
             files[self._file] = process
             yield
-        finally:
-            files.pop(self._file, None)
-            if os.getpid() == process:  # in a forked child the transaction is the parent's
-                with link.lock, suppress(sqlite3.Error):
-                    link.is_cut = False
-                    if link.connection is not None and link.connection.in_transaction:
-                        link.connection.execute("ROLLBACK")
-                turn.release()
+
+    def _let_go(self, process: int) -> None:
+        """End what was not committed."""
+        self._files_here().pop(self._file, None)
+        link = self._writer
+        if os.getpid() == process:  # in a forked child the transaction is the parent's
+            with link.lock, suppress(sqlite3.Error):
+                link.is_cut = False
+                if link.connection is not None and link.connection.in_transaction:
+                    link.connection.execute("ROLLBACK")
 
     def _begin(self, connection: sqlite3.Connection, timeout: float) -> None:
         """Begin to write, as soon as other processes have ended."""
         if timeout == self._timeout:
             connection.execute("BEGIN IMMEDIATE")
             return
-        connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
-        try:
+        usual = f"PRAGMA busy_timeout = {int(self._timeout * 1000)}"
+        with Ending(partial(connection.execute, usual)):
+            connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
             connection.execute("BEGIN IMMEDIATE")
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
 
-    @contextmanager
-    def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
+    @scoped
+    def _writing(self, session_id: SessionId, is_there: IsThere) -> Generator[Run, None, None]:
         """What writes, with the lock; committed at the end of the block, and settled."""
         with self.lock(session_id), self._writer.lock, self._explaining():
             connection = self._begun()
@@ -189,16 +189,16 @@ class SqliteStore(SqlStore):
                 connection.execute("ROLLBACK")
             self._settle(session_id, is_there, explained(error, self._path, self._timeout), error)
 
-    @contextmanager
-    def _asking(self, _session_id: SessionId | None) -> Iterator[Run]:
+    @scoped
+    def _asking(self, _session_id: SessionId | None) -> Generator[Run, None, None]:
         """What reads after a commit was answered by an error; the caller holds the link's lock."""
         with self._explaining():
             yield _runner(self._writer.connected())
 
     # Reading
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    @scoped
+    def reading(self) -> Generator[None, None, None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
         if self._file in self._files_here():
             yield  # the lock is held: nobody writes
@@ -206,16 +206,20 @@ class SqliteStore(SqlStore):
         with self._reader.lock:
             with self._explaining():
                 connection = self._reader.connected()
-                is_outer = not connection.in_transaction
-                if is_outer:
-                    connection.execute("BEGIN")
-            try:
+            if connection.in_transaction:
                 yield
-            finally:
-                if is_outer and self._reader.connection is connection:  # no fork has closed it
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                    self._reader.rest()
+                return
+            with Ending(partial(self._rest, connection)):
+                with self._explaining():
+                    connection.execute("BEGIN")
+                yield
+
+    def _rest(self, connection: sqlite3.Connection) -> None:
+        """End what was read at one moment."""
+        if self._reader.connection is connection:  # no fork has closed it
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            self._reader.rest()
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -223,8 +227,8 @@ class SqliteStore(SqlStore):
             with link.lock:
                 link.close()
 
-    @contextmanager
-    def _querying(self) -> Iterator[Run]:
+    @scoped
+    def _querying(self) -> Generator[Run, None, None]:
         """What reads: the connection that holds the lock, in its thread; else the one for readers."""
         link = self._writer if self._file in self._files_here() else self._reader
         with link.lock, self._explaining():

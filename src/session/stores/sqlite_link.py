@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 from session.errors import StoreError
+from session.locks import Held, ProcessLock
 
 __all__ = ["APPLICATION", "Link", "Unchanging", "close_links"]
 
@@ -25,8 +24,8 @@ class Unchanging(sqlite3.Connection):
     """A connection that takes the file to be as it is now; each read needs one of its own."""
 
 
-class Link:
-    """A connection, and the lock that is held while SQLite is called through it.
+class Link(ProcessLock):
+    """A connection; the lock of this is held while SQLite is called through it.
 
     SQLite keeps the locks of a file in the memory of the process, which a fork copies, while the locks stay
     the parent's. So every connection is closed before a fork, and parent and child each open their own. The
@@ -39,7 +38,6 @@ class Link:
 
     Attributes:
         turn: Held by the thread that is in a transaction.
-        lock: Held by the thread that calls SQLite.
         connection: The connection; None where it is not open.
         wal_size: How many bytes the WAL had when the file was looked at; at least 1 after a commit.
         is_cut: Whether a fork has ended the transaction of the connection.
@@ -47,7 +45,6 @@ class Link:
     """
 
     __slots__ = (
-        "__weakref__",
         "_main",
         "_open",
         "_path",
@@ -55,7 +52,6 @@ class Link:
         "_writes",
         "connection",
         "is_cut",
-        "lock",
         "store_id",
         "turn",
         "wal_size",
@@ -69,6 +65,7 @@ class Link:
             open_: Opens it.
             writes: Whether its transactions write.
         """
+        super().__init__()
         self._writes = writes
         self._open = open_
         self._path = str(path)
@@ -76,11 +73,10 @@ class Link:
         self._wal: tuple[int, ...] = ()  # and its WAL and the index of that
         self.store_id = ""
         self.wal_size = 0
-        self.turn = threading.RLock()
-        self.lock = threading.RLock()
+        self.turn = ProcessLock()
         self.connection: sqlite3.Connection | None = None
         self.is_cut = False
-        with _opening:
+        with _opening.lock:
             _links.add(self)
 
     def connected(self) -> sqlite3.Connection:
@@ -231,21 +227,22 @@ def id_in(path: str) -> str | None:
 
 
 _links: weakref.WeakSet[Link] = weakref.WeakSet()
-_opening = threading.RLock()
+_opening = ProcessLock()
 _PATIENCE = 1.0  # seconds
-_turns: list[Any] = []  # that the fork under way has taken
+_forks: list[Held] = []  # what holds the locks for the fork under way
 _closed: list[Link] = []  # for it
 _pipe: list[int] = []  # by which the child waits until the parent's transactions have begun again
 
 
 def _before_fork() -> None:
-    _opening.acquire()
+    fork = Held(_opening)
+    _opening.take(fork)
+    _forks.append(fork)
     until = time.monotonic() + _PATIENCE
     for link in tuple(_links):
-        if link.turn.acquire(timeout=max(until - time.monotonic(), 0)):
-            _turns.append(link.turn)
+        link.turn.take(fork, max(until - time.monotonic(), 0))
     for link in tuple(_links):
-        link.lock.acquire()
+        link.take(fork)
         _closed.append(link)
         link.close()
     if any(link.is_cut for link in _closed):
@@ -262,7 +259,7 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     for link in _closed:
-        link.is_cut, link.turn = False, threading.RLock()
+        link.is_cut = False
     if _pipe:
         os.close(_pipe.pop())
         os.read(_pipe[0], 1)
@@ -272,11 +269,14 @@ def _after_in_child() -> None:
 def _after_fork() -> None:
     while _pipe:
         os.close(_pipe.pop())
-    while _turns:
-        _turns.pop().release()
-    while _closed:
-        _closed.pop().lock.release()
-    _opening.release()
+    _closed.clear()
+    while _forks:
+        fork = _forks[-1]
+        for link in tuple(_links):
+            link.give(fork)
+            link.turn.give(fork)
+        _opening.give(fork)
+        _forks.pop()
 
 
 if hasattr(os, "register_at_fork"):  # a system that cannot fork has none
@@ -290,6 +290,5 @@ def close_links(*links: Link) -> None:
     thread at any moment, and must not wait.
     """
     for link in links:
-        if link.lock.acquire(blocking=False):
+        with suppress(StoreError), Held(link, 0):
             link.close()
-            link.lock.release()

@@ -187,7 +187,7 @@ class Connections(ProcessLock):
     def refusal(self, timeout: float) -> StoreError:
         """What is raised where all connections are in use."""
         return StoreError(
-            f"all {len(self.places)} connections of the store are in use for more than {timeout:g} s: try "
+            f"all {self.places} connections of the store are in use for more than {timeout:g} s: try "
             "again, or open the store with a greater size"
         )
 

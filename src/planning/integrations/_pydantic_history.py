@@ -25,8 +25,6 @@ from planning.suite import planning_tools, register_plan
 from planning.tools import Toolbox
 from session import Session
 
-__all__ = ["KEY", "made_of", "position_in", "unkept", "with_tail"]
-
 KEY = "planning"
 _WHOLE = {"anthropic", "bedrock", "google", "google-cloud", "function", "test"}
 """The systems whose models get a request as one message; others get a message for each of its parts."""

@@ -238,7 +238,9 @@ class TestOpenAIAgents:
             agent, model = agent_of(planning, [mark("S07")], [mark("S001")], "Done.")
             run(planning, agent, conversation_id="conv_1")
             sent: list[Any] = [[dict(item) for item in call.input] for call in model.calls]
-            refusal = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
+            refusal = (
+                "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
+            )
             assert [[item.get("content") or item["output"] for item in items] for items in sent] == [
                 [f"Go\n\n{OPEN}"],
                 [f"{refusal}\n\n{OPEN}"],

@@ -22,9 +22,6 @@ from planning.events import FrameworkChange, last_change
 from planning.integrations._rewind import Position, Setting, calling, checked, go_back, is_older, settle
 from session import Session, SessionId
 
-__all__ = ["Here"]
-
-
 _MOST_RUNS = 10_000
 _PAUSES = (0.01, 0.05, 0.2, 0.5)
 """The seconds to wait for a checkpoint that is being saved."""

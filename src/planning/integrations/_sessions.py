@@ -19,8 +19,6 @@ from planning.tools.declare import Declaration
 from planning.tools.errors import ContextInvalid
 from session import PastState, Session, StoreError, TransactionError
 
-__all__ = ["AWAY", "AgentTools", "SessionSource", "SessionsOfStates", "unread"]
-
 SessionSource = Session | Callable[..., Session | None]
 AWAY = (StoreError, TransactionError)
 """Why a session may be out of reach for a while: not a reason to end a run."""

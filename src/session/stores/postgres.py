@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -166,7 +166,7 @@ class PostgresStore(SqlStore):
     # Writing
 
     @scoped
-    def lock(self, session_id: SessionId, timeout: float | None = None) -> Generator[None, None, None]:
+    def lock(self, session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers of the session away; see ``Store.lock``."""
         if self._place in _transactions():
             raise nested()
@@ -174,7 +174,7 @@ class PostgresStore(SqlStore):
             yield
 
     @scoped
-    def reading(self) -> Generator[None, None, None]:
+    def reading(self) -> Iterator[None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
         if self._place in _transactions():
             yield  # the lock is held, or the moment is there already
@@ -183,7 +183,7 @@ class PostgresStore(SqlStore):
             yield
 
     @scoped
-    def _begun(self, session_id: SessionId | None, timeout: float) -> Generator[None, None, None]:
+    def _begun(self, session_id: SessionId | None, timeout: float) -> Iterator[None]:
         """A transaction of this thread within a ``with`` block: with the lock of a session, or to read."""
         with (
             self._connections.taken(timeout, self._explaining) as connection,
@@ -214,7 +214,7 @@ class PostgresStore(SqlStore):
         return row[:-1] if row else ()
 
     @scoped
-    def _writing(self, session_id: SessionId) -> Generator[Run, None, None]:
+    def _writing(self, session_id: SessionId) -> Iterator[Run]:
         """What writes, with the lock of a session; committed at the end of the block."""
         with self.lock(session_id):
             connection = _transactions()[self._place].connection
@@ -317,7 +317,7 @@ class PostgresStore(SqlStore):
         return held if held is not None and held.process == os.getpid() else None
 
     @scoped
-    def _querying(self) -> Generator[Run, None, None]:
+    def _querying(self) -> Iterator[Run]:
         """What reads: in this thread's transaction, where it is in one."""
         held = self._held()
         with self._explaining():

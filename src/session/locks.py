@@ -11,7 +11,7 @@ import sys
 import weakref
 from _thread import allocate_lock
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, _GeneratorContextManager, suppress
 from functools import partial, wraps
 from threading import get_ident
@@ -42,18 +42,18 @@ class _Exit:
 
     def __get__(self, block: Block | None, owner: type[Block]) -> Callable[..., Any]:
         if block is None:
-            return owner.leave
-        leave = _bound(owner.leave, block)
+            return owner._leave
+        leave = _bound(owner._leave, block)
         if block.watch is None:
-            block.watch = weakref.ref(leave, block.end)
+            block.watch = weakref.ref(leave, block._end)
         return leave
 
 
 class Block:
-    """A ``with`` block whose ``end`` is called whatever happens, and again where it was cut short.
+    """A ``with`` block whose ``_end`` is called whatever happens, and again where it was cut short.
 
     Attributes:
-        watch: Calls ``end`` once the block is over; None before and after it.
+        watch: Calls ``_end`` once the block is over; None before and after it.
     """
 
     __slots__ = ("__weakref__", "watch")
@@ -64,18 +64,18 @@ class Block:
     def __enter__(self) -> Self:
         return self
 
-    def leave(
+    def _leave(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         """What the ``with`` statement calls at the end of the block."""
-        self.end()
+        self._end()
 
-    def end(self, _gone: object = None) -> None:
+    def _end(self, _gone: object = None) -> None:
         """Give back what was taken, as far as it was."""
         self.watch = None  # last: until then it is called again
 
     if TYPE_CHECKING:
-        __exit__ = leave
+        __exit__ = _leave
     else:
         __exit__ = _Exit()
 
@@ -89,7 +89,7 @@ class Ending(Block):
         self.watch = None
         self._function = function
 
-    def end(self, _gone: object = None) -> None:
+    def _end(self, _gone: object = None) -> None:
         """Call it."""
         self._function()
         self.watch = None
@@ -102,21 +102,22 @@ class _Scope(_GeneratorContextManager[T]):
     if not TYPE_CHECKING:
         __exit__ = _Exit()
 
-    def leave(self, *error: Any) -> bool | None:
+    def _leave(self, *error: Any) -> bool | None:
         is_settled = _GeneratorContextManager.__exit__(self, *error)
         self.watch = None
         return is_settled
 
-    def end(self, _gone: object = None) -> None:
+    def _end(self, _gone: object = None) -> None:
         self.gen.close()
 
 
-def scoped(function: Callable[P, Generator[T, None, None]]) -> Callable[P, AbstractContextManager[T]]:
+def scoped(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
     """The same as ``contextmanager``, for what takes something: Ctrl-C gives it back at any moment."""
 
     @wraps(function)
     def scope(*args: P.args, **named: P.kwargs) -> AbstractContextManager[T]:
-        return _Scope(function, args, named)
+        begin: Any = function  # a generator function, whatever it says that it returns
+        return _Scope(begin, args, named)
 
     return scope
 
@@ -156,7 +157,7 @@ class Held(Block):
             raise lock.refusal(self.timeout or 0)
         return self
 
-    def end(self, _gone: object = None) -> None:
+    def _end(self, _gone: object = None) -> None:
         """Let others have the lock."""
         lock = self.lock_of
         if self.gate is not None or lock.places:

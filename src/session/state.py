@@ -96,7 +96,7 @@ class State(ProcessLock):
     def forget_other_threads(self) -> None:
         """Forget their open transaction and undelivered events; called in a forked child."""
         here = get_ident()  # in a child that is the thread that forked
-        if self.open is not None and not self.open.is_of(here):
+        if self.open is not None and self.open.thread != here:
             self.open = None
         if self.delivering is None or self.delivering.thread != here:
             self.delivering = None
@@ -197,7 +197,7 @@ class State(ProcessLock):
             SessionBusyError: There is such a transaction.
         """
         opened = self.open
-        if opened is not None and opened.is_of(get_ident()) and not opened.is_held():
+        if opened is not None and opened.thread == get_ident() and not opened.is_held():
             raise SessionBusyError(BUSY)
 
     def visible(self) -> Slices:

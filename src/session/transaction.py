@@ -39,7 +39,6 @@ class Transaction(Held):
         "_dispatched",
         "_entered",
         "_events",
-        "_has_begun",
         "_has_event",
         "_is_cut",
         "_is_indexed",
@@ -72,7 +71,7 @@ class Transaction(Held):
         self._bus = bus
         self._actor = actor
         self._call_id = call_id
-        self._entered = self._has_begun = False
+        self._entered = False
         self._outer: Transaction | None = None
 
     def __enter__(self) -> Self:
@@ -92,16 +91,15 @@ class Transaction(Held):
             super().__enter__()
         outer: Transaction | None = state.open
         if outer is not None and (outer._reducing or not outer.is_held()):
-            self.end()
+            self._end()
             raise _refusal(self, outer)
         self._entered = True
         self._outer = outer
         if outer is None and state.stored is not None:
-            self._has_begun = True
             try:
                 state.begin(self.timeout)
             except BaseException:
-                self.end()
+                self._end()
                 raise
         self._events: list[Any] = []
         self._parts: list[Any] = []  # all that was dispatched and published
@@ -116,7 +114,7 @@ class Transaction(Held):
         state.open = self
         return self
 
-    def leave(
+    def _leave(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         """Commit and deliver, or discard everything; then release the lock.
@@ -135,37 +133,27 @@ class Transaction(Held):
                     self._join(outer)
                 return
             events = self._events if kind is None else []
-            announced: Iterable[object] = ()
-            if kind is None:
-                announced = self._commit()
-            if self._has_begun:
+            announced = self._commit() if kind is None else ()
+            if state.stored is not None:
                 state.end()
-                self._has_begun = False
             is_heard = bool(announced or state.taken or (events and state.undelivered))
             for event in events:
                 is_heard = is_heard or self._bus.hears(type(event))
             if is_heard:
                 self.published = state.deliver(self._bus, events, announced)
         finally:
-            self.end()
+            self._end()
 
-    def end(self, _gone: object = None) -> None:
+    def _end(self, _gone: object = None) -> None:
         """Let go of all that it holds; what was not committed is discarded."""
         state = self._state
         if self._entered:
             if state.open is self:
                 state.open = self._outer
-            if self._has_begun:
+            if self._outer is None and state.stored is not None:
                 state.end()
-                self._has_begun = False
             self._entered = False
-        if self.gate is None and state.holders.get(0) is self:  # as Held does, faster
-            del state.holders[0]
-            if state.waiting:
-                state.wake()
-            self.watch = None
-        else:
-            super().end()
+        super()._end()
 
     def _join(self, outer: Transaction) -> None:
         """Make what was done here a part of the transaction around this one."""
@@ -225,10 +213,6 @@ class Transaction(Held):
     def all_parts(self) -> list[Any]:
         """What was dispatched and published in it, and in those around it."""
         return self._parts if self._outer is None else [*self._outer.all_parts(), *self._parts]
-
-    def is_of(self, thread: int | None) -> bool:
-        """Whether this thread opened it."""
-        return self.thread == thread
 
     def latest(self, slice_type: type[S]) -> S | None:
         """The newest item of a slice as this transaction sees it, or None.
@@ -324,14 +308,11 @@ class Transaction(Held):
                 old = slices.get(log) or state.first(log)
                 slices[log] = (Log(old) if isinstance(old, tuple) else old).push(event, state.past.limit)
             self.slices, self._is_own = slices, True
-            if changed:
-                self._changed = True
+            self._changed = self._changed or changed
             if routing.is_event:
                 self._has_event = True
-                if event.call_id:
-                    self._call_id = self._call_id or event.call_id
-                if event.actor:
-                    self._actor = self._actor or event.actor
+                self._call_id = self._call_id or event.call_id or None
+                self._actor = self._actor or event.actor or None
             if not routing.is_private:
                 if self._place is None or value_of(event) is not self._dispatched:
                     self._parts.append(event)

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 import pytest
 from interrupting import interrupt, points, shown
 
-from session import Session
+from session import Session, ToolInvoked
 from session.errors import StoreBusy
 from session.locks import Ending, Held, ProcessLock, scoped
 
@@ -132,6 +132,7 @@ def test_a_transaction_can_be_entered_by_an_exit_stack() -> None:
     session = Session()
     with ExitStack() as stack:
         transaction = stack.enter_context(session.transaction())
-        assert session._state.open is transaction
-    assert session._state.open is None
+        transaction.publish(ToolInvoked("host", {}, None))
+        assert not is_free(session._state)
+    assert session.version == 1
     assert is_free(session._state)

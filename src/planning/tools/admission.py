@@ -102,7 +102,7 @@ class Admission(Block):
             self._number = self._breaker.admit(self._name, self)
         return self
 
-    def leave(
+    def _leave(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         """Report how the call ended."""
@@ -114,7 +114,7 @@ class Admission(Block):
             self._breaker.released(self._number)
         else:
             self._breaker.failed(self._number)
-        self.end()
+        self._end()
 
     def _is_blameless(self, error: BaseException | None) -> bool:
         if error is None:

@@ -162,7 +162,7 @@ class RunningCall(Block):
         """Whether it has begun, and is not over."""
         return self._calls.running.get(self._key) is self
 
-    def end(self, _gone: object = None) -> None:
+    def _end(self, _gone: object = None) -> None:
         """Let the others begin."""
         if self.is_running():
             del self._calls.running[self._key]  # a forked child has forgotten it

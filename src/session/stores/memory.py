@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from os import getpid
@@ -58,7 +58,7 @@ class MemoryStore(Store):
         self._claims: dict[str, dict[str, int]] = {}
 
     @scoped
-    def lock(self, _session_id: SessionId, timeout: float | None = None) -> Generator[None, None, None]:
+    def lock(self, _session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers away; see ``Store.lock``."""
         here = (getpid(), get_ident())
         if self._writer == here:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -184,7 +184,7 @@ class PostgresStore(SqlStore):
     # Writing
 
     @scoped
-    def lock(self, session_id: SessionId, timeout: float | None = None) -> Generator[None, None, None]:
+    def lock(self, session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers of the session away; see ``Store.lock``."""
         if self._place in _transactions():
             raise nested()
@@ -192,7 +192,7 @@ class PostgresStore(SqlStore):
             yield
 
     @scoped
-    def reading(self) -> Generator[None, None, None]:
+    def reading(self) -> Iterator[None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
         if self._place in _transactions():
             yield  # the lock is held, or the moment is there already
@@ -201,7 +201,7 @@ class PostgresStore(SqlStore):
             yield
 
     @scoped
-    def _begun(self, session_id: SessionId | None, timeout: float) -> Generator[None, None, None]:
+    def _begun(self, session_id: SessionId | None, timeout: float) -> Iterator[None]:
         """A transaction of this thread within a ``with`` block: with the lock of a session, or to read."""
         started = time.monotonic()
         with (
@@ -235,7 +235,7 @@ class PostgresStore(SqlStore):
         return row[:-1] if row else ()
 
     @scoped
-    def _writing(self, session_id: SessionId, is_there: IsThere) -> Generator[Run, None, None]:
+    def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
         """What writes, with the lock of a session; committed at the end of the block, and settled."""
         with self.lock(session_id), self._explaining():
             held = _transactions()[self._place]
@@ -255,7 +255,7 @@ class PostgresStore(SqlStore):
             self._settle(session_id, is_there, explained(error, self.name, self._timeout), error)
 
     @scoped
-    def _asking(self, session_id: SessionId | None) -> Generator[Run, None, None]:
+    def _asking(self, session_id: SessionId | None) -> Iterator[Run]:
         """What reads after a commit was answered by an error, on another connection.
 
         A server that is still about to commit holds the lock of the session, and this waits for it.
@@ -334,7 +334,7 @@ class PostgresStore(SqlStore):
         return held if held is not None and held.process == os.getpid() else None
 
     @scoped
-    def _querying(self) -> Generator[Run, None, None]:
+    def _querying(self) -> Iterator[Run]:
         """What reads: in this thread's transaction, where it is in one."""
         held = self._held()
         with self._explaining():

@@ -11,7 +11,7 @@ import os
 import select
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from inspect import iscoroutinefunction
@@ -194,7 +194,7 @@ class Connections(ProcessLock):
     @scoped
     def taken(
         self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
-    ) -> Generator[Connection, None, None]:
+    ) -> Iterator[Connection]:
         """A connection of the pool within a ``with`` block.
 
         Args:
@@ -256,7 +256,7 @@ class GivenConnections(Connections):
     @scoped
     def taken(
         self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
-    ) -> Generator[Connection, None, None]:
+    ) -> Iterator[Connection]:
         """A connection of the pool; see ``Connections.taken``."""
         found: list[Connection] = []
         with Ending(partial(self._give, found, os.getpid())):

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Generator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -88,7 +88,7 @@ class SqliteStore(SqlStore):
     # Writing
 
     @scoped
-    def lock(self, _session_id: SessionId, timeout: float | None = None) -> Generator[None, None, None]:
+    def lock(self, _session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers of the file away; see ``Store.lock``."""
         files = self._files_here()
         if self._file in files:
@@ -130,7 +130,7 @@ class SqliteStore(SqlStore):
             connection.execute("BEGIN IMMEDIATE")
 
     @scoped
-    def _writing(self, session_id: SessionId, is_there: IsThere) -> Generator[Run, None, None]:
+    def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
         """What writes, with the lock; committed at the end of the block, and settled."""
         with self.lock(session_id), self._writer.lock, self._explaining():
             connection = self._begun()
@@ -190,7 +190,7 @@ class SqliteStore(SqlStore):
             self._settle(session_id, is_there, explained(error, self._path, self._timeout), error)
 
     @scoped
-    def _asking(self, _session_id: SessionId | None) -> Generator[Run, None, None]:
+    def _asking(self, _session_id: SessionId | None) -> Iterator[Run]:
         """What reads after a commit was answered by an error; the caller holds the link's lock."""
         with self._explaining():
             yield _runner(self._writer.connected())
@@ -198,7 +198,7 @@ class SqliteStore(SqlStore):
     # Reading
 
     @scoped
-    def reading(self) -> Generator[None, None, None]:
+    def reading(self) -> Iterator[None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
         if self._file in self._files_here():
             yield  # the lock is held: nobody writes
@@ -228,7 +228,7 @@ class SqliteStore(SqlStore):
                 link.close()
 
     @scoped
-    def _querying(self) -> Generator[Run, None, None]:
+    def _querying(self) -> Iterator[Run]:
         """What reads: the connection that holds the lock, in its thread; else the one for readers."""
         link = self._writer if self._file in self._files_here() else self._reader
         with link.lock, self._explaining():

@@ -22,7 +22,7 @@ _URL: Final = re.compile(
 )
 _SHOWN: Final = re.compile(r"\?(?:(?:schema|sslmode|connect_timeout|target_session_attrs)=[\w.-]*&?)*")
 _WORD: Final = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)(?=\s|$)")
-_USER: Final = re.compile(r"(?:(?<=//)|(?<![\w/])(?=[^\s/:]+:))(?!USER:PASSWORD@)[^\s/]*@")
+_USER: Final = re.compile(r"(?:(?<=//)|(?<![\w/:@])(?=[^\s/:]+:))(?!USER:PASSWORD@)[^\s/]*@")
 _PASSWORD: Final = re.compile(r"((?:pass|pwd)\w*\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE)
 _PLACE: Final = re.compile(r"[\w.,:%/-]*")
 

@@ -26,8 +26,6 @@ from planning.workflow.run.records import RunChanged, WorkflowRun
 from session import Change, ToolFailed, ToolInvoked
 from session.history import Restored, Rewound
 
-__all__ = ["FINDINGS", "STALE_AFTER", "Audit", "Finding", "Rule", "audit_plan"]
-
 STALE_AFTER: Final = 10
 """How many calls in a row without a change of the plan are a stale stretch."""
 _LONGEST_REASON: Final = 200

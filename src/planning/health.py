@@ -20,8 +20,6 @@ from planning.workflow.run.process import is_alive
 from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
 from session.selectors import Selectable
 
-__all__ = ["QUIET", "Health", "HealthState", "health_of", "health_of_run"]
-
 HealthState = Literal["working", "waiting", "finished", "failed", "stopped"]
 
 QUIET: Final = timedelta(hours=1)

@@ -25,8 +25,6 @@ from planning.model import Plan, PlanStep, index_of
 from planning.step_ids import listed_ids
 from planning.text import as_data
 
-__all__ = ["plan_data", "plan_text", "plan_to_dict", "remarks_of", "reply"]
-
 _CLOSED = ("done", "blocked")  # nothing to do on these now
 _CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around
 _LAST_NOTES = 3

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["alike_key", "as_text", "format_id", "highest_number", "listed_ids", "number_of", "written_alike"]
-
 _LONGEST = 4_000  # Python turns longer digits into a number only when asked to
 _DIGITS = "0123456789"
 _SHAPE = re.compile(r"[Ss]?([0-9]+)")

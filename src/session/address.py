@@ -8,8 +8,6 @@ from urllib.parse import unquote
 
 from session.errors import StoreError
 
-__all__ = ["database_of", "hide_secrets", "is_address", "show_address"]
-
 _WORDS: Final = "host|hostaddr|port|dbname|user|password|passfile|service|servicefile|options|ssl\\w+"
 _IS_ADDRESS: Final = re.compile(
     r"\s*(?:\w[\w+.:-]+:/|\w*/{0,2}[^/\s]*:[^/\s]*@|\w+\s*=\s*\S*\s+\w+\s*=|"

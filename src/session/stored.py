@@ -39,8 +39,6 @@ from session.stores.chain import (
     replaced,
 )
 
-__all__ = ["Stored"]
-
 T = TypeVar("T")
 
 _BATCH = 256  # changes that are counted at a time

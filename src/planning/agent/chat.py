@@ -13,8 +13,6 @@ from planning.agent.generate import prompt_messages
 from planning.errors import cut, printable
 from planning.tools.errors import ErrorKind, RateLimitExceeded, StorageUnavailable, ToolError, ToolTimeout
 
-__all__ = ["OpenAIChat"]
-
 _NAMES: Final = ("message", "error", "detail", "msg")
 _TOO_LONG: Final = re.compile(r"context|too (long|large|many tokens)", re.IGNORECASE)
 

@@ -21,8 +21,6 @@ from planning.errors import one_line, show
 if TYPE_CHECKING:
     from planning.audit import Audit, Finding
 
-__all__ = ["AUDIT_HELP", "audit"]
-
 # \b keeps a paragraph as it is written.
 AUDIT_HELP: Final = """\b
 Examples:

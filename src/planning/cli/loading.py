@@ -32,8 +32,6 @@ from session.slices import type_name
 if TYPE_CHECKING:
     from planning.cli.transcript import Call
 
-__all__ = ["loaded", "replayed_moments", "session_of"]
-
 _TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan, PlanFacts)
 _KEPT: Final = 64  # changes of a replayed session: the document has what each of them did
 

@@ -26,8 +26,6 @@ from planning.view.text import one_line
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
 
-__all__ = ["Progress", "State", "Step"]
-
 State = Literal["pending", "running", "done", "skipped", "failed", "blocked", "stopped"]
 
 _OF_STATUS: Final = MappingProxyType[StepStatus, State]({

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from session import PastState, Session
     from session.selectors import Selectable
 
-__all__ = ["SHOW_HELP", "show"]
-
 SHOW_HELP: Final = """\b
 Examples:
   planning show .planning/runs.db report

@@ -22,8 +22,6 @@ from session import Session
 if TYPE_CHECKING:
     from planning.policy import PlanPolicy
 
-__all__ = ["PlanningToolsSection"]
-
 
 class PlanningToolsSection(Section[None]):
     """Gives an agent a plan: put it into a prompt, and its tools into a toolbox.

@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["PATIENCE", "CallPipeline", "Runner", "logger"]
-
 PATIENCE = 0.2
 """How many seconds a read or a refusal waits for a writer to be recorded."""
 _DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads

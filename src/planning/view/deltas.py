@@ -9,8 +9,6 @@ from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep
 from planning.view.facts import NO_FACTS, plan_facts, step_facts
 
-__all__ = ["Fields", "applied", "applied_list", "delta_of", "list_delta", "plan_fields"]
-
 Fields = dict[str, Any]
 """An object of the page's data."""
 

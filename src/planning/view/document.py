@@ -26,8 +26,6 @@ from planning.workflow.run.records import RunChanged, StepChanged
 from session import Session, StoreError, ToolFailed, ToolInvoked
 from session.history import Restored
 
-__all__ = ["MOST_CHANGES", "Document", "Kind", "as_json"]
-
 MOST_CHANGES: Final = 10_000
 """The most changes that the page shows."""
 _MOST_CHARACTERS: Final = 50_000_000  # of their data

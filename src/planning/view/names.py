@@ -19,8 +19,6 @@ from session import Change
 from session.history import Restored
 from session.selectors import Selectable
 
-__all__ = ["Names", "Naming", "named_diff", "named_facts", "named_plan", "names_in"]
-
 Names = Mapping[str, str]
 """The workflow's ids of the steps of a plan, by their ids in the plan; other steps have no second name."""
 

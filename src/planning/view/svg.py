@@ -13,8 +13,6 @@ from planning.view.facts import NO_FACTS, approval_words
 from planning.view.states import RunStates
 from planning.view.text import fitted, one_line, shortened
 
-__all__ = ["graph_svg", "plan_svg"]
-
 _WIDTH: Final = 760  # of a plan
 _ROW: Final = 30
 _TOP: Final = 96

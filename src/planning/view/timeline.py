@@ -42,18 +42,6 @@ from session.slices import type_name
 from session.stores import StoredChange, StoredSession, StoreError
 from session.stores.chain import replaced, verified
 
-__all__ = [
-    "Moment",
-    "Recent",
-    "Timeline",
-    "between",
-    "diff_fields",
-    "fields_of_moment",
-    "plan_fields_of",
-    "refusal_of",
-    "words_of",
-]
-
 _BATCH: Final = 32
 _LEFT_OUT: Final = (
     "session_id",

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from planning.workflow.findings import Path
 
-__all__ = ["Draft"]
-
 
 class Draft(NamedTuple):
     """One step, as far as it could be read.

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from planning.tools.errors import SORRY, ErrorKind, ToolError
 
-__all__ = ["StepError", "StepFailed", "WorkerLost", "WorkflowError", "WorkflowLocked"]
-
 
 class WorkflowError(ToolError, ValueError):
     """A workflow cannot be run or changed like this; nothing was started. The message says what to fix."""

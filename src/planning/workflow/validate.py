@@ -19,8 +19,6 @@ from planning.workflow.wire.build import document_of, draft_steps, dump_workflow
 from planning.workflow.wire.form import WORKFLOW, Form, form_of
 from planning.workflow.wire.shape import check_shape
 
-__all__ = ["MOST_STEPS", "validate_workflow"]
-
 MOST_STEPS = 100_000
 MOST_ERRORS = 10_000
 _OF_WHOLE_STEPS = frozenset({"undeclared_dependency", "indirect_reference", "calls_nothing"})

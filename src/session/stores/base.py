@@ -26,8 +26,6 @@ from session.stores.chain import (
 )
 from session.stores.watch import POLLED, Watch, awatched
 
-__all__ = ["Store"]
-
 _BATCH = 256  # changes that are read at a time
 _PAGE = 8  # and checkpoints, which may be long
 

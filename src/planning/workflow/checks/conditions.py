@@ -7,8 +7,6 @@ from planning.workflow.conditions import ConditionInvalid, check_condition
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
 
-__all__ = ["condition_findings"]
-
 
 def condition_findings(draft: Draft) -> list[Found]:
     """What is wrong with a step's condition."""

@@ -10,8 +10,6 @@ from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
 
-__all__ = ["cycle_findings", "dependency_findings"]
-
 _LONGEST_CYCLE = 8
 _HEAD, _TAIL = 3, 2
 

@@ -20,8 +20,6 @@ from planning.workflow.references import has_reference, path_of, texts_in
 if TYPE_CHECKING:
     from planning.workflow.drafts import Draft
 
-__all__ = ["ToolInputs"]
-
 _PART = re.compile(r"\[(\d{1,15})\]|([^.\[\]]+)")
 _EXPECTED = re.compile(r"expected (.+), got [^,]+")
 _LONGEST = 300

@@ -12,8 +12,6 @@ from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found, Path
 from planning.workflow.references import StepIds
 
-__all__ = ["Overview", "found_at"]
-
 _NAME_ENDS = re.compile(r"[.\[]")
 
 

@@ -20,8 +20,6 @@ from planning.workflow.references import (
     texts_in,
 )
 
-__all__ = ["ReferenceChecks", "foreign_references", "named_steps"]
-
 
 class _Undeclared(NamedTuple):
     """A reference to a step that is not among the dependencies; the graph decides how severe that is."""

@@ -19,8 +19,6 @@ from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
 from planning.workflow.references import MARK, find_plain, has_reference
 
-__all__ = ["KINDS", "check_steps"]
-
 _CALLS = frozenset({"type", "name", "agent", "tool"})
 _MOST_KEPT = 20_000
 _MOST_NAMED = 5

@@ -28,8 +28,6 @@ from planning.tools.result import safe_text
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
 
-__all__ = ["Job", "reason", "run_job", "unpack"]
-
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 
 

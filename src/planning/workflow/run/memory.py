@@ -15,15 +15,6 @@ from planning.workflow.failures import StepFailed
 from planning.workflow.references import spelled
 from planning.workflow.values import json_keys
 
-__all__ = [
-    "MemoryItem",
-    "MissingValue",
-    "extract_value",
-    "memory_of",
-    "spell_path",
-    "take_item",
-]
-
 _LISTED = 8
 _DIGITS = 15
 

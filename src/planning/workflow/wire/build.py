@@ -12,8 +12,6 @@ from planning.workflow.findings import Path, pointer_of
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.wire.form import WORKFLOW, Form, is_numbered
 
-__all__ = ["document_of", "draft_steps", "dump_workflow", "make_workflow"]
-
 _TYPES = frozenset({"tool", "handler"})
 _STATE = ("status", "completed_at", "skipped")
 _CARE = ("timeout", "retries", "on_failure")

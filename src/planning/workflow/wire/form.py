@@ -12,8 +12,6 @@ from planning.reading import Wanted
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.schemas import VERSIONS, schema
 
-__all__ = ["WORKFLOW", "Form", "form_of", "is_numbered"]
-
 # Spelled as one text: a list would take a page.
 _FIELDS: Final = (
     "step_id description type name agent tool inputs parameters outputs depends_on dependencies expected_key "

@@ -16,8 +16,6 @@ from planning.workflow.wire.schemas import schema, validator
 if TYPE_CHECKING:
     import jsonschema_rs
 
-__all__ = ["MOST_ERRORS", "check_shape"]
-
 MOST_ERRORS: Final = 1000
 _MOST_ITEMS: Final = 1000
 _LARGE: Final = 10**15

@@ -16,9 +16,10 @@ import attrs
 
 from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, RemoveStep, SetupPlan
 from planning.errors import cut, one_line
-from planning.facts import PlanFacts, RecordEvidence
+from planning.facts import RecordEvidence
 from planning.gates import open_steps
 from planning.model import Plan, index_of
+from planning.plan_facts import PlanFacts
 from planning.step_ids import listed_ids
 from planning.view.calls import characters_of, is_planning
 from planning.view.timeline import Moment, refusal_of

@@ -20,8 +20,8 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.errors import LONGEST_MESSAGE, cut
-from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, index_of
+from planning.plan_facts import PlanFacts
 from planning.step_ids import listed_ids
 from planning.text import as_data
 

@@ -107,8 +107,8 @@ def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
     from planning.cli.kinds import is_store, kind_of, refuse_other
     from planning.cli.loading import replayed_moments, session_of
     from planning.cli.replay import MOST_BYTES
-    from planning.facts import PlanFacts
     from planning.model import Plan
+    from planning.plan_facts import PlanFacts
     from planning.workflow.run.records import WorkflowRun
 
     if session is not None or is_store(source):

@@ -12,9 +12,9 @@ from planning.cli.kinds import kind_of, refuse_other
 from planning.cli.replay import MOST_BYTES, PREFIX, calls_in
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused
-from planning.facts import PlanFacts
 from planning.health import health_of
 from planning.model import Plan
+from planning.plan_facts import PlanFacts
 from planning.prompt import PlanningToolsSection
 from planning.tools import Toolbox
 from planning.view.document import Document

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from planning.errors import ToolValidationError
+from planning.errors import ToolError, ToolValidationError
 from planning.tools.admission import (
     BLAMELESS,
     DEFAULT_LIMITS,
@@ -33,7 +33,6 @@ from planning.tools.errors import (
     ErrorKind,
     ResultInvalid,
     ResultNotStored,
-    ToolError,
     UserInputNeeded,
     type_name,
 )

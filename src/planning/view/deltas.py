@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep
+from planning.plan_facts import PlanFacts
 from planning.view.facts import NO_FACTS, plan_facts, step_facts
 
 Fields = dict[str, Any]

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.facts import PlanFacts
 from planning.health import Health, health_of
 from planning.model import Plan
+from planning.plan_facts import PlanFacts
 from planning.view.calls import calls_of
 from planning.view.deltas import Fields, applied, applied_list, delta_of, plan_fields
 from planning.view.facts import NO_FACTS

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from planning.diff import PlanDiff
-from planning.facts import PlanFacts
+from planning.plan_facts import PlanFacts
 from planning.step_ids import listed_ids
 
 NO_FACTS: Final = PlanFacts()

@@ -10,9 +10,8 @@ import attrs
 
 from planning.diff import PlanDiff
 from planning.events import PlanChanged
-from planning.facts import PlanFacts
 from planning.model import Plan
-from planning.plan_facts import Proof
+from planning.plan_facts import PlanFacts, Proof
 from planning.workflow.run.mirror import own_ids
 from planning.workflow.run.records import RunChanged, WorkflowRun
 from session import Change

@@ -13,16 +13,9 @@ import attrs
 from planning.commands import ApprovePlan, MarkSteps, RejectPlan
 from planning.diff import PlanDiff, diff_plans
 from planning.events import FrameworkChange, PlanChanged
-from planning.facts import (
-    AskToFinish,
-    EvidenceCall,
-    PlanFacts,
-    RecordEvidence,
-    RequestApproval,
-    SetDependencies,
-    TakeNotice,
-)
+from planning.facts import AskToFinish, RecordEvidence, RequestApproval, SetDependencies, TakeNotice
 from planning.model import Plan
+from planning.plan_facts import EvidenceCall, PlanFacts
 from planning.reducers import REDUCERS
 from planning.render import plan_data
 from planning.step_ids import listed_ids

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planning.workflow.findings import Path
+from planning.reading.found import Path
 
 
 class Draft(NamedTuple):

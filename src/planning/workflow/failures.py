@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planning.tools.errors import SORRY, ErrorKind, ToolError
+from planning.errors import ToolError
+from planning.tools.errors import SORRY, ErrorKind
 
 
 class WorkflowError(ToolError, ValueError):

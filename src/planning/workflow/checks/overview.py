@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
+from planning.reading.found import Found, Path
 from planning.workflow.checks.graph import Graph
 from planning.workflow.checks.names import Speller
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Found, Path
 from planning.workflow.references import StepIds
 
 _NAME_ENDS = re.compile(r"[.\[]")

@@ -17,8 +17,9 @@ from typing import Any
 
 import attrs
 
+from planning.errors import ToolError
 from planning.tools.context import ToolContext
-from planning.tools.errors import StorageUnavailable, ToolError, classify_error
+from planning.tools.errors import StorageUnavailable, classify_error
 from planning.tools.guard import Retry
 from planning.tools.outcome import text_of
 from planning.tools.parameters.model import FreeModel

@@ -9,7 +9,7 @@ import attrs
 
 from planning.errors import show
 from planning.reading import Wanted
-from planning.workflow.findings import Found, Path
+from planning.reading.found import Found, Path
 from planning.workflow.wire.schemas import VERSIONS, schema
 
 # Spelled as one text: a list would take a page.

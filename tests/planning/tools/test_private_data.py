@@ -26,6 +26,7 @@ from planning.tools import (
     ToolError,
     ToolRegistry,
     ToolResult,
+    ToolValidationError,
     errors,
     execute_tools,
 )

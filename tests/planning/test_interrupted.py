@@ -254,7 +254,7 @@ def test_ctrl_c_as_a_signal_at_random_moments(place_type: type[Place] | None, tm
             if prepare is not None:
                 prepare(made)
             was = look(made.session)
-            try:  # noqa: SIM105 - a signal in the end of suppress would pass it
+            try:
                 signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-5, 1e-3 if place is None else 5e-3))
                 act(made)
             except KeyboardInterrupt:

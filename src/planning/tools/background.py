@@ -130,13 +130,24 @@ class _ToolTask(asyncio.Task[Any]):
         await asyncio.wait([self], timeout=_CLEAN_UP)
 
 
-async def _outcome(awaitable: Awaitable[T]) -> tuple[T | None, BaseException | None]:
-    """What a call returns, or what ends the program, which a task would raise in the loop itself."""
+class _Outcome:
+    """How a call ended. Its repr says nothing: asyncio's logs show that of what a task returns or raises."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+async def _outcome(awaitable: Awaitable[Any]) -> _Outcome:
+    """How a call ends; one that ends the program would end the loop itself if its task raised that."""
     _JOBS.set((*_JOBS.get(), asyncio.current_task()))
+    outcome = _Outcome()
     try:
-        return await awaitable, None
-    except (KeyboardInterrupt, SystemExit) as error:
-        return None, error
+        outcome.value = await awaitable
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - it is raised where the call is awaited
+        outcome.error = error
+    return outcome
 
 
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
@@ -161,10 +172,10 @@ async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None
             await task.give_up()
     if task.is_given_up:
         raise _too_long(name, seconds, runs_on=not task.done())
-    value, error = task.result()
-    if error is not None:
-        raise error
-    result: T = value
+    outcome: _Outcome = task.result()
+    if outcome.error is not None:
+        raise outcome.error
+    result: T = outcome.value
     return result
 
 

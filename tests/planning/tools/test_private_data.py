@@ -15,7 +15,7 @@ from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tool_entries import NOW, in_async
 
@@ -255,6 +255,7 @@ def listening() -> tuple[Session, list[SessionEvent]]:
     return session, events
 
 
+@example(("raised", "ToolError"), "invoke", "async", "timeout", False)
 @given(
     st.sampled_from(ENDINGS),
     st.sampled_from(DOORS),

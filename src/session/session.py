@@ -412,6 +412,16 @@ class Session:
         if self._state.stored is not None:
             self._state.stored.records.learn(types)
 
+    def register_like(self, other: Session) -> None:
+        """Register all that is registered with another session: reducers, guards, views, types, announcements.
+
+        For a session that has none it costs no more than a few copies: a server makes the other session once.
+
+        Raises:
+            TransactionError: This code is inside a transaction.
+        """
+        other._state.copy_to(self._state)
+
     def register_view(self, slice_type: type[Any], view: View) -> None:
         """Let ``view`` compute a slice from others each time it is read.
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from contextvars import copy_context
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 import attrs
@@ -26,8 +23,8 @@ from session.history import (
     last_version,
 )
 from session.kept import require_version
-from session.replay import Replay
-from session.slices import items_of, type_name
+from session.replay import Replay, Warm
+from session.slices import Routes, items_of, type_name
 from session.stores.base import Store
 from session.stores.chain import (
     Checkpoint,
@@ -73,20 +70,16 @@ class Stored(Replay):
             StoreError: The store cannot be read.
         """
         super().__init__(store, begun.session_id, store.head(begun.session_id) or begun, limit)
+        if self.warm is not None and self.warm.head == self.head:
+            vars(self).update(_tail=self.warm.tail, _names=self.warm.names)
         self.is_unsettled = False
         self._lock: AbstractContextManager[None] | None = None
-        self._worker: ThreadPoolExecutor | None = None
-        self._process = 0  # where the worker is: a forked child has no threads
 
     async def off_loop(self, function: Callable[[], T]) -> T:
-        """Call a function in the session's worker thread; see ``Session.off_loop``."""
-        import asyncio  # noqa: PLC0415 - whoever awaits has it
+        """Call a function off the event loop, in order; see ``Session.off_loop``."""
+        from session.pool import POOL  # noqa: PLC0415 - synchronous programs need none
 
-        if self._worker is None or self._process != os.getpid():
-            self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"session {self._session_id}")
-            self._process = os.getpid()
-        run = partial(copy_context().run, function)
-        return await asyncio.get_running_loop().run_in_executor(self._worker, run)
+        return await POOL.run(id(self), function)
 
     # Writing
 
@@ -264,6 +257,11 @@ class Stored(Replay):
             self._names.update(changed)
         if checkpoint is not None:
             tail.count, tail.size, tail.least = 0, 0, len(checkpoint.text)
+
+    def keep_warm(self, slices: Slices, registered: Routes) -> None:
+        """Let the session be opened again, by this process, without reading what it has just committed."""
+        known = {kind: each for kind, each in slices.items() if type(each) is tuple and kind is not Entry}
+        self.store.keep_warm(Warm(self.head, known, registered, self._tail, self._names))
 
     def _forget(self) -> None:
         """Forget what was said of the store's changes: it is looked up again."""

@@ -31,19 +31,23 @@ SCRIPT: list[Any] = [
 ]
 
 
-def ask(provider: str, url: str, system: str, messages: list[Any], toolbox: Toolbox) -> tuple[Any, Any]:
-    """Ask the model; its turn, and the answers to its calls."""
+def ask(
+    provider: str, url: str, system: str, messages: list[Any], section: PlanningToolsSection, toolbox: Toolbox
+) -> tuple[Any, Any]:
+    """Ask the model; its turn, and the answers to its calls. The live plan is sent last."""
     if provider == "anthropic":
-        given: Any = {"system": system, "messages": messages, "tools": anthropic.tools(toolbox)}
+        sent = anthropic.with_reminder(messages, section)
+        given: Any = {"system": system, "messages": sent, "tools": anthropic.tools(toolbox)}
         message = Anthropic(base_url=url, api_key="x").messages.create(model="m", max_tokens=999, **given)
         return anthropic.turn(message), anthropic.run_calls(message, toolbox, actor="worker")
-    given = {"messages": [{"role": "system", "content": system}, *messages], "tools": openai.tools(toolbox)}
+    sent = openai.with_reminder([{"role": "system", "content": system}, *messages], section)
+    given = {"messages": sent, "tools": openai.tools(toolbox)}
     completion = OpenAI(base_url=f"{url}/v1", api_key="x").chat.completions.create(model="m", **given)
     return openai.turn(completion), openai.run_calls(completion, toolbox, actor="worker")
 
 
 def work(provider: str, url: str, path: str, seconds: int) -> None:
-    """Work until no step is open. The live plan goes last, behind all that a provider caches."""
+    """Work until no step is open."""
 
     @tool
     def run_tests(path: str) -> str:
@@ -57,8 +61,7 @@ def work(provider: str, url: str, path: str, seconds: int) -> None:
     system = Prompt(ns="examples", key="agent", sections=[section]).render().text
     messages, is_new_turn = [{"role": "user", "content": "Fix the login."}], True
     while True:
-        tail = [{"role": "user", "content": section.reminder() or "Make a plan."}]
-        turn, answers = ask(provider, url, system, [*messages, *tail], toolbox)
+        turn, answers = ask(provider, url, system, messages, section, toolbox)
         section.take_notice()  # the model has read the reminder
         messages = [*messages, *turn, *answers]
         if not answers:

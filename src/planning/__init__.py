@@ -7,6 +7,9 @@ Each name is loaded on first use, except the plan and the facts of a policy: a s
 reading one imports nothing.
 """
 
+from planning.interrupts import leave_quietly as _leave_quietly  # noqa: F401 - before all else
+
+# isort: split
 from typing import TYPE_CHECKING
 
 from planning.lazy import lazy_names

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from typing import Any, Final
 
 import attrs
@@ -15,8 +17,6 @@ from planning.model import Plan
 from planning.render import plan_text, plan_to_dict
 from planning.text import NOTE
 from session import Session
-
-__all__ = ["HOST", "Pending", "answer_approval", "decision_of", "is_pending", "pending_approval"]
 
 HOST: Final = "host"
 """Who approves and rejects, in the history."""
@@ -40,6 +40,11 @@ class Pending:
     step_ids: tuple[str, ...]
     content: tuple[Any, ...] = attrs.field(repr=False)
 
+    @property
+    def digest(self) -> str:
+        """A digest of the content, to find out later whether the plan is still the one that was shown."""
+        return _digest(self.content)
+
 
 def pending_approval(source: HasFacts) -> Pending | None:
     """What waits for approval; None if nothing does.
@@ -52,9 +57,30 @@ def pending_approval(source: HasFacts) -> Pending | None:
     if plan is None or facts is None or not is_pending(plan, facts):
         return None
     step_ids = () if facts.approval == "waiting" else facts.waiting
+    return Pending(plan_text(plan, facts), plan_to_dict(source), step_ids, _content(plan, facts))
+
+
+def _content(plan: Plan, facts: PlanFacts) -> tuple[Any, ...]:
     steps = tuple([(step.step_id, step.title, step.details) for step in plan.steps])
-    content = (plan.objective, steps, tuple(sorted(facts.depends_on.items())))
-    return Pending(plan_text(plan, facts), plan_to_dict(source), step_ids, content)
+    return plan.objective, steps, tuple(sorted(facts.depends_on.items()))
+
+
+def _digest(content: tuple[Any, ...]) -> str:
+    return sha256(json.dumps(content).encode()).hexdigest()
+
+
+def state_of(source: HasFacts, digest: str) -> str | None:
+    """Whether a plan that was shown is ``waiting``, ``approved`` or ``rejected``; None if it has changed.
+
+    Args:
+        source: A session, ``session.at(version)`` or a snapshot.
+        digest: That of the plan as it was shown.
+    """
+    plan: Plan | None = source.select_latest(Plan)
+    facts: PlanFacts | None = source.select_latest(PlanFacts)
+    if plan is None or facts is None or _digest(_content(plan, facts)) != digest:
+        return None
+    return "waiting" if is_pending(plan, facts) else facts.approval
 
 
 def is_pending(plan: Plan, facts: PlanFacts) -> bool:

@@ -14,15 +14,15 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, ReadPlan, RemoveStep, SetupPlan
+from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, RemoveStep, SetupPlan
 from planning.errors import cut, one_line
-from planning.facts import PLANNING_TOOLS, PlanFacts, RecordEvidence
+from planning.facts import PlanFacts, RecordEvidence
 from planning.gates import open_steps
 from planning.model import Plan, index_of
-from planning.reducers import REDUCERS
 from planning.step_ids import listed_ids
-from planning.view.calls import calls_of
+from planning.view.calls import characters_of, is_planning
 from planning.view.timeline import Moment, refusal_of
+from planning.workflow.run.records import RunChanged, WorkflowRun
 from session import Change, ToolFailed, ToolInvoked
 from session.history import Restored, Rewound
 
@@ -31,7 +31,6 @@ __all__ = ["FINDINGS", "STALE_AFTER", "Audit", "Finding", "Rule", "audit_plan"]
 STALE_AFTER: Final = 10
 """How many calls in a row without a change of the plan are a stale stretch."""
 _LONGEST_REASON: Final = 200
-_COMMANDS: Final = frozenset({*REDUCERS, MarkSteps, ReadPlan})
 
 
 @attrs.frozen
@@ -63,6 +62,7 @@ FINDINGS: Final = MappingProxyType({
     "unfinished": Rule("warning", "Steps are open at the end.", "finish_gate=3"),
     "replaced": Rule("warning", "A plan with open steps was replaced.", 'replace="refuse_unfinished"'),
     "cleared": Rule("warning", "A plan with open steps was abandoned.", 'tools=("setup", "mark", "read")'),
+    "run_failed": Rule("warning", "The last workflow run failed.", None),
     "reopened": Rule("notice", "A step that was done was marked otherwise.", None),
     "several_in_progress": Rule("notice", "Several steps were in progress at once.", "most_in_progress=1"),
     "stale": Rule(
@@ -111,15 +111,23 @@ class Audit:
     abandoned: tuple[tuple[int, int], ...]
 
 
-def audit_plan(moments: Iterable[Moment], plan: Plan | None = None, facts: PlanFacts | None = None) -> Audit:
+def audit_plan(
+    moments: Iterable[Moment],
+    plan: Plan | None = None,
+    facts: PlanFacts | None = None,
+    run: WorkflowRun | None = None,
+) -> Audit:
     """Judge the history of a session; linear in its changes, of which little is kept.
 
     Args:
         moments: The changes, in order.
         plan: The plan where there is no history, as in a snapshot.
         facts: What a policy keeps beside that plan, where it is there.
+        run: The workflow run, where there is no history.
     """
     reader, judge = _Reader(plan), _Judge()
+    if run is not None:
+        judge.take(_Record(0, acts=(("ran", run.status),)))
     branch, abandoned = _present([reader.read(moment) for moment in moments])
     for record in branch:
         judge.take(record)
@@ -168,7 +176,7 @@ class _Reader:
         kinds = {act[0] for act in acts}
         self.totals["changes"] += 1
         if kinds & {"refused", "accepted"}:
-            self.totals["characters"] += _characters(change)
+            self.totals["characters"] += characters_of(change)
         back_to = next((each.version for each in change.events if isinstance(each, Rewound)), None)
         made = (change.version, change.at, change.actor, "accepted" in kinds, moves, self._is_open)
         return _Record(*made, back_to, acts)
@@ -176,10 +184,12 @@ class _Reader:
     def _acts(self, change: Change, before: Plan | None, *, moves: bool) -> Iterator[tuple[Any, ...]]:
         for event in change.events:
             command = event
+            if isinstance(event, RunChanged):
+                yield "ran", event.run.status
             if isinstance(event, (ToolInvoked, ToolFailed)):
-                is_planning = _is_planning(event)
-                self.totals["planning_calls" if is_planning else "calls"] += 1
-                if not is_planning:
+                is_own = is_planning(event)
+                self.totals["planning_calls" if is_own else "calls"] += 1
+                if not is_own:
                     is_success = getattr(event.result, "success", True) is True
                     yield "called", is_success and isinstance(event, ToolInvoked)
                     continue
@@ -237,6 +247,7 @@ class _Judge:
         self.findings: list[Finding] = []
         self._now = (0, 0)
         self._refused: dict[tuple[str, str | None], list[tuple[_Record, str]]] = {}
+        self._failed: _Record | None = None  # where the newest run failed
         self._begin_plan(is_agents=False)
 
     def _begin_plan(self, *, is_agents: bool) -> None:
@@ -264,6 +275,8 @@ class _Judge:
                     self._refused.setdefault((tool, record.actor), []).append((record, reason))
                 case ("accepted", tool):
                     self._end_refusals((tool, record.actor), "then accepted")
+                case ("ran", status):
+                    self._failed = record if status == "failed" else None
                 case ("added", step_ids):
                     self._added.update(dict.fromkeys(step_ids, self._now))
                 case ("proved", step_id, verified):
@@ -333,6 +346,8 @@ class _Judge:
         if skipped:
             said = f"Not begun, though a later step is done: {listed_ids(skipped)}."
             self._find("skipped", last, skipped, said)
+        if self._failed is not None:
+            self._find("run_failed", self._failed, [], "The workflow run failed; 'planning show' says why.")
         if left := open_steps(plan):
             self._find("unfinished", last, left, f"Open at the end: {listed_ids(left)}.")
 
@@ -375,16 +390,3 @@ def _is_open(plan: Plan | None) -> bool:
     if plan is None or plan.status != "active":
         return False
     return any(step.status in {"pending", "in_progress"} for step in reversed(plan.steps))
-
-
-def _characters(change: Change) -> int:
-    """The characters of the arguments and replies of the planning calls in a change, where they are known."""
-    events = [each for each in change.events if isinstance(each, (ToolInvoked, ToolFailed))]
-    shown = zip(events, calls_of(change), strict=True)
-    return sum(call.get("characters", 0) for event, call in shown if _is_planning(event))
-
-
-def _is_planning(event: ToolInvoked | ToolFailed) -> bool:
-    """Whether a call is one of a planning tool: it carries a command, or was refused under its name."""
-    value = getattr(event, "value", None)
-    return event.name in PLANNING_TOOLS if value is None else type(value) in _COMMANDS

@@ -17,17 +17,6 @@ from planning.model import Plan, PlanStep, StepStatus, index_of
 from planning.policy import PlanPolicy
 from planning.step_ids import alike_key, listed_ids
 
-__all__ = [
-    "HasFacts",
-    "dependencies_of",
-    "ready_steps",
-    "refuse_marks",
-    "refuse_order",
-    "refuse_replacement",
-    "refuse_waiting",
-    "waits",
-]
-
 _NAMED: Final = 8
 _MOST_MARKS: Final = 100
 _LONGEST_NAME: Final = 80

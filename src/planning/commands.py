@@ -90,11 +90,12 @@ class MarkSteps:
     """Several marks as one change: for programs that mark many steps; a model cannot send it.
 
     With ``is_last`` the plan is completed afterwards, also when steps of it are blocked or it has none: the
-    work that it shows is over.
+    work that it shows is over. With ``is_report`` they show what has happened: no policy refuses them.
     """
 
     marks: tuple[MarkStep, ...]
     is_last: bool = False
+    is_report: bool = False
 
 
 @dataclass(slots=True, frozen=True)

@@ -14,17 +14,6 @@ from planning.model import Plan, PlanStep, index_of
 from planning.policy import PlanPolicy
 from planning.text import TextRule
 
-__all__ = [
-    "NOTHING_ASKED",
-    "Accepted",
-    "Question",
-    "evidence_for",
-    "is_alias",
-    "latest_calls",
-    "number_of_call",
-    "refuse_evidence",
-]
-
 Question = tuple[PlanStep, str]
 _ALIAS: Final = re.compile(r"C0*([1-9][0-9]{0,8})")
 _OFFERED: Final = 3
@@ -53,7 +42,7 @@ def evidence_for(
     Raises:
         ToolValidationError: There is no evidence, or one of it does not hold.
     """
-    since = facts.began.get(step_id, 0)
+    since = facts.began.get(step_id, -1)
     used = _used(step_id, facts) if policy.evidence == "unique" else {}
 
     def refusal(reason: str) -> ToolValidationError:
@@ -78,9 +67,10 @@ def evidence_for(
             kept[each], verified = "", True
             continue
         alias, call = f"C{number}", calls[number - 1]
-        if not call.success or number <= since or alias in used:
+        is_late = _began_after(since, number, call)
+        if not call.success or not is_late or alias in used:
             wrong = f"was made before {step_id} began" if call.success else "failed"
-            if alias in used and number > since:
+            if alias in used and is_late:
                 wrong = f"is already the evidence of {used[alias]}"
             raise refusal(f"{alias} ({cut(call.tool, _LONGEST_NAME)}) {wrong}")
         kept[alias] = call.tool
@@ -130,14 +120,20 @@ def number_of_call(given: str, calls: Sequence[EvidenceCall]) -> int | None:
 
 
 def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str] = ()) -> str:
-    """The newest successful calls after a number, with their aliases: ``C4 (run_tests), C5 (edit)``."""
+    """The newest successful calls that began after a moment, with their aliases: ``C4 (test), C5 (edit)``."""
     found: list[str] = []
-    for number in range(len(calls), since, -1):
-        if calls[number - 1].success and f"C{number}" not in used:
-            found.insert(0, f"C{number} ({cut(calls[number - 1].tool, _LONGEST_NAME)})")
+    for number in range(len(calls), 0, -1):
+        call = calls[number - 1]
+        if call.success and _began_after(since, number, call) and f"C{number}" not in used:
+            found.insert(0, f"C{number} ({cut(call.tool, _LONGEST_NAME)})")
         if len(found) == _OFFERED:
             break
     return ", ".join(found)
+
+
+def _began_after(moment: int, number: int, call: EvidenceCall) -> bool:
+    """Whether a call began after a step did, whose moment is given."""
+    return (number - 1 if call.began is None else call.began) >= moment
 
 
 @attrs.frozen

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from planning.commands import AddStep, RemoveStep, RenumberSteps, SetupPlan
-from planning.facts import FACT_REDUCERS, EvidenceCall, PlanFacts, first_facts
+from planning.facts import FACT_REDUCERS, PLANNING_TOOLS, EvidenceCall, PlanFacts, first_facts
 from planning.model import Plan
 from planning.step_ids import highest_number
 from planning.text import TextRules, rules_for
-from session import Session, Transaction, append, replace_latest
+from planning.tools.context import Gate
+from session import Session, Transaction, TransactionError, append, replace_latest
 
 if TYPE_CHECKING:
     from planning.policy import PlanPolicy
 
-__all__ = ["Policies", "facts_in", "new_ids", "register_facts", "rules_of"]
-
 
 class Policies:
-    """The policy of a session in this process; the engine's mirror reads its alphabet there."""
+    """What the policies of a session's sections demand, in this process; a companion of the session.
+
+    Attributes:
+        policy: The strictest of each demand, whichever section serves a call; its text is that of the newest
+            policy, which the engine's mirror reads. None if no section has a policy.
+    """
 
     policy: PlanPolicy | None = None
+
+
+def demands_on(session: Session | None, own: PlanPolicy | None) -> PlanPolicy | None:
+    """The strictest of a section's own policy and those of the session's other sections; None without any."""
+    others = None if session is None else session.companion(Policies).policy
+    if own is None or others is None:
+        return own or others
+    from planning.policy import strictest  # noqa: PLC0415 - few sessions have one
+
+    return strictest(own, others)
 
 
 def register_facts(session: Session, *, always: bool = True) -> None:
@@ -39,9 +55,32 @@ def register_facts(session: Session, *, always: bool = True) -> None:
     for command, reducer in FACT_REDUCERS.items():
         if always or command in {RemoveStep, RenumberSteps}:
             session.register_reducer(command, reducer, PlanFacts, check=_is_written)
+    hold_back(session)
     session.register_guard(RemoveStep, _keep_ids)
     for setup in (SetupPlan, AddStep):
         session.register_guard(setup, new_ids)
+
+
+def hold_back(session: Session) -> None:
+    """Let work wait for the approval of the plan, in this process."""
+    session.companion(Gate).refusal = _gate
+
+
+def _gate(session: Session, tool: str) -> Callable[[], str | None] | None:
+    policy, facts = session.companion(Policies).policy, session.select_latest(PlanFacts)
+    is_submitted = facts is not None and facts.approval != "none"  # by a section here, or in another process
+    if tool in PLANNING_TOOLS or not (is_submitted or (policy is not None and policy.approval)):
+        return None
+    return partial(_refusal, session, tool)
+
+
+def _refusal(session: Session, tool: str) -> str | None:
+    from planning.checks import waits  # noqa: PLC0415 - few plans wait, and it loads the policy
+
+    if session.store is not None:
+        with suppress(TransactionError):  # inside a transaction, this is the newest version
+            session.refresh()  # another process may have approved or rejected the plan
+    return waits(session.select_latest(PlanFacts), session.select_latest(Plan), tool)
 
 
 def _is_written(_command: object) -> None:

@@ -118,19 +118,21 @@ def _changed(known: PlanFacts, **fields: Any) -> Facts:
 
 
 def _set_up(facts: Facts, _command: SetupPlan) -> Facts:
-    calls = facts[-1].calls
-    return (PlanFacts(calls=calls, changed=calls),)
+    known = facts[-1]
+    return (PlanFacts(calls=known.calls, changed=known.calls, begun=known.begun),)
 
 
 def _given(facts: Facts, plan: Plan) -> Facts:
-    calls = facts[-1].calls
-    return _with(first_facts(plan, calls), began={step.step_id: calls for step in plan.steps})
+    known = facts[-1]
+    first, now = first_facts(plan, known.calls), known.next_begin
+    return _with(first, begun=now, began=dict.fromkeys([step.step_id for step in plan.steps], now))
 
 
 def _renumbered(facts: Facts, command: RenumberSteps) -> Facts:
     known, last = facts[-1], command.first + command.count
-    fresh = dict.fromkeys(map(format_id, range(command.first, last)), known.calls)
-    return _changed(known, highest=last - 1, began={**known.began, **fresh})
+    now = known.next_begin
+    fresh = dict.fromkeys(map(format_id, range(command.first, last)), now)
+    return _changed(known, highest=last - 1, begun=now, began={**known.began, **fresh})
 
 
 def _marked(facts: Facts, command: MarkStep) -> Facts:
@@ -140,7 +142,8 @@ def _marked(facts: Facts, command: MarkStep) -> Facts:
     if status != "done" and step_id in proofs:
         proofs = _without(proofs, {step_id})
     if status == "in_progress":
-        return _changed(known, began={**known.began, step_id: known.calls}, proofs=proofs)
+        now = known.next_begin
+        return _changed(known, begun=now, began={**known.began, step_id: now}, proofs=proofs)
     if proofs is known.proofs and known.changed == known.calls and not (known.asked or known.is_noticed):
         return facts
     return _changed(known, proofs=proofs)
@@ -148,9 +151,11 @@ def _marked(facts: Facts, command: MarkStep) -> Facts:
 
 def _all_marked(facts: Facts, command: MarkSteps) -> Facts:
     known = facts[-1]
-    began = {mark.step_id: known.calls for mark in command.marks if mark.status == "in_progress"}
+    now = known.next_begin
+    began = {mark.step_id: now for mark in command.marks if mark.status == "in_progress"}
     reopened = {mark.step_id for mark in command.marks if mark.status != "done"}
-    return _changed(known, began={**known.began, **began}, proofs=_without(known.proofs, reopened))
+    proofs = _without(known.proofs, reopened)
+    return _changed(known, begun=now, began={**known.began, **began}, proofs=proofs)
 
 
 def _cleared(facts: Facts, _command: ClearPlan) -> Facts:
@@ -223,12 +228,12 @@ def _counted(facts: Facts, _call: EvidenceCall) -> Facts:
     return _with(known, calls=known.calls + 1)
 
 
-def evidence_call(event: Any) -> EvidenceCall | None:
+def evidence_call(event: Any, began: int) -> EvidenceCall | None:
     """What is kept of a call that was made, or failed, to be found as evidence; None for a planning call."""
     if event.name in PLANNING_TOOLS:
         return None
     success = hasattr(event, "value") and getattr(event.result, "success", True) is True
-    return EvidenceCall(event.name, event.call_id, success)
+    return EvidenceCall(event.name, event.call_id, success, began)
 
 
 def _without(known: Mapping[str, Any], gone: Iterable[str]) -> Mapping[str, Any]:

@@ -14,8 +14,6 @@ from planning.step_ids import listed_ids
 if TYPE_CHECKING:
     from planning.policy import PlanPolicy
 
-__all__ = ["Finish", "is_stale", "open_steps", "unfinished"]
-
 
 def is_stale(policy: PlanPolicy, plan: Plan, facts: PlanFacts) -> bool:
     """Whether the agent is to be reminded that the plan did not change for many calls."""

@@ -130,7 +130,7 @@ def mark_steps(command: MarkSteps, plan: Plan | None, rules: TextRules = ASCII) 
         except ToolValidationError as refusal:
             problems += [problem.under(f"marks[{index}]") for problem in refusal.problems]
     _refuse(problems)
-    return MarkSteps(tuple(marks), command.is_last)
+    return MarkSteps(tuple(marks), command.is_last, command.is_report)
 
 
 def mark(command: MarkStep | MarkSteps, plan: Plan | None, rules: TextRules = ASCII) -> MarkStep | MarkSteps:

@@ -1,6 +1,6 @@
 """How a session is doing: its state, the step at hand, the last error, how far it is and how long it took.
 
-The page, its list of sessions and ``planning sessions`` say what this says.
+The page, its list of sessions, ``planning sessions`` and ``planning show`` say what this says.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from planning.workflow.run.process import is_alive
 from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
 from session.selectors import Selectable
 
-__all__ = ["QUIET", "Health", "HealthState", "health_of"]
+__all__ = ["QUIET", "Health", "HealthState", "health_of", "health_of_run"]
 
 HealthState = Literal["working", "waiting", "finished", "failed", "stopped"]
 
@@ -118,16 +118,29 @@ def health_of(
         StoreError: It cannot be read.
     """
     plan, run = source.select_latest(Plan), source.select_latest(WorkflowRun)
-    records = {} if run is None else states_of(run.run_id, source.select_all(StepRecord))
-    facts = source.select_latest(PlanFacts) or _NO_FACTS
     if run is not None and (plan is None or own_ids(plan, run)):
-        found = _of_run(run, records, is_waiting=plan is not None and is_pending(plan, facts))
-    elif plan is not None:
-        found = _of_plan(plan, facts)
-        if run is not None:  # a tool of the agent
-            found = attrs.evolve(found, error=found.error or _error_of(run, records), token=run.token)
-    else:
+        return health_of_run(source, run, now, began_at=began_at, changed_at=changed_at)
+    if plan is None:
         return None
+    found = _of_plan(plan, source.select_latest(PlanFacts) or _NO_FACTS)
+    if run is not None:  # a tool of the agent
+        records = states_of(run.run_id, source.select_all(StepRecord))
+        found = attrs.evolve(found, error=found.error or _error_of(run, records), token=run.token)
+    return attrs.evolve(found, began_at=began_at, changed_at=changed_at).at(now)
+
+
+def health_of_run(
+    source: Selectable,
+    run: WorkflowRun,
+    now: datetime,
+    *,
+    began_at: datetime | None = None,
+    changed_at: datetime | None = None,
+) -> Health:
+    """How a workflow run is doing, whatever the plan shows; see ``health_of``."""
+    records = states_of(run.run_id, source.select_all(StepRecord))
+    plan, facts = source.select_latest(Plan), source.select_latest(PlanFacts) or _NO_FACTS
+    found = _of_run(run, records, is_waiting=plan is not None and is_pending(plan, facts))
     began_at, changed_at = found.began_at or began_at, found.changed_at or changed_at
     return attrs.evolve(found, began_at=began_at, changed_at=changed_at).at(now)
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["EvidenceCall", "PlanFacts", "Proof"]
-
 Approval = Literal["none", "waiting", "approved", "rejected"]
 
 
@@ -42,7 +40,9 @@ class PlanFacts:
         highest: The highest number that a step's id has had.
         calls: How many tool calls were made, planning calls not counted.
         changed: How many there were at the last change of the plan.
-        began: How many there were when a step began: when it was last marked in progress, or else added.
+        begun: The moment at which a step last began; None in records that do not have it.
+        began: The moment at which each step began: when it was last marked in progress, or else added. This
+            is the number of calls by then, or more if several steps began since the last of them.
         depends_on: The ids of the steps that must be done first, by the step that waits for them.
         proofs: What shows that a step is done.
         approval: Whether the host has approved the plan; ``"none"`` if the plan was not submitted.
@@ -55,6 +55,7 @@ class PlanFacts:
     highest: int = 0
     calls: int = 0
     changed: int = 0
+    begun: int | None = None
     began: Mapping[str, int] = field(default_factory=dict)
     depends_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     proofs: Mapping[str, Proof] = field(default_factory=dict)
@@ -63,6 +64,20 @@ class PlanFacts:
     waiting: tuple[str, ...] = ()
     is_noticed: bool = False
     asked: int = 0
+
+    @property
+    def next_begin(self) -> int:
+        """The moment of a step that begins now: after every call that has begun."""
+        return max(self.calls, self._last_begin + 1)
+
+    @property
+    def next_call(self) -> int:
+        """The moment of a call that begins now: that of the step that began last, or just before the next."""
+        return max(self.calls - 1, self._last_begin)
+
+    @property
+    def _last_begin(self) -> int:
+        return max(self.began.values(), default=-1) if self.begun is None else self.begun
 
 
 @dataclass(slots=True, frozen=True)
@@ -73,8 +88,10 @@ class EvidenceCall:
         tool: The tool's name.
         call_id: The id that the provider gave the call, when there is one.
         success: Whether it succeeded.
+        began: The moment at which it began; None in records that do not have it.
     """
 
     tool: str
     call_id: str | None
     success: bool
+    began: int | None = field(default=None, compare=False)

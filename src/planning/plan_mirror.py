@@ -26,6 +26,7 @@ class PlanMirror:
 
     Attributes:
         plan: The plan as the mirror last saw it; None before ``begin``.
+        refusal: Why the session refused the last change; None if it did not.
     """
 
     def __init__(self, session: Session, name: str, setup: SetupPlan) -> None:
@@ -38,6 +39,7 @@ class PlanMirror:
         """
         register_plan(session)
         self.plan: Plan | None = None
+        self.refusal: str | None = None
         self._ids: list[str] = []
         self._name = name
         self._setup = setup
@@ -69,19 +71,19 @@ class PlanMirror:
         """Mark steps, as one change.
 
         Returns:
-            False if the plan shows this work no longer.
+            False if the plan shows this work no longer, or the session refused the change.
         """
         plan = self._latest(transaction)
         if plan is None:
             return False
         commands = [MarkStep(self._ids[index], status, note) for index, status, note in marks]
-        return not commands or self._carry_out(transaction, MarkSteps(tuple(commands)))
+        return not commands or self._carry_out(transaction, MarkSteps(tuple(commands), is_report=True))
 
     def finish(self, transaction: Transaction) -> bool:
         """Complete the plan, unless steps that others added are open.
 
         Returns:
-            False if the plan shows this work no longer.
+            False if the plan shows this work no longer, or the session refused the change.
         """
         plan = self._latest(transaction)
         if plan is None:
@@ -107,7 +109,8 @@ class PlanMirror:
     def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
         try:
             self.plan = carry_out(transaction, self._name, command, self.plan)
-        except ToolError:  # other reducers answer for the plan
+        except ToolError as error:  # a guard or the reducers of other code
+            self.refusal = error.message
             return False
         return True
 

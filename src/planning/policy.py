@@ -10,12 +10,11 @@ import attrs
 from planning.facts import OPTIONAL_TOOLS, SEED_TOOLS
 from planning.model import PlanStep
 
-__all__ = ["PlanPolicy", "Verify"]
-
 Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
 """Whether a text proves that a step is done."""
 
 _LONGEST_WAIT = 3_600.0
+_EVIDENCE = (None, "required", "unique")  # each stricter than the one before
 
 
 def _short(name: object) -> str:
@@ -53,7 +52,8 @@ class PlanPolicy:
     """What a host demands of a plan; ``PlanningToolsSection(session=..., policy=PlanPolicy(...))``.
 
     Tools, evidence, approval and the gates apply to the agent, which calls the section's tools. Dependencies
-    and ``most_in_progress`` apply to every change of the session's plan. Each setting is off by default.
+    and ``most_in_progress`` apply to every change of the session's plan, except where it shows a workflow's
+    run. Each setting is off by default.
 
     Attributes:
         tools: The planning tools that the agent gets: of ``setup``, ``add``, ``update``, ``mark``, ``clear``
@@ -82,9 +82,7 @@ class PlanPolicy:
     """
 
     tools: tuple[str, ...] | None = attrs.field(default=None, converter=_tool_names)
-    evidence: Literal["required", "unique"] | None = attrs.field(
-        default=None, validator=_one_of(None, "required", "unique")
-    )
+    evidence: Literal["required", "unique"] | None = attrs.field(default=None, validator=_one_of(*_EVIDENCE))
     verify: Verify | None = attrs.field(default=None)
     verify_timeout: float = attrs.field(default=30.0)
     stale_after: int | None = attrs.field(default=None, validator=_at_least_one)
@@ -129,3 +127,24 @@ class PlanPolicy:
         """The full names of the tools that the agent gets."""
         given = self.offered if self.tools is None else self.tools
         return frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS if _short(name) in given)
+
+
+def strictest(policy: PlanPolicy, other: PlanPolicy | None) -> PlanPolicy:
+    """The stricter of each demand of two policies; tools, arguments and text are those of the first."""
+    if other is None or other == policy:
+        return policy
+    judges = [each.verify for each in (policy, other) if each.evidence is not None]
+    return attrs.evolve(
+        policy,
+        evidence=max(policy.evidence, other.evidence, key=_EVIDENCE.index),
+        verify=None if None in judges else next(iter(judges), None),
+        stale_after=_given(min, policy.stale_after, other.stale_after),
+        finish_gate=_given(max, policy.finish_gate, other.finish_gate),
+        approval=policy.approval or other.approval,
+        replace=policy.replace or other.replace,
+    )
+
+
+def _given(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return pick(known) if known else None

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import attrs
 
-from planning.checks import refuse_order, waits
+from planning.checks import refuse_order
 from planning.commands import AddStep, MarkStep, MarkSteps, RenumberSteps, SetupPlan
 from planning.events import sign
 from planning.fact_guards import Policies, facts_in, new_ids, register_facts
-from planning.facts import PLANNING_TOOLS, EvidenceCall, PlanFacts, evidence_call
+from planning.facts import EvidenceCall, PlanFacts, evidence_call
 from planning.model import Plan
-from planning.policy import PlanPolicy
-from planning.tools.context import Gate
-from session import Session, ToolFailed, ToolInvoked, Transaction, TransactionError
-
-__all__ = ["marks_of", "register_policy"]
+from planning.policy import PlanPolicy, strictest
+from planning.tools.context import BEGAN, Gate
+from session import Session, ToolFailed, ToolInvoked, Transaction
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
@@ -29,12 +26,16 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
             session.register_guard(event, _call_made)
+        session.companion(Gate).moment = _moment
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
-    session.companion(Policies).policy = policy
-    if policy.approval:
-        session.companion(Gate).refusal = _refusal
+    policies = session.companion(Policies)
+    policies.policy = strictest(policy, policies.policy)
+
+
+def _moment(session: Session) -> int:
+    return (session.select_latest(PlanFacts) or PlanFacts()).next_call
 
 
 def _first_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
@@ -50,22 +51,12 @@ def _call_made(event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]
 
     The change carries where in a framework it was made, as those of the plan do.
     """
-    call = evidence_call(event)
+    began, facts = BEGAN.get(), transaction.latest(PlanFacts) or PlanFacts()
+    call = evidence_call(event, facts.next_call if began is None else began)
     if call is None:
         return ()
     sign(transaction)
     return (call,)
-
-
-def _refusal(session: Session, tool: str) -> str | None:
-    if tool in PLANNING_TOOLS:
-        return None
-    refusal = waits(session.select_latest(PlanFacts), session.select_latest(Plan), tool)
-    if refusal is not None and session.store is not None:
-        with suppress(TransactionError):  # inside a transaction, this is the newest version
-            session.refresh()  # another process may have approved the plan
-        refusal = waits(session.select_latest(PlanFacts), session.select_latest(Plan), tool)
-    return refusal
 
 
 @attrs.frozen
@@ -76,7 +67,7 @@ class _Order:
 
     def __call__(self, command: Any, transaction: Transaction) -> tuple[()]:
         plan = transaction.latest(Plan)
-        if plan is not None:
+        if plan is not None and not getattr(command, "is_report", False):
             refuse_order(self.policy, marks_of(command), plan, facts_in(transaction))
         return ()
 

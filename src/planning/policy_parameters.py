@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, make_dataclass
 from functools import cache
 from types import MappingProxyType
@@ -23,8 +23,6 @@ from planning.model import StepStatus, plain_status
 from planning.policy import PlanPolicy
 from planning.step_ids import as_text
 from planning.text import TextRules, rules_for
-
-__all__ = ["parameters_of"]
 
 Parameters = Mapping[str, type[Any]]
 
@@ -60,6 +58,7 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, text:
     if has_evidence:
         said = {
             "description": "To mark it done: calls that show it, such as C12",
+            "repair": _listed,
         }
         more.append(("evidence", tuple[str, ...], field(default=(), metadata=said)))
     mark = _extended(MarkStep, *more) if more else MarkStep
@@ -106,25 +105,30 @@ def _step(rules: TextRules, *, has_dependencies: bool, is_same: bool) -> type[An
 
 
 def _steps(step: type[Any], name: str, command: type[Any]) -> Any:
-    metadata = command.__dataclass_fields__[name].metadata
+    metadata = command.__dataclass_fields__[name].metadata | {"repair": _each(depends_on=_listed)}
     kind: Any = tuple[step, ...]  # type: ignore[valid-type]  # a class that was made above
     if command is SetupPlan:
         return (name, kind, field(default=(), metadata=metadata))
     return (name, kind, field(metadata=metadata))
 
 
-def _plain_marks(marks: Any) -> Any:
-    """Marks whose ids and statuses are spelled as they may be in a single one."""
-    if not isinstance(marks, list):
-        return marks
-    plain = []
-    for mark in marks:
-        repaired = mark
-        if isinstance(mark, dict):
-            known = {"step_id": as_text(mark.get("step_id")), "status": plain_status(mark.get("status"))}
-            repaired = mark | {name: value for name, value in known.items() if name in mark}
-        plain.append(repaired)
-    return plain
+def _listed(given: Any) -> Any:
+    """One item that was sent without its array, in one; anything else as it is."""
+    return [given] if type(given) in {str, int} else given
+
+
+def _each(**repairs: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Repairs fields of each object in an array, as they are repaired in a single one."""
+
+    def repaired(item: Any) -> Any:
+        known = repairs.items() if isinstance(item, dict) else ()
+        return (
+            {**item, **{name: repair(item[name]) for name, repair in known if name in item}}
+            if known
+            else item
+        )
+
+    return lambda items: list(map(repaired, items)) if isinstance(items, list) else items
 
 
 def _batched(mark: type[Any]) -> type[Any]:
@@ -132,6 +136,7 @@ def _batched(mark: type[Any]) -> type[Any]:
     known = mark.__dataclass_fields__
     step_id = ("step_id", str | None, field(default=None, metadata=known["step_id"].metadata))
     status = ("status", StepStatus | None, field(default=None, metadata=known["status"].metadata))
-    said = {"description": "Several marks in place of one, all or none", "repair": _plain_marks}
+    repair = _each(step_id=as_text, status=plain_status, evidence=_listed)
+    said = {"description": "Several marks in place of one, all or none", "repair": repair}
     marks: Any = ("marks", tuple[mark, ...], field(default=(), metadata=said))  # type: ignore[valid-type]  # as above
     return _extended(mark, step_id, status, marks)

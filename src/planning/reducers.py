@@ -20,19 +20,21 @@ from planning.commands import (
     MarkSteps,
     MoveStep,
     NewPlanStep,
+    ReadPlan,
     RemoveStep,
     RenumberSteps,
     SetupPlan,
     UpdateStep,
 )
 from planning.lifecycle import allows
-from planning.model import STEP_STATUSES, Plan, PlanStep, index_of, require_text, with_steps
+from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep, index_of, require_text, with_steps
 from planning.step_ids import format_id, highest_number
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
 __all__ = [
     "REDUCERS",
     "add_step",
+    "changes_nothing",
     "check_command",
     "clear_plan",
     "mark_step",
@@ -72,6 +74,8 @@ def update_step(plans: Plans, command: UpdateStep) -> Plans:
         title=step.title if command.title is None else command.title,
         details=step.details if command.details is None else command.details or None,
     )
+    if changed == step:
+        return plans
     return (replace(plan, steps=_with_step(plan.steps, index, changed)),)
 
 
@@ -82,19 +86,26 @@ def mark_step(plans: Plans, command: MarkStep) -> Plans:
     status, note = command.status, command.note
     if plan is None or index is None or status not in STEP_STATUSES:
         return plans
-    old = plan.steps[index]
-    # Built by hand, where ``replace`` would take three times as long: models mark more than they do
-    # anything else. A test holds every other field to what it was.
-    notes = old.notes if note is None else (*old.notes, note)
-    steps = _with_step(plan.steps, index, PlanStep(old.step_id, old.title, old.details, status, notes))
-    completed = status == "done" and _all_done(steps)
-    return (Plan(plan.objective, "completed" if completed else "active", steps),)
+    old, steps = plan.steps[index], plan.steps
+    if note is not None or old.status != status:
+        # Built by hand, where ``replace`` would take three times as long: models mark more than they do
+        # anything else. A test holds every other field to what it was.
+        notes = old.notes if note is None else (*old.notes, note)
+        steps = _with_step(steps, index, PlanStep(old.step_id, old.title, old.details, status, notes))
+    next_status: PlanStatus = "completed" if status == "done" and _all_done(steps) else "active"
+    if steps is plan.steps and next_status == plan.status:
+        return plans
+    return (Plan(plan.objective, next_status, steps),)
 
 
 def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
     """Make several marks, all or none: what they would make one after the other, but nothing is copied."""
     plan = _latest(plans, MarkStep)
     if plan is None or not (command.marks or command.is_last):
+        return plans
+    if not (command.is_last or command.is_report) and all(
+        mark_step(plans, mark) is plans for mark in command.marks
+    ):
         return plans
 
     def marked(steps: Sequence[PlanStep]) -> dict[int, PlanStep] | None:
@@ -135,6 +146,8 @@ def move_step(plans: Plans, command: MoveStep) -> Plans:
         return plans
     steps = list(plan.steps)
     steps.insert(command.index, steps.pop(index))
+    if steps[index] is plan.steps[index]:
+        return plans
     return (replace(plan, steps=tuple(steps)),)
 
 
@@ -166,6 +179,17 @@ REDUCERS: Final = MappingProxyType[type, Callable[[Plans, Any], Plans]]({
     MoveStep: move_step,
     RenumberSteps: renumber_steps,
 })  # fmt: skip
+
+
+def changes_nothing(command: Any, plan: Plan) -> bool:
+    """Whether a command that a plan can take leaves it as it is; a report is not looked through."""
+    kind = type(command)
+    if kind is MarkStep:  # seen at one glance: models mark more than they do anything else
+        index = None if command.note is not None else index_of(plan.steps, command.step_id)
+        if index is None or plan.steps[index].status != command.status:
+            return False
+    reducer = None if kind is MarkSteps and command.is_report else REDUCERS.get(kind)
+    return kind is ReadPlan or (reducer is not None and reducer((plan,), command)[-1] is plan)
 
 
 def check_mark(mark: MarkStep) -> None:

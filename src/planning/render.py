@@ -211,20 +211,24 @@ def reply(
         facts: What a policy knew of it.
         asks: Whether the user is asked for approval now.
     """
+    is_same = plan is before  # nothing changed
     if isinstance(command, MarkStep):
-        return _marked(f"{command.step_id} {command.status}.", command, plan, facts)
+        return _marked(f"{command.step_id} {'is already ' * is_same}{command.status}.", command, plan, facts)
     ask = f" {_ASK}" if asks else ""
     match command:
         case MarkSteps():
             runs = groupby(command.marks, key=attrgetter("status"))
-            said = [f"{listed_ids([mark.step_id for mark in run])} {status}" for status, run in runs]
+            said = [
+                f"{listed_ids([mark.step_id for mark in run])} {'already ' * is_same}{status}"
+                for status, run in runs
+            ]
             return _marked(f"{', '.join(said)}.", command.marks[-1], plan, facts)
         case RemoveStep():
             return _removed(command, plan, facts) + ask
         case MoveStep():
-            return (
-                f"{command.step_id} moved. Order: {listed_ids([step.step_id for step in plan.steps])}.{ask}"
-            )
+            moved = "already has this place" if is_same else "moved"
+            order = listed_ids([step.step_id for step in plan.steps])
+            return f"{command.step_id} {moved}. Order: {order}.{ask}"
         case SetupPlan() if not plan.steps:
             return f"Plan set, no steps yet. {_replaced(before)}Add them with planning_add_step."
         case SetupPlan():
@@ -233,12 +237,21 @@ def reply(
             )
         case AddStep():
             return f"Added {_span(plan.steps[-len(command.steps) :])}.{ask}"
+        case UpdateStep() if is_same:
+            return f"{command.step_id} already has {_given(command)}."
         case UpdateStep():
             return f"{command.step_id} updated.{ask}"
         case ReadPlan():
             return plan_text(plan, facts)
         case _:
             return "Plan abandoned."
+
+
+def _given(command: UpdateStep) -> str:
+    """The fields of a step that a command gives."""
+    details = "no details" if command.details == "" else "these details"
+    given = ["this title"] * (command.title is not None) + [details] * (command.details is not None)
+    return " and ".join(given)
 
 
 def _replaced(before: Plan | None) -> str:

@@ -23,10 +23,10 @@ from planning.checks import (
 )
 from planning.commands import (
     AddStep,
+    ClearPlan,
     MarkStep,
     MarkSteps,
     NewPlanStep,
-    ReadPlan,
     SetupPlan,
     UpdateStep,
 )
@@ -40,7 +40,7 @@ from planning.evidence import (
     number_of_call,
     refuse_evidence,
 )
-from planning.fact_guards import facts_in
+from planning.fact_guards import Policies, facts_in
 from planning.facts import (
     EvidenceCall,
     PlanFacts,
@@ -49,19 +49,16 @@ from planning.facts import (
     SetDependencies,
 )
 from planning.model import Plan, PlanStep
-from planning.policy import PlanPolicy
+from planning.policy import PlanPolicy, strictest
 from planning.policy_guards import marks_of
+from planning.reducers import changes_nothing
 from planning.render import reply
 from planning.text import TextRules, rules_for
 from planning.tools.attempts import background
+from planning.tools.context import ToolContext
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
 from session import Session, Transaction
-
-__all__ = [
-    "News",
-    "Steering",
-]
 
 NO_FACTS = PlanFacts()
 _NOTHING: Sequence[Any] = ()
@@ -69,29 +66,40 @@ _NOTHING: Sequence[Any] = ()
 
 @attrs.define
 class News:
-    """The plan as each agent last saw it, to say once what others have changed since."""
+    """The plan as each agent last saw it, to say once what others have changed since.
 
-    seen: dict[str | None, Plan] = attrs.field(factory=dict)
+    An agent is a connection, a run or a toolbox. One that has not looked yet resumes what the last agent of
+    its name saw: the client that connects again, the next run. It is kept, so that no other has its address.
+    """
 
-    def take(self, actor: str | None, plan: Plan | None) -> str:
+    seen: dict[object, tuple[Plan, object]] = attrs.field(factory=dict)
+
+    def take(self, context: ToolContext, plan: Plan | None) -> str:
         """What changed since the agent last looked; empty when nothing did, or it never looked."""
-        known = self.seen.get(actor)
+        seen = self.seen.get(_key_of(context)) or self.seen.get(context.actor)
+        known = None if seen is None else seen[0]
         if known is None or known is plan or known == plan:
             return ""
         from planning.diff import diff_plans  # noqa: PLC0415 - few plans are changed by others
 
         return f"Since you last looked: {diff_plans(known, plan)}"
 
-    def saw(self, actor: str | None, plan: Plan | None) -> None:
+    def saw(self, context: ToolContext, plan: Plan | None) -> None:
         """The agent has seen the plan."""
-        self.seen.pop(actor, None)
-        if plan is not None:
-            self.seen[actor] = plan
-        if len(self.seen) > _MOST_ACTORS:
+        for key in (_key_of(context), context.actor):
+            self.seen.pop(key, None)
+            if plan is not None:
+                self.seen[key] = plan, context.agent
+        while len(self.seen) > _MOST_AGENTS:
             del self.seen[next(iter(self.seen))]
 
 
-_MOST_ACTORS = 100
+def _key_of(context: ToolContext) -> tuple[str | None, object]:
+    agent = context.agent
+    return context.actor, agent if isinstance(agent, str) else id(agent)
+
+
+_MOST_AGENTS = 200
 
 
 Steered = tuple[Any, Any, Plan, Sequence[Any], str]
@@ -114,7 +122,7 @@ class Steering:
         self,
         transaction: Transaction,
         session: Session,
-        actor: str | None,
+        context: ToolContext,
         params: Any,
         before: Plan | None,
         handler: Callable[[Any, Plan | None, TextRules], Any],
@@ -129,7 +137,7 @@ class Steering:
         Args:
             transaction: The session's, open.
             session: The session.
-            actor: Who makes the call.
+            context: The context of the call.
             params: The arguments.
             before: The plan.
             handler: The command's handler.
@@ -140,21 +148,29 @@ class Steering:
             ToolValidationError: The call is refused; nothing has changed.
         """
         news, accepted = session.companion(News), accepted or NOTHING_ASKED
-        changed, entailed = news.take(actor, before), _NOTHING
+        changed, entailed = news.take(context, before), _NOTHING
         try:
             sent = self.seed(params)
             command = handler(sent, before, self.rules)
-            if type(command) is ReadPlan:
+            if before is not None and changes_nothing(command, before) and not _has_evidence(params):
                 facts, plan = transaction.latest(PlanFacts), dispatch(command)
             else:
                 facts = facts_in(transaction)
-                self._refuse(command, before, facts)
+                demands = session.companion(Policies).policy or self.policy
+                marks = marks_of(command)
+                if isinstance(command, SetupPlan):
+                    refuse_replacement(strictest(self.policy, demands), before)
+                elif facts.waiting:
+                    refuse_waiting(marks, facts)
                 plan = dispatch(command)
-                entailed = self._entailed(command, params, plan, facts, transaction, accepted)
+                if marks:
+                    entailed = self._proved(demands, marks, params, plan, transaction, accepted)
+                else:
+                    entailed = _entailed(demands, command, params, before, plan, facts)
         except ToolValidationError as refusal:
-            news.saw(actor, before)
+            news.saw(context, before)
             raise _with_news(refusal, changed) from None
-        news.saw(actor, plan)
+        news.saw(context, plan)
         message = reply(command, plan, before, facts, asks=_asks(entailed))
         return sent, command, plan, entailed, f"{changed} {message}" if changed else message
 
@@ -177,62 +193,9 @@ class Steering:
                 return UpdateStep(params.step_id, params.title, params.details)
         return params
 
-    def _refuse(self, command: Any, plan: Plan | None, facts: PlanFacts) -> None:
-        """Refuse what the plan, as it is, does not allow.
-
-        Raises:
-            ToolValidationError: The policy refuses the command.
-        """
-        if isinstance(command, SetupPlan):
-            refuse_replacement(self.policy, plan)
-        elif facts.waiting:
-            refuse_waiting(marks_of(command), facts)
-
-    def _entailed(
-        self,
-        command: Any,
-        params: Any,
-        plan: Plan,
-        facts: PlanFacts,
-        transaction: Transaction,
-        accepted: Accepted,
-    ) -> Sequence[Any]:
-        """The commands that follow from a command.
-
-        Args:
-            command: The command as its handler returned it.
-            params: The arguments that it was made of.
-            plan: The resulting plan.
-            facts: What was known of the plan before it.
-            transaction: The session's.
-            accepted: What ``verify`` said.
-
-        Raises:
-            ToolValidationError: The policy refuses the command.
-        """
-        marks = marks_of(command)
-        if marks:
-            if self.policy.evidence is None:
-                return _NOTHING
-            return self._proved(marks, params, plan, transaction, accepted)
-        entailed: list[Any] = []
-        waiting: tuple[str, ...] = ()
-        match command:
-            case SetupPlan():
-                entailed += _depending("initial_steps", params, plan)
-            case AddStep():
-                entailed += _depending("steps", params, plan)
-                waiting = tuple([step.step_id for step in plan.steps[-len(params.steps) :]])
-            case UpdateStep(title=str()):
-                waiting = (command.step_id,)
-        if self.policy.approval and (
-            waiting or isinstance(command, SetupPlan) or facts.approval == "rejected"
-        ):
-            entailed.append(RequestApproval(waiting))
-        return entailed
-
     def _proved(
         self,
+        demands: PlanPolicy,
         marks: Sequence[MarkStep],
         params: Any,
         plan: Plan,
@@ -240,9 +203,10 @@ class Steering:
         accepted: Accepted,
     ) -> Sequence[Any]:
         """What shows that the steps are done which were marked so just now."""
+        if demands.evidence is None:
+            return _NOTHING
         proved: dict[str, RecordEvidence] = {}
         begun: set[str] = set()
-        policy = self.policy
         facts, calls = transaction.latest(PlanFacts) or NO_FACTS, transaction.select_all(EvidenceCall)
         for mark, given in _paired(marks, params):
             step_id = mark.step_id
@@ -255,13 +219,18 @@ class Steering:
                     f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                     "then mark it done"
                 )
+            if self.policy.evidence is None:
+                raise ToolValidationError(
+                    f"{step_id} needs evidence, which this tool does not take; leave this mark to an agent "
+                    "whose tool takes it"
+                )
             evidence = getattr(given, "evidence", ())
             if len(evidence) > 1:  # one text alone was checked before ``verify``, or is refused
                 refuse_evidence(step_id, evidence, self.rules.note)
             texts = accepted.texts_of(step_id, plan) if accepted.steps else ()
-            found = evidence_for(policy, step_id, evidence, facts, calls, texts)
+            found = evidence_for(demands, step_id, evidence, facts, calls, texts)
             proved[step_id] = found
-            if policy.evidence == "unique":
+            if demands.evidence == "unique":
                 facts = replace(facts, proofs={**facts.proofs, step_id: found.proof})
         return tuple(proved.values())
 
@@ -280,7 +249,8 @@ class Steering:
             ToolValidationError: The call is refused anyway.
         """
         plan = session.select_latest(Plan)
-        if self.policy.verify is None or not isinstance(params, MarkStep) or plan is None:
+        demands = session.companion(Policies).policy or self.policy
+        if demands.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
         marks = marks_of(handlers.mark(self.seed(params), plan, self.rules))
         calls, asked = session.select_all(EvidenceCall), list[Question]()
@@ -322,6 +292,10 @@ class Steering:
         return Accepted.of(questions, answers)
 
 
+WITHOUT_POLICY = Steering(PlanPolicy())
+"""For the tools of a section without a policy, where other sections of the session have one."""
+
+
 def _as_answer(answer: object) -> bool:
     """The answer of ``verify``; a coroutine that it returned, or any other value, is not an answer."""
     if not isinstance(answer, bool):
@@ -329,9 +303,33 @@ def _as_answer(answer: object) -> bool:
     return answer
 
 
+def _has_evidence(params: Any) -> bool:
+    """Whether a call brings evidence, which is kept also for a step that is done."""
+    return any(getattr(each, "evidence", ()) for each in (params, *getattr(params, "marks", ())))
+
+
 def _asks(entailed: Iterable[Any]) -> bool:
     """Whether what follows from a command is that the user is asked."""
     return any(isinstance(each, RequestApproval) for each in entailed)
+
+
+def _entailed(
+    demands: PlanPolicy, command: Any, params: Any, before: Plan | None, plan: Plan, facts: PlanFacts
+) -> Sequence[Any]:
+    """The commands that follow from one that changes more than marks."""
+    field = {SetupPlan: "initial_steps", AddStep: "steps"}.get(type(command))
+    entailed: list[Any] = [] if field is None else _depending(field, params, plan)
+    if not demands.approval and facts.approval == "none":
+        return entailed
+    said = {(step.step_id, step.title): step.details for step in before.steps} if before else {}
+    says = {(step.step_id, step.title): step.details for step in plan.steps}
+    waiting = tuple([key[0] for key in says if key not in said])
+    is_other = says != said or isinstance(command, ClearPlan)  # a move changes nothing that a step says
+    if isinstance(command, SetupPlan) or (facts.approval == "rejected" and is_other):
+        entailed.append(RequestApproval())
+    elif waiting:
+        entailed.append(RequestApproval(waiting))
+    return entailed
 
 
 def _depending(field: str, params: Any, plan: Plan) -> list[SetDependencies]:

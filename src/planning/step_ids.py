@@ -11,7 +11,7 @@ __all__ = ["alike_key", "as_text", "format_id", "highest_number", "listed_ids", 
 
 _LONGEST = 4_000  # Python turns longer digits into a number only when asked to
 _DIGITS = "0123456789"
-_SHAPE = re.compile(r"[Ss]?([0-9]+)")
+_SHAPE = re.compile(r"[Ss]?([0-9]+)(?:\.0+)?")
 _LISTED = 20
 _MOST = 10**9  # no plan has as many steps
 
@@ -33,8 +33,9 @@ def highest_number(step_ids: Iterable[str]) -> int:
 
 
 def as_text(step_id: Any) -> Any:
-    """The number of a step as text; anything else as it is."""
-    return str(step_id) if type(step_id) is int and 0 <= step_id < _MOST else step_id
+    """The number of a step as text, also where JSON has it as 1.0; anything else as it is."""
+    is_whole = type(step_id) is int or (type(step_id) is float and step_id.is_integer())
+    return str(int(step_id)) if is_whole and 0 <= step_id < _MOST else step_id
 
 
 def written_alike(step_id: str, known: Sequence[str]) -> list[str]:

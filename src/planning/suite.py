@@ -26,17 +26,17 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, framework, sign
-from planning.fact_guards import register_facts
+from planning.fact_guards import Policies, hold_back, register_facts
 from planning.facts import PlanFacts
 from planning.model import Plan
-from planning.reducers import REDUCERS, check_command, check_mark
+from planning.reducers import REDUCERS, changes_nothing, check_command, check_mark
 from planning.render import reply
 from planning.text import ASCII, TextRules, rules_for
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
 from planning.tools.pipeline import PATIENCE
-from planning.tools.repeats import find_repeat, fingerprint_of
+from planning.tools.repeats import RepeatedIds, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session, StoreError, ToolInvoked, replace_latest
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from planning.evidence import Accepted
     from planning.policy import PlanPolicy
     from planning.steering import Steering
-
-__all__ = ["carry_out", "planning_tools", "register_plan"]
 
 Handler = Callable[..., Any]
 """A handler of ``planning.handlers``: of a command, the plan, and the rules for texts; ASCII when omitted."""
@@ -71,6 +69,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
     registered = session.companion(_Registered)
     if not registered.is_done:
         session.register_like(_with_plan(is_stored=session.store is not None))
+        hold_back(session)
         registered.is_done = True
     if policy is not None:
         from planning.policy_guards import register_policy  # noqa: PLC0415 - many classes, and few have a policy
@@ -91,7 +90,7 @@ def _with_plan(*, is_stored: bool) -> Session:
     for command, reducer in REDUCERS.items():
         check = check_mark if command is MarkStep else check_command
         session.register_reducer(command, reducer, Plan, check=check)
-    session.register_types(ReadPlan, ToolResult)
+    session.register_types(ReadPlan, ToolResult, RepeatedIds)
     announce_plan(session)
     register_facts(session, always=is_stored)
     return session
@@ -212,12 +211,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
 
 
 def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Session:
-    """The session whose plan a call is about.
-
-    Raises:
-        ToolValidationError: The tools are bound to another session than that of the call.
-        ContextInvalid: The call has no session.
-    """
+    """The session whose plan a call is about, unless the tools are bound to another."""
     session = context.session
     if found.fixed is None or session is None:
         try:
@@ -250,6 +244,8 @@ def _diagnosis(
 def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps, before: Plan | None) -> Plan:
     """Carry a command out, within an open transaction, that fits the plan and is normal.
 
+    One that changes nothing is not dispatched: it is not a change of what is kept beside the plan, either.
+
     Args:
         transaction: The session's.
         name: Who sends it, for the message.
@@ -262,13 +258,25 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     Raises:
         ToolError: The session's reducers did not take it.
     """
+    if before is not None and changes_nothing(command, before):
+        return before
     transaction.dispatch(command)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan for every command that fits it: the old one here means that it did not, or
-    # that another reducer replaced ours, and nothing was carried out.
-    if plan is None or (plan is before) is not isinstance(command, ReadPlan):
+    # Reducers build a new plan for every other command that fits it: the old one here means that it did not,
+    # or that another reducer replaced ours, and nothing was carried out.
+    if plan is None or plan is before:
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
     return plan
+
+
+def _steering_of(session: Session, transaction: Transaction) -> Steering | None:
+    """What a section without a policy keeps to: what others demand here, or a plan that was submitted."""
+    facts = transaction.latest(PlanFacts) if PlanFacts in transaction.slices else None
+    if session.companion(Policies).policy is None and (facts is None or facts.approval == "none"):
+        return None
+    from planning.steering import WITHOUT_POLICY  # noqa: PLC0415 - as in ``register_plan``
+
+    return WITHOUT_POLICY
 
 
 def _in_transaction(
@@ -292,15 +300,16 @@ def _in_transaction(
                     return repeat
             before = transaction.latest(Plan)
             entailed: Sequence[Any] = ()
-            if steering is None:
+            by = steering or _steering_of(session, transaction)
+            if by is None:
                 sent, command = params, handler(params, before)
                 plan = carry_out(transaction, name, command, before)
                 message = reply(command, plan, before)
             else:
-                sent, command, plan, entailed, message = steering.carry_out(
+                sent, command, plan, entailed, message = by.carry_out(
                     transaction,
                     session,
-                    context.actor,
+                    context,
                     params,
                     before,
                     handler,
@@ -312,7 +321,8 @@ def _in_transaction(
             ids = context.of_events
             if key is not None or context.session is None:
                 ids = {**ids, "session_id": session.session_id, "fingerprint": fingerprint}
-            transaction.publish(ToolInvoked(name, sent, result, command, **ids))
+            reduced = None if plan is before and not reads else command
+            transaction.publish(ToolInvoked(name, sent, result, reduced, **ids))
             for each in entailed:
                 transaction.dispatch(each)
             if framework.get() is not None:

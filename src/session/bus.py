@@ -173,16 +173,16 @@ class InProcessEventBus:
             if not found:
                 return False
             self._known = {}
-            self._count(found[0], wanted, -1)
             self._subscriptions[wanted] = tuple(each for each in subscriptions if each is not found[0])
+            self._count(found[0], wanted, -1)  # last: Ctrl-C may come before it, and too many costs little
             if not self._subscriptions[wanted]:
                 del self._subscriptions[wanted]
             return True
 
     def _count(self, subscription: _Subscription, session_id: SessionId | None, more: int) -> None:
         if type(subscription.handler) is _Ear:
-            ears = sum(type(each.handler) is _Ear for each in self._subscriptions.get(session_id, ()))
-            if ears == (more < 0):  # the only one: a session has reduced what it publishes
+            others = (type(each.handler) is _Ear for each in self._subscriptions.get(session_id, ()))
+            if not any(others):  # the only one: a session has reduced what it publishes
                 return
         kind = subscription.event_type, subscription.when
         subscribed = self._kinds.get(kind, 0) + more

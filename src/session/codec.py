@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 import types
 import typing
@@ -19,7 +20,7 @@ import typing_extensions
 
 from session.errors import RecordError, SnapshotError, shown
 from session.events import SessionEvent
-from session.slices import type_name
+from session.slices import type_name, type_written_as
 
 __all__ = [
     "AS_TEXT",
@@ -228,17 +229,44 @@ def loaded_type(name: str) -> type:
     Raises:
         SnapshotError: There is none, or its values are never built from JSON.
     """
-    module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in path.split("."):
-        # Not getattr: a module may import on demand what it does not hold.
-        found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
-    if not isinstance(found, type):
+    found = _loaded(name)
+    if found is None:
         raise SnapshotError(
             f"slice type {shown(name)} is not loaded: import its module first, or pass the class in types="
         )
     require_plain(found)
     return found
+
+
+def _loaded(name: str) -> type | None:
+    module, _, path = name.partition(":")
+    found: Any = type_written_as(name)
+    if found is None:
+        found = sys.modules.get(module)
+        for part in path.split("."):
+            # Not getattr: a module may import on demand what it does not hold.
+            found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
+    return found if isinstance(found, type) else None
+
+
+def is_found(name: str) -> bool:
+    """Whether the class of a written name is loaded, or its module could be imported and names it."""
+    module, _, path = name.partition(":")
+    if module in sys.modules:
+        return _loaded(name) is not None
+    where: Any = None
+    spec: Any = None
+    parts = module.split(".")
+    try:
+        for end in range(1, len(parts) + 1):  # as importing it does, without running its packages
+            package = ".".join(parts[:end])
+            specs = (finder.find_spec(package, where) for finder in sys.meta_path)
+            spec = sys.modules.get(package) or next(filter(None, specs))
+            where = getattr(spec, "__path__", None) or getattr(spec, "submodule_search_locations", None) or []
+        source = spec.loader.get_source(module)
+    except Exception:  # noqa: BLE001 - any program may have finders of its own, and a name may be any text
+        return False
+    return source is None or re.search(rf"\b{re.escape(path.partition('.')[0])}\b", source) is not None
 
 
 @lru_cache(maxsize=256)

@@ -62,10 +62,14 @@ class Kept:
         """
         entries, version = self._entries, entry.version
         if entries and entries[-1].version != version - 1:
-            self._forget(entries.pop())  # its commit was interrupted
+            self._forget(entries[-1])  # its commit was interrupted
+            self._rewinds = [each for each in self._rewinds if each[0] < version]
+            self._based_on = None
+            entries.pop()
         if version % REPLAYED == 1 or self._based_on is not registered:
             entry.base = self._base(before, registered)
         entries.append(entry)
+        self._based_on = registered
         if entry.key is not None or entry.restores:
             self._index(entry)
 
@@ -133,7 +137,6 @@ class Kept:
 
         Where the history is bounded, this is also when the oldest changes go.
         """
-        self._based_on = registered
         if self.limit is not None:
             for entry in self._entries[: -self.limit - REPLAYED]:
                 self._forget(entry)
@@ -147,10 +150,9 @@ class Kept:
 
     def _forget(self, entry: Entry) -> None:
         if entry.key is not None:
-            versions = self._keys[entry.key]
-            versions.remove(entry.version)
-            if not versions:
-                del self._keys[entry.key]
+            versions = [each for each in self._keys.pop(entry.key, ()) if each != entry.version]
+            if versions:
+                self._keys[entry.key] = versions
 
     def _reduced(self, base: Base, parts: list[Any]) -> Slices:
         slices, last, routes = dict(base.slices), None, dict[type, tuple[Route, ...]]()

@@ -1,21 +1,21 @@
 """One bounded pool of threads, for the work of all stored sessions of a process.
 
-Each session has a lane: its work is done one piece after the other, in order. Lanes with work take turns, a piece
-each. A thread that waits for a lock does not count, so that others go on meanwhile.
+Each session has a lane, whose work is done in order. Lanes with work take turns, a piece each.
 """
 
 from __future__ import annotations
 
 import _thread
 import asyncio
-import os
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import Context, copy_context
+from math import inf
 from queue import Empty, SimpleQueue
-from threading import get_ident
+from threading import Lock, get_ident
+from time import monotonic
 from typing import Any, TypeVar
 
 from session.errors import StoreError
@@ -24,10 +24,12 @@ from session.locks import ProcessLock
 T = TypeVar("T")
 _Work = tuple[Future[Any], Context, Callable[[], Any]]
 
-_AT_WORK = min(32, (os.cpu_count() or 1) + 4)
-"""How many threads work at a time: as many as asyncio's own pool has."""
+_AT_WORK = 4
+"""How many threads work at a time. More of them hold up the event loop, and do no more in a second."""
 _MOST = 32
-"""How many there may be, with those that wait for a lock."""
+"""How many there may be, with those that are held up: as many as asyncio's own pool has at most."""
+_HELD_UP = 0.05
+"""The seconds after which a thread counts as held up, as by a lock: then another works in its place."""
 _IDLE = 10.0
 """The seconds after which a thread without work ends."""
 
@@ -35,7 +37,7 @@ _IDLE = 10.0
 class Pool(ProcessLock):
     """Threads that do the work of lanes. A forked child has none of them, and starts its own."""
 
-    __slots__ = ("_alive", "_lanes", "_ready", "_waiting")
+    __slots__ = ("_began", "_guard", "_lanes", "_ready")
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,16 +45,16 @@ class Pool(ProcessLock):
 
     def forget_other_threads(self) -> None:
         """In a forked child nothing of this is at work."""
-        self._alive: set[int] = set()
-        self._waiting = 0
+        self._guard = Lock()
+        self._began: dict[int, float] = {}  # by thread: when its piece of work began; infinite without one
         self._lanes: dict[Hashable, deque[_Work]] = {}
-        self._ready = SimpleQueue[Hashable]()
+        self._ready = SimpleQueue[Hashable]()  # the lanes with work that no thread does
 
     async def run(self, lane: Hashable, function: Callable[[], T]) -> T:
         """Call a function in a lane, with the caller's context variables.
 
-        A call whose task is cancelled is not made if it has not begun; one that has begun is waited for, so that
-        it is over, made or refused, when the cancelling arrives.
+        A call whose task is cancelled is not made if it has not begun. One that has begun is waited for: when
+        the cancelling arrives, it is over, and what it changed is there.
 
         Raises:
             StoreError: No thread can be started; the function is not called.
@@ -61,19 +63,22 @@ class Pool(ProcessLock):
         future = Future[T]()
         try:
             self._submit(lane, (future, copy_context(), function))
-            waited = asyncio.wrap_future(future)
+            done = asyncio.wrap_future(future)
             try:
-                return await asyncio.shield(waited)
+                while not done.done():
+                    await asyncio.wait([done], timeout=None if future.running() else _HELD_UP)
+                    self._start()
             except asyncio.CancelledError:
                 if not future.cancel():
-                    with suppress(Exception):
-                        await waited
+                    await asyncio.wait([done])
+                    done.exception()
                 raise
+            return done.result()
         finally:
             future.cancel()
 
     def _submit(self, lane: Hashable, work: _Work) -> None:
-        with self.lock:
+        with self._guard:
             known = self._lanes.get(lane)
             if known is None:
                 self._lanes[lane] = deque([work])
@@ -83,8 +88,9 @@ class Pool(ProcessLock):
         try:
             self._start()
         except RuntimeError as error:
-            if not self._alive:
-                raise StoreError(f"no thread can be started for the store ({error}): try again later") from None
+            if not self._began:
+                reason = f"no thread can be started for the store ({error}): try again later"
+                raise StoreError(reason) from None
 
     def _start(self) -> None:
         """Start a thread if there is work for one more."""
@@ -92,61 +98,48 @@ class Pool(ProcessLock):
             _thread.start_new_thread(self._serve, (self._ready,))
 
     def _may_start(self) -> bool:
-        return len(self._alive) < min(_MOST, _AT_WORK + self._waiting)
+        threads = len(self._began)
+        return threads < _AT_WORK or (threads < _MOST and threads - self._held_up() < _AT_WORK)
+
+    def _held_up(self) -> int:
+        """How many threads are held up in their work."""
+        limit = monotonic() - _HELD_UP
+        return sum(began < limit for began in tuple(self._began.values()))
 
     def _serve(self, ready: SimpleQueue[Hashable]) -> None:
-        """Do work until there has been none for a while, or there are too many threads."""
-        with self.lock:
+        """Do work until there has been none for a while, or others do it all."""
+        me = get_ident()
+        with self._guard:
             if not self._may_start():
                 return
-            self._alive.add(get_ident())
+            self._began[me] = inf
         while True:
-            try:
-                self._work(ready.get(timeout=_IDLE))
-            except Empty:
-                pass
-            else:
-                if len(self._alive) <= _AT_WORK + self._waiting:
+            with suppress(Empty):
+                self._work(me, ready.get(timeout=_IDLE))
+                if len(self._began) <= _AT_WORK or len(self._began) - self._held_up() <= _AT_WORK:
                     continue
-            with self.lock:
-                self._alive.discard(get_ident())
+            with self._guard:
+                del self._began[me]
                 if ready.empty() or not self._may_start():
                     return
-                self._alive.add(get_ident())
+                self._began[me] = inf
 
-    def _work(self, lane: Hashable) -> None:
+    def _work(self, me: int, lane: Hashable) -> None:
         """Do the first piece of work of a lane."""
-        with self.lock:
+        with self._guard:
             future, context, function = self._lanes[lane].popleft()
+        self._began[me] = monotonic()
         if future.set_running_or_notify_cancel():
             try:
-                value = context.run(function)
+                future.set_result(context.run(function))
             except BaseException as error:  # noqa: BLE001 - it is raised where the function was called
                 future.set_exception(error)
-            else:
-                future.set_result(value)
-        del future, context, function
-        with self.lock:
+        self._began[me] = inf
+        with self._guard:
             if self._lanes[lane]:
                 self._ready.put(lane)
             else:
                 del self._lanes[lane]
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Let another thread work while this one waits for a lock."""
-        if get_ident() not in self._alive:
-            yield
-            return
-        with self.lock:
-            self._waiting += 1
-        try:
-            with suppress(RuntimeError):
-                self._start()
-            yield
-        finally:
-            with self.lock:
-                self._waiting -= 1
 
 
 POOL = Pool()

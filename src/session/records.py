@@ -1,7 +1,6 @@
 """Values to JSON that names their types, and back: for stores and snapshots.
 
-A record names its type and the type's format, unless the hint of the field that holds it does. Only
-registered types are built from it.
+A record names its type and format, unless a field's hint does. Only registered types are built from it.
 """
 
 from __future__ import annotations
@@ -81,23 +80,25 @@ class Records:
         found = list(types)
         while found:
             kind = found.pop()
-            if kind in self._names or not (is_record(kind) or issubclass(kind, Enum)):
+            name, number = type_name(kind), format_of(kind)
+            written = name if number == 1 else f"{name}@{number}"
+            if self._names.get(kind) == written or not (is_record(kind) or issubclass(kind, Enum)):
                 continue
             try:
                 require_plain(kind)
                 found += parts_of(kind) if is_record(kind) else ()
             except (SnapshotError, NameError, TypeError):
                 continue  # a class that is no record, or whose hints cannot be read: its values are refused
-            name = type_name(kind)
-            self._names[kind] = name if format_of(kind) == 1 else f"{name}@{format_of(kind)}"
+            self._names[kind] = written
             self._known[name] = kind
             if is_record(kind):
                 self._fields[kind] = {each.argument: each for each in fields_of(kind) if each.is_stored}
                 self._compared[kind] = compared(kind)
-                if format_of(kind) == 1:
+                if number == 1:
                     self._unnamed.add(kind)
             # Each program has another __main__: a class of one of them is found by the rest of its name.
-            self._known.setdefault(f"__main__:{kind.__qualname__}", kind)
+            for module in (kind.__module__, "__main__"):
+                self._known.setdefault(f"{module}:{kind.__qualname__}", kind)
 
     def learn_from(self, other: Records) -> None:
         """Register the types that are registered with another."""
@@ -267,8 +268,7 @@ class Records:
 
         Args:
             data: What ``write`` returned.
-            unknown: Makes a value of a type that is not registered, of its name and its fields; refused when
-                omitted.
+            unknown: Makes a value of an unregistered type, of its name and fields; refused when omitted.
 
         Raises:
             StoreError: It names a type that is not registered, or a newer format, or is not a value of it.

@@ -11,6 +11,7 @@ import attrs
 
 from session.changes import ReadChange, read_change
 from session.checkpoints import Reading, read_items, slices_of, write_items
+from session.codec import is_found
 from session.errors import StoreError
 from session.events import SessionId
 from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
@@ -45,14 +46,14 @@ class Warm:
         slices: Its slices, without those that grow.
         registered: The routes to the reducers that made them.
         tail: What the store has after its newest checkpoint.
-        names: The slices that the session has in the store.
+        named: The names of the slices that the session has, and of which version.
     """
 
     head: StoredSession
     slices: Slices
     registered: Routes
     tail: Any
-    names: set[str]
+    named: tuple[int, set[str]]
 
     def is_of(self, head: StoredSession) -> bool:
         """Whether the session that now has this head is still the same, or may be."""
@@ -81,6 +82,7 @@ class Replay:
         self._remembered_size = 0
         warm: Warm | None = store.warm.get(str(session_id))
         self.warm = warm if warm is not None and warm.is_of(head) else None
+        self._named: tuple[int, set[str]] = (0, set())
 
     def another(self, head: StoredSession) -> Replay:
         """The same of another session of the store, whose values are of the types that are known here."""
@@ -114,7 +116,41 @@ class Replay:
         if warm is not None and version == warm.head.version:
             return warm.slices[kind]
         with self.store.reading():
-            return self._slice_at(kind, version, registered)
+            return self._placed(kind, version, registered)
+
+    def _placed(self, kind: type, version: int, registered: Routes) -> Slice:
+        """A slice of a version; refused if it is empty because its class was moved."""
+        slice_ = self._slice_at(kind, version, registered)
+        if not slice_:
+            self.require_place(kind, version)
+        return slice_
+
+    def names_at(self, version: int) -> set[str]:
+        """The names of the slices that the session has at a version, without the event logs."""
+        if self._named[0] != version:
+            with self.store.reading():
+                newest = self._checkpoints(version, 1)
+                taken, slices = newest[0] if newest else (0, {})
+                changes = self._read(taken + 1, version)
+                self._named = (version, {*slices, *(name for change in changes for name in change.slices)})
+        return self._named[1]
+
+    def require_place(self, kind: type, version: int) -> None:
+        """Refuse a slice that the store has under another place of its class."""
+        names = self.names_at(version)
+        for name in () if type_name(kind) in names else sorted(names):
+            self._require_found(kind, name)
+
+    def _require_found(self, kind: type, name: str) -> None:
+        """Refuse a name that differs from that of a class by its module alone, and has no class itself."""
+        if not name.endswith(f":{kind.__qualname__}") or name == type_name(kind) or is_found(name):
+            return
+        if self.records.known(name) in {None, kind}:
+            raise StoreError(
+                f"the store has {name}, whose class cannot be found, and not {type_name(kind)}: if the class "
+                f"was moved, call session.register_types({kind.__name__}, written_as={name!r}) first; if "
+                "that is another class, import its module first"
+            )
 
     def _warm(self, kind: type, version: int, registered: Routes) -> Warm | None:
         """What is warm, if it has a slice of this version or an earlier one that the same reducers made."""
@@ -131,7 +167,7 @@ class Replay:
             for last in self.store.changes(self._session_id, head.version, head.version):
                 if last.hash != head.hash:
                     raise self._refusal(StoreError(damaged(head.version), version=head.version))
-            read = self._log if is_log(kind) else self._slice_at
+            read = self._log if is_log(kind) else self._placed
             return items_of(read(kind, version, registered))
 
     def _slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
@@ -266,7 +302,9 @@ class Replay:
         """The entries of an event log up to a version."""
         log: Slice = ()
         for change in self._read(1, version, remember=False):
-            log, _ = self._reduced(kind, log, change, registered)
+            log, is_reduced = self._reduced(kind, log, change, registered)
+            for part in () if is_reduced else change.parts:
+                self._require_found(kind, str(part.get("!")))
         return log
 
     def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
@@ -305,6 +343,8 @@ class Replay:
         try:
             return self._verified(first, last)
         except StoreError as error:
+            if error.version is None:  # it cannot be read now
+                raise
             raise self._refusal(error) from error
 
     def _verified(self, first: int, last: int) -> Sequence[StoredChange]:
@@ -328,4 +368,5 @@ class Replay:
 
 def _made(kind: type, registered: Routes) -> list[tuple[type, Route]]:
     """What makes a slice."""
-    return [(event, route) for event, found in registered.items() for route in found if route.slice_type is kind]
+    routes = ((event, route) for event, found in registered.items() for route in found)
+    return [(event, route) for event, route in routes if route.slice_type is kind]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -25,8 +26,9 @@ from session.history import (
     last_version,
 )
 from session.kept import Kept
+from session.locks import Held
 from session.reducers import Reducer, check_limit
-from session.slices import Check, Guard, Route, items_of, require_made
+from session.slices import Check, Guard, Route, items_of, require_made, write_as
 from session.snapshot import Snapshot
 from session.state import State
 from session.transaction import OTHER_KEY, Transaction
@@ -61,7 +63,7 @@ class Session:
         created_at: datetime | None = None,
         tags: Mapping[str, str] | None = None,
         history: int | None = None,
-        store: Store | None = None,
+        store: Store | str | PathLike[str] | None = None,
     ) -> None:
         """Open a session: a new one, or one from a store.
 
@@ -74,8 +76,9 @@ class Session:
             tags: Words to find it by.
             history: How many events of each type its logs keep, and how many changes are kept in memory; all
                 by default. A store keeps every change.
-            store: Where its changes are kept; by default only in memory. Sessions with the same store and
-                identity share their state. For a session that exists, ``created_at`` and ``tags`` are
+            store: Where its changes are kept: a store, the path of a SQLite file or a ``postgresql://`` URL;
+                by default only in memory. Sessions with the same store and identity share their state. For a
+                session that exists, ``created_at`` and ``tags`` are
                 ignored.
 
         Raises:
@@ -97,7 +100,15 @@ class Session:
         if store is None:
             state = State(identity, Kept(history))
         else:
-            state = _opened(store, parent, identity, began, tags, history)
+            if isinstance(store, (str, PathLike)):
+                from session.stores import store_at  # noqa: PLC0415 - most sessions are in memory
+
+                store = store_at(store)
+            from session.stores.chain import StoredSession  # noqa: PLC0415 - most sessions are in memory
+
+            works_for = None if parent is None else parent.session_id
+            begun = StoredSession(identity, 0, b"", began, began, tags, parent=works_for)
+            state = _opened(store, begun, history)
         self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
 
     def _begin(
@@ -272,10 +283,10 @@ class Session:
         if state.stored is None:
             return self._copy(state.copy(identity, version), self.bus, None, tags)
         tags = self.tags if tags is None else tags
-        state.stored.fork(version, identity, tags)
-        fork = Session(bus=self.bus, session_id=identity, store=state.stored.store, tags=tags)
-        state.copy_to(fork._state)
-        return fork
+        head = state.stored.fork(version, identity, tags)
+        twin = _opened(state.stored.store, head, None)
+        state.copy_to(twin)
+        return self._copy(twin, self.bus, None, tags)
 
     def find_call(self, idempotency_key: str) -> ToolInvoked | None:
         """The accepted call with a key on the current branch; None if the key is free.
@@ -329,12 +340,9 @@ class Session:
             StoreError: The store cannot be read.
             TransactionError: This code is inside a transaction.
         """
-        self._state.acquire(timeout)
-        try:
+        with Held(self._state, timeout):
             self._state.refresh()
             self._state.deliver(self._delivery)
-        finally:
-            self._state.lock.release()
         return self.version
 
     # Changing
@@ -398,24 +406,33 @@ class Session:
         require_function("guard", guard, "it would never be awaited")
         self._state.add_guard(event_type, guard)
 
-    def register_types(self, *types: type[Any]) -> None:
+    def register_types(self, *types: type[Any], written_as: str | None = None) -> None:
         """Let a store build values of these classes, in addition to those of reducers.
 
         A store builds only values of registered types: those of reducers and slices, those in the type hints
         of their fields, and these.
 
+        Args:
+            types: The classes.
+            written_as: For one class that was moved or renamed: the name that stores and snapshots have for
+                it, such as ``"app.models:Note"``. It keeps that name, in the whole process.
+
         Raises:
             TypeError: One is not a class.
+            ValueError: ``written_as`` is not a name, the class has another one already, or there are several.
         """
         for kind in types:
             _require_class(kind)
+        if written_as is not None:
+            (kind,) = types
+            write_as(kind, written_as)
         if self._state.stored is not None:
             self._state.stored.records.learn(types)
 
     def register_like(self, other: Session) -> None:
         """Register all that is registered with another session: reducers, guards, views, types, announcements.
 
-        For a session that has none it costs no more than a few copies: a server makes the other session once.
+        If this session has none, that costs a few copies: a program makes the other session once.
 
         Raises:
             TransactionError: This code is inside a transaction.
@@ -648,25 +665,15 @@ def _reduce(state: State, delivery: Delivery, event: SessionEvent) -> None:
         transaction.dispatch(event)
 
 
-def _opened(
-    store: Store,
-    parent: Session | None,
-    session_id: SessionId,
-    created_at: datetime,
-    tags: Mapping[str, str],
-    limit: int | None,
-) -> State:
+def _opened(store: Store, begun: StoredSession, limit: int | None) -> State:
     """The state of a session in a store: the one that is open in this process, or a new one."""
     from session.stored import Stored  # noqa: PLC0415 - most sessions are in memory
-    from session.stores.chain import StoredSession  # noqa: PLC0415 - likewise
 
-    works_for = None if parent is None else parent.session_id
     with store.opening.lock:
-        known: State | None = store.states.get(str(session_id))
+        known: State | None = store.states.get(str(begun.session_id))
         if known is None:
-            begun = StoredSession(session_id, 0, b"", created_at, created_at, tags, parent=works_for)
-            known = State(session_id, Stored(store, begun, limit))
-            store.states[str(session_id)] = known
+            known = State(begun.session_id, Stored(store, begun, limit))
+            store.states[str(begun.session_id)] = known
     return known
 
 

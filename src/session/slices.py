@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import attrs
 
-from session.errors import ReducerError, SnapshotError
+from session.errors import ReducerError, SnapshotError, shown
 from session.events import CARRIERS, SessionEvent, ToolInvoked
 from session.reducers import Append, Reducer
 
@@ -32,6 +33,8 @@ __all__ = [
     "require_made",
     "routes_of",
     "type_name",
+    "type_written_as",
+    "write_as",
 ]
 
 
@@ -147,9 +150,30 @@ class LateLog(Log):
 Slice = tuple[Any, ...] | Log
 
 
+_written: WeakKeyDictionary[type, str] = WeakKeyDictionary()  # classes that have moved
+
+
+def write_as(kind: type, name: str) -> None:
+    """Let stores and snapshots have a class under the name of an earlier place, in the whole process.
+
+    Raises:
+        ValueError: That is not ``module:QualifiedName``, or the class has another name already.
+    """
+    parts = name.replace("<locals>", "_").replace(":", ".", 1).split(".")
+    if ":" not in name or not all(part.isidentifier() for part in parts):
+        raise ValueError(f"written_as must be module:QualifiedName, got {shown(name)}")
+    if _written.setdefault(kind, name) != name:
+        raise ValueError(f"{kind.__qualname__} is written as {type_name(kind)}: a class has one name")
+
+
 def type_name(kind: type) -> str:
     """The name under which a store and a snapshot have a type: ``module:QualifiedName``."""
-    return f"{kind.__module__}:{kind.__qualname__}"
+    return _written.get(kind) or f"{kind.__module__}:{kind.__qualname__}"
+
+
+def type_written_as(name: str) -> type | None:
+    """The class that was moved and is written under this name: the last, where a module was loaded twice."""
+    return next((kind for kind, written in reversed(tuple(_written.items())) if written == name), None)
 
 
 def items_of(slice_: Slice) -> tuple[Any, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache, partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from session.bus import Delivery, EventBus, PublishResult
-from session.errors import SessionBusyError, TransactionError, locked
+from session.errors import SessionBusyError, StoreBusy, TransactionError
 from session.events import SessionEvent, SessionId
 from session.history import (
     Announcement,
@@ -25,7 +25,7 @@ from session.history import (
     taken_over,
 )
 from session.kept import Kept, require_version
-from session.locks import ProcessLock
+from session.locks import Held, ProcessLock
 from session.slices import Guard, Route, Routes, Routing, Slice, items_of, latest_of
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class State(ProcessLock):
     """
 
     __slots__ = (
+        "_is_committing",
         "_resolved_for",
         "announcements",
         "companions",
@@ -80,13 +81,14 @@ class State(ProcessLock):
         self.open: Any = None  # the Transaction, whose module imports this one
         self.taken: list[object] = []  # announcements of what other writers committed
         self.undelivered: deque[object] = deque()  # committed, not yet on the bus
-        self.delivering: int | None = None  # the thread that delivers
+        self.delivering: Held | None = None  # what held the lock when the delivery began
         self.views: dict[type, View] = {}
         self.private: frozenset[type] = frozenset()  # slices without a past
         self.registered: Routes = {}
         self.routing: dict[type, Routing] = {}
         self.guards: Mapping[type, tuple[Guard[Any], ...]] = {}
         self.companions: dict[type, Any] = {}
+        self._is_committing = False
         self._resolved_for: Routes | None = None
         if self.stored is not None and self.stored.head.version:
             self.slices = {Entry: (taken_over(self.stored.head.version),)}
@@ -94,9 +96,9 @@ class State(ProcessLock):
     def forget_other_threads(self) -> None:
         """Forget their open transaction and undelivered events; called in a forked child."""
         here = get_ident()  # in a child that is the thread that forked
-        if self.open is not None and not self.open.is_of(here):
+        if self.open is not None and self.open.thread != here:
             self.open = None
-        if self.delivering != here:
+        if self.delivering is None or self.delivering.thread != here:
             self.delivering = None
             self.undelivered = deque()
 
@@ -206,7 +208,7 @@ class State(ProcessLock):
             SessionBusyError: There is such a transaction.
         """
         opened = self.open
-        if opened is not None and opened.is_of(get_ident()) and not opened.is_held():
+        if opened is not None and opened.thread == get_ident() and not opened.is_held():
             raise SessionBusyError(BUSY)
 
     def visible(self) -> Slices:
@@ -250,24 +252,12 @@ class State(ProcessLock):
         if kind in slices:
             return slices[kind]
         slice_ = self.stored.slice_at(kind, version, self.registered)
-        if self.lock.acquire(blocking=False):  # a reader never waits
-            try:
-                if self.slices is slices:
-                    self.slices = {**slices, kind: slice_}
-            finally:
-                self.lock.release()
+        with suppress(StoreBusy), Held(self, 0):  # a reader never waits
+            if self.slices is slices:
+                self.slices = {**slices, kind: slice_}
         return slice_
 
     # Changes
-
-    def acquire(self, timeout: float | None) -> None:
-        """Take the lock.
-
-        Raises:
-            StoreBusy: It is held for longer than so many seconds; for as long as needed where None is given.
-        """
-        if not self.lock.acquire(timeout=-1 if timeout is None else timeout):
-            raise locked(timeout or 0)
 
     def begin(self, timeout: float | None) -> None:
         """Take the store's lock and take over what other writers committed. The caller holds the lock.
@@ -279,16 +269,20 @@ class State(ProcessLock):
         stored = self.stored
         if stored is None:
             return
-        head = stored.begin(self.slices, timeout)
-        try:
-            self._take_over(stored, head)
-            if self._resolved_for is not self.registered:
-                for kind in self._kinds():
-                    self.resolved(kind)
-                self._resolved_for = self.registered
-        except BaseException:
-            stored.end()
-            raise
+        self._take_over(stored, stored.begin(self.slices, timeout))
+        if self._resolved_for is not self.registered:
+            for kind in self._kinds():
+                self.resolved(kind)
+            self._resolved_for = self.registered
+
+    def end(self) -> None:
+        """Let go of the store's lock; take over a commit that Ctrl-C has cut short, if the store has it."""
+        if self.stored is not None:
+            self.stored.end()
+            if self._is_committing:
+                with suppress(Exception):  # the next transaction does it
+                    self.catch_up()
+                self._is_committing = False
 
     def refresh(self) -> None:
         """Take over what other writers committed; see ``Session.refresh``. The caller holds the lock."""
@@ -339,15 +333,23 @@ class State(ProcessLock):
         Raises:
             StoreError: The store does not take it; then nothing has changed.
         """
-        past = self.past
-        if isinstance(past, Kept):
-            past.record(entry, self.slices, self.registered)
-        else:
-            past.record(entry, self.slices, slices, self.stays)
-            past.keep_warm(slices, self.registered)
-            entry.parts = []  # they are in the store
+        past, before = self.past, self.slices
         slices[Entry] = (entry,)
-        before, self.slices = self.slices, slices
+        if isinstance(past, Kept):
+            past.record(entry, before, self.registered)
+            self.slices = slices
+        else:
+            self._is_committing = True
+            try:
+                past.record(entry, before, slices, self.stays)
+            except Exception:
+                self._is_committing = False
+                raise
+            entry.parts = []  # they are in the store
+            self.slices = slices
+            past.settle(entry.version)
+            self._is_committing = False
+            past.keep_warm(slices, self.registered)
         if entry.changed:
             for announcement in self.announcements:
                 if self.hears(announcement.event_type):
@@ -374,9 +376,9 @@ class State(ProcessLock):
             undelivered.extend(taken)
         undelivered += events
         undelivered += announced
-        if self.delivering is not None:
+        if self.delivering is not None and self.delivering is self.holders.get(0):
             return None  # a subscriber committed this
-        self.delivering = get_ident()
+        self.delivering = self.holders.get(0)
         last, published = events[-1] if events else None, None
         try:
             while undelivered:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -63,17 +62,19 @@ class Stored(Replay):
 
         Args:
             store: The store.
-            begun: The session, if it is new.
+            begun: The session, if it is new: without a version, or a fork that the store has just taken.
             limit: How many events its logs keep.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        super().__init__(store, begun.session_id, store.head(begun.session_id) or begun, limit)
-        if self.warm is not None and self.warm.head == self.head:
-            vars(self).update(_tail=self.warm.tail, _names=self.warm.names)
+        head = begun if begun.version else store.head(begun.session_id) or begun
+        super().__init__(store, begun.session_id, head, limit)
+        if self.warm is not None and self.warm.head == head:
+            vars(self)["_tail"], self._named = self.warm.tail, self.warm.named
         self.is_unsettled = False
-        self._lock: AbstractContextManager[None] | None = None
+        self._next = self.head  # as it will be; whether it is says the version of the slices in memory
+        self._hold: Any = None  # a generator that is suspended while it has the store's lock
 
     async def off_loop(self, function: Callable[[], T]) -> T:
         """Call a function off the event loop, in order; see ``Session.off_loop``."""
@@ -96,20 +97,24 @@ class Stored(Replay):
                 "can be reached",
                 outcome="unknown",
             )
-        lock = self.store.lock(self._session_id, timeout)
-        lock.__enter__()
-        self._lock = lock
-        try:
-            return self.newest(slices)
-        except BaseException:
-            self.end()
-            raise
+        self._hold = self._holding(timeout)
+        next(self._hold)
+        return self.newest(slices)
+
+    def _holding(self, timeout: float | None) -> Generator[None, None, None]:
+        with self.store.lock(self._session_id, timeout):
+            yield
 
     def end(self) -> None:
-        """Let go of the store's lock."""
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.__exit__(None, None, None)
+        """Let go of the store's lock, where it was taken."""
+        if self._hold is not None and self._hold.gi_suspended:
+            next(self._hold, None)
+        self._hold = None
+
+    def settle(self, version: int) -> None:
+        """Note that the slices in memory are those of a version: Ctrl-C may have come between the two."""
+        if self._next.version == version:
+            self.head = self._next
 
     def newest(self, slices: Slices) -> StoredSession:
         """The session as the store has it.
@@ -118,6 +123,7 @@ class Stored(Replay):
             StoreError: The store cannot be read, or has lost changes.
         """
         head, version = self.store.head(self._session_id), last_version(slices)
+        self.settle(version)
         if head is None and not version:
             return self.head
         if head is None:
@@ -139,18 +145,20 @@ class Stored(Replay):
             self.head.hash
         ]:
             raise replaced(self._session_id)
-        taken, self.head = self.head, head
+        self._next = taken = self.head
+        self.head = head
         self._forget()
         try:
             for change in self._read(version + 1, head.version):
+                self._next = head.grown(change.version, change.hash, change.at)
                 yield change
-                taken = head.grown(change.version, change.hash, change.at)
+                taken = self._next
         finally:
             if taken.version != head.version:
                 self.head = taken
 
-    def fork(self, version: int, session_id: SessionId, tags: Mapping[str, str]) -> None:
-        """Begin another session in the store with the history up to a version.
+    def fork(self, version: int, session_id: SessionId, tags: Mapping[str, str]) -> StoredSession:
+        """Begin another session in the store with the history up to a version; returns it.
 
         Raises:
             VersionError: There is no such version.
@@ -171,6 +179,7 @@ class Stored(Replay):
             self.store.copy(self._session_id, fork)
         else:  # there is nothing of it in the store, and the fork begins as every session does
             refuse_copy(head, fork, self.store.head(session_id))
+        return fork
 
     def find_call(self, key: str, newest: int) -> ToolInvoked | None:
         """The call with a key on the branch that ends with a version; see ``Session.find_call``."""
@@ -192,7 +201,7 @@ class Stored(Replay):
         Raises:
             StoreError: That is so.
         """
-        unknown = self._names - {type_name(kind) for kind in kinds}
+        unknown = self.names_at(self.head.version) - {type_name(kind) for kind in kinds}
         if unknown:
             raise StoreError(
                 f"the session has a slice that is unknown here, {min(unknown)}: import its module and "
@@ -228,11 +237,11 @@ class Stored(Replay):
             StoreError: The store does not take it, or a value cannot be stored.
         """
         kinds = after.keys() | before.keys() if entry.restores else after.keys()
-        changed = [
-            type_name(kind)
-            for kind in kinds
-            if not stays(kind) and after.get(kind, ()) is not before.get(kind, ())
-        ]
+        changed = list[str]()
+        for kind in kinds:
+            if not stays(kind) and after.get(kind, ()) is not before.get(kind, ()):
+                self.require_place(kind, self.head.version)
+                changed.append(type_name(kind))
         text = write_change(entry, sorted(changed), self._session_id, self.records)
         hash_ = chained(self.head.hash, text)
         head = self.head.grown(entry.version, hash_, entry.at)
@@ -246,27 +255,28 @@ class Stored(Replay):
         # A rewind would have to be replayed from its version: what it restored is written with it.
         is_due = bool(rewinds) or (tail.count >= CHECKPOINT and tail.size >= tail.least)
         checkpoint = self._checkpoint(change, after, stays) if is_due else None
+        self._next = head
         try:
             self.store.append(head, change, expected=entry.version - 1, checkpoint=checkpoint)
         except BaseException as error:
+            self._next = self.head
             self.is_unsettled = isinstance(error, StoreError) and error.outcome == "unknown"
             self._forget()
             raise
-        self.head = head
-        if "_names" in vars(self):
-            self._names.update(changed)
+        if self._named[0] == entry.version - 1:
+            self._named[1].update(changed)
+            self._named = (entry.version, self._named[1])
         if checkpoint is not None:
             tail.count, tail.size, tail.least = 0, 0, len(checkpoint.text)
 
     def keep_warm(self, slices: Slices, registered: Routes) -> None:
         """Let the session be opened again, by this process, without reading what it has just committed."""
         known = {kind: each for kind, each in slices.items() if type(each) is tuple and kind is not Entry}
-        self.store.keep_warm(Warm(self.head, known, registered, self._tail, self._names))
+        self.store.keep_warm(Warm(self.head, known, registered, self._tail, self._named))
 
     def _forget(self) -> None:
         """Forget what was said of the store's changes: it is looked up again."""
-        for name in ("_tail", "_names"):
-            vars(self).pop(name, None)
+        vars(self).pop("_tail", None)
 
     @cached_property
     def _tail(self) -> _Tail:
@@ -282,19 +292,11 @@ class Stored(Replay):
                 tail.size += sum(len(each.text) for each in found)
         return tail
 
-    @cached_property
-    def _names(self) -> set[str]:
-        """The slices that the session has in the store."""
-        with self.store.reading():
-            newest = self._checkpoints(self.head.version, 1)
-            version, slices = newest[0] if newest else (0, {})
-            changes = self._read(version + 1, self.head.version)
-            return {*slices, *(name for change in changes for name in change.slices)}
-
     def _checkpoint(self, change: StoredChange, after: Slices, stays: Callable[[type], bool]) -> Checkpoint:
         """The slices of a change as text; of one that was not read here, what the newest checkpoint says."""
         resolved = {type_name(kind): kind for kind in after if not stays(kind)}
-        is_whole = self._names <= resolved.keys()
+        names = self.names_at(self.head.version)
+        is_whole = names <= resolved.keys()
         newest = [] if is_whole else self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}
         slices = {
@@ -304,7 +306,7 @@ class Stored(Replay):
             }
             if name in resolved
             else carried.get(name, {"at": 0, "items": []})
-            for name in sorted(self._names | resolved.keys())
+            for name in sorted(names | resolved.keys())
         }
         text = written_text({"slices": slices})
         return Checkpoint(change.version, text, chained(change.hash, text))

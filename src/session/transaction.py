@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from threading import get_ident
 from time import time
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, SessionId, addressed, value_of
 from session.history import Entry, Restored, Slices, called, last_version
+from session.locks import Held
 from session.slices import Log, Route, Routing, added, latest_of
 from session.state import BUSY, State
 
@@ -23,7 +24,7 @@ OTHER_KEY = "the open transaction has a call with another idempotency key: end i
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 
 
-class Transaction:
+class Transaction(Held):
     """Check and change in one step: a context manager; see ``Session.transaction``.
 
     All changes inside become visible to others together when the block ends, or not at all when it raises.
@@ -39,17 +40,15 @@ class Transaction:
         "_entered",
         "_events",
         "_has_event",
+        "_is_cut",
         "_is_indexed",
         "_is_own",
-        "_lock",
         "_outer",
         "_parts",
         "_place",
         "_reducing",
         "_state",
         "_task",
-        "_thread",
-        "_timeout",
         "published",
         "slices",
     )  # fmt: skip
@@ -66,14 +65,16 @@ class Transaction:
         call_id: str | None = None,
         timeout: float | None = None,
     ) -> None:
-        self._state = state
+        self.watch = self.gate = None
+        self.lock_of = self._state = state
+        self.timeout = timeout
         self._bus = bus
         self._actor = actor
         self._call_id = call_id
-        self._timeout = timeout
         self._entered = False
+        self._outer: Transaction | None = None
 
-    def __enter__(self) -> Transaction:
+    def __enter__(self) -> Self:
         """Take the session's lock.
 
         Raises:
@@ -83,73 +84,81 @@ class Transaction:
                 session, because it awaited within its block.
         """
         state = self._state
-        lock = state.lock
-        if self._timeout is None:
-            lock.acquire()
-        else:
-            state.acquire(self._timeout)
-        outer = state.open
-        if self._entered or (outer is not None and (outer._reducing or not outer.is_held())):
-            lock.release()
+        if self._entered:
+            raise _refusal(self, state.open)
+        self.thread = get_ident()
+        if state.waiting or state.holders.setdefault(0, self) is not self:
+            super().__enter__()
+        outer: Transaction | None = state.open
+        if outer is not None and (outer._reducing or not outer.is_held()):
+            self._end()
             raise _refusal(self, outer)
-        if outer is None and state.stored is not None:
-            try:
-                state.begin(self._timeout)
-            except BaseException:
-                lock.release()
-                raise
-        self._lock = lock
         self._entered = True
         self._outer = outer
+        if outer is None and state.stored is not None:
+            try:
+                state.begin(self.timeout)
+            except BaseException:
+                self._end()
+                raise
         self._events: list[Any] = []
         self._parts: list[Any] = []  # all that was dispatched and published
         self._place: int | None = None  # in them, of what carries the last value; at their end if None
-        self._changed = self._has_event = self._is_indexed = False
+        self._changed = self._has_event = self._is_indexed = self._is_cut = False
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._is_own = False  # the slices are another's until the first change
-        self._thread = get_ident()
         self._task = _running_task()
         self.published: PublishResult | None = None
         self.slices = state.slices if outer is None else outer.slices
         state.open = self
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    def _leave(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         """Commit and deliver, or discard everything; then release the lock.
 
         Raises:
             StoreError: The session's store does not take the change; nothing has changed.
+            TransactionError: Ctrl-C had come in the midst of a change; nothing has changed.
         """
         state, outer = self._state, self._outer
         state.open = outer
-        self._entered = False
         try:
+            if kind is None and self._is_cut:
+                raise TransactionError("a change in the transaction was interrupted: begin it again")
             if outer is not None:
                 if kind is None:
                     self._join(outer)
                 return
             events = self._events if kind is None else []
-            announced: Iterable[object] = ()
-            try:
-                if kind is None:
-                    announced = self._commit()
-            finally:
-                if state.stored is not None:
-                    state.stored.end()
+            announced = self._commit() if kind is None else ()
+            if state.stored is not None:
+                state.end()
             is_heard = bool(announced or state.taken or (events and state.undelivered))
             for event in events:
                 is_heard = is_heard or self._bus.hears(type(event))
             if is_heard:
                 self.published = state.deliver(self._bus, events, announced)
         finally:
-            self._lock.release()
+            self._end()
+
+    def _end(self, _gone: object = None) -> None:
+        """Let go of all that it holds; what was not committed is discarded."""
+        state = self._state
+        if self._entered:
+            if state.open is self:
+                state.open = self._outer
+            if self._outer is None and state.stored is not None:
+                state.end()
+            self._entered = False
+        super()._end()
 
     def _join(self, outer: Transaction) -> None:
         """Make what was done here a part of the transaction around this one."""
         parts, place = self._parts, self._place
+        was_cut, outer._is_cut = outer._is_cut, True
         if parts:
             if outer._place is not None and value_of(parts[0]) is outer._dispatched:
                 outer._parts.insert(outer._place, parts[0])  # behind the value that it carries
@@ -165,6 +174,7 @@ class Transaction:
         outer._is_indexed = outer._is_indexed or self._is_indexed
         outer._actor = outer._actor or self._actor
         outer._call_id = outer._call_id or self._call_id
+        outer._is_cut = was_cut
 
     def _commit(self) -> Iterable[object]:
         """Make the slices visible; returns what is to be announced."""
@@ -198,15 +208,11 @@ class Transaction:
 
         For a transaction that was opened outside any task, only the thread counts.
         """
-        return self._thread == get_ident() and (self._task is None or self._task is _running_task())
+        return self.thread == get_ident() and (self._task is None or self._task is _running_task())
 
     def all_parts(self) -> list[Any]:
         """What was dispatched and published in it, and in those around it."""
         return self._parts if self._outer is None else [*self._outer.all_parts(), *self._parts]
-
-    def is_of(self, thread: int | None) -> bool:
-        """Whether this thread opened it."""
-        return self._thread == thread
 
     def latest(self, slice_type: type[S]) -> S | None:
         """The newest item of a slice as this transaction sees it, or None.
@@ -250,7 +256,7 @@ class Transaction:
             Exception: Whatever a reducer raises. Nothing that this call did stays.
         """
         state = self._state
-        if state.open is not self or self._thread != get_ident() or self._reducing:
+        if state.open is not self or self.thread != get_ident() or self._reducing:
             raise TransactionError(_NOT_HERE)
         if self._task is not None and self._task is not _running_task():
             raise TransactionError(_NOT_HERE)
@@ -296,25 +302,26 @@ class Transaction:
                 self._take_key(event.idempotency_key)
         # What makes one slice makes it or raises before: only several need a copy to be all or none.
         slices = self.slices if self._is_own and routing.is_one else self.slices.copy()
-        changed = self._apply(routes, event, slices) if routes else False
-        if log is not None:
-            old = slices.get(log) or state.first(log)
-            slices[log] = (Log(old) if isinstance(old, tuple) else old).push(event, state.past.limit)
-        self.slices, self._is_own = slices, True
-        if changed:
-            self._changed = True
-        if routing.is_event:
-            self._has_event = True
-            if event.call_id:
-                self._call_id = self._call_id or event.call_id
-            if event.actor:
-                self._actor = self._actor or event.actor
-        if not routing.is_private:
-            if self._place is None or value_of(event) is not self._dispatched:
-                self._parts.append(event)
-            else:
-                self._parts.insert(self._place, event)
-        self._place, self._dispatched = None, event
+        try:
+            changed = self._apply(routes, event, slices) if routes else False
+            if log is not None:
+                old = slices.get(log) or state.first(log)
+                slices[log] = (Log(old) if isinstance(old, tuple) else old).push(event, state.past.limit)
+            self.slices, self._is_own = slices, True
+            self._changed = self._changed or changed
+            if routing.is_event:
+                self._has_event = True
+                self._call_id = self._call_id or event.call_id or None
+                self._actor = self._actor or event.actor or None
+            if not routing.is_private:
+                if self._place is None or value_of(event) is not self._dispatched:
+                    self._parts.append(event)
+                else:
+                    self._parts.insert(self._place, event)
+            self._place, self._dispatched = None, event
+        except BaseException as error:
+            self._is_cut = self._is_cut or not isinstance(error, Exception)
+            raise
 
     def _apply(self, routes: tuple[Route, ...], event: object, slices: Slices) -> bool:
         """Put what reducers make into slices; returns whether one is another that a rewind would restore."""

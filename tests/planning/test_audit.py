@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import work_of
-from planning import MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox
+from planning import MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, ToolError
 from planning.audit import FINDINGS, STALE_AFTER, Audit, audit_plan
 from planning.model import STEP_STATUSES, Plan
+from planning.tools import Tool
 from planning.view.timeline import Recent
-from planning.workflow import Capabilities, run_workflow, validate_workflow
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow, validate_workflow
+from planning.workflow.run.records import WorkflowRun
 from session import Session, ToolFailed, ToolInvoked
 
 Act = Callable[[Session, Toolbox], object]
@@ -71,6 +73,29 @@ def plan(steps: int) -> SetupPlan:
     return SetupPlan("Goal", tuple(NewPlanStep(f"Step {n}") for n in range(steps)))
 
 
+def run(*fails: bool) -> Act:
+    """Run a workflow of three steps, and resume it; the first fails where it says so."""
+
+    def act(session: Session, _toolbox: Toolbox) -> None:
+        failing = iter(fails)
+
+        def rent() -> str:
+            if next(failing):
+                raise ToolError("secret")
+            return "rented"
+
+        steps = [
+            WorkflowStep(step_id="rent", description="Rent a room", type="tool", name="rent"),
+            WorkflowStep(step_id="ask", description="Ask", type="tool", name="ask", on_failure="continue"),
+            WorkflowStep(step_id="open", description="Open", depends_on=("rent",)),
+        ]
+        tools = Capabilities(tools={"rent": rent, "ask": Tool("ask", "Ask.", lambda: {"success": False})})
+        for _ in fails:
+            run_workflow(Workflow(goal="Open the shop", steps=tuple(steps)), tools, session=session)
+
+    return act
+
+
 WORK = (call, mark(1, "done"), call, mark(2, "done"))
 S1, S2, S3 = (mark(number, "done") for number in (1, 2, 3))
 
@@ -88,6 +113,7 @@ CLEAN: dict[str, Sequence[Act]] = {
     "what a rewind took back, and then another": (
         set_up(2), S2, rewind(1), S2, S1, rewind(2), rewind(1), *WORK,
     ),
+    "a run that failed and was resumed": (run(True, False),),
     "calls before there is a plan": (*[call] * STALE_AFTER, set_up(1), call, S1),
     "a host that marks steps": (host(plan(3), MarkStep("S002", "done"), MarkStep("S001", "done")), host(
         MarkStep("S002", "pending"), MarkStep("S002", "done"), MarkStep("S003", "done"))),
@@ -141,6 +167,10 @@ FAULTS: list[tuple[str, Sequence[Act], list[tuple[str, int, str]]]] = [
     ]),
     ("cleared", (set_up(2), planning("clear_plan")), [
         ("cleared", 2, "The plan was abandoned with S001 to S002 open."),
+    ]),
+    ("run_failed", (run(True),), [("run_failed", 6, "The workflow run failed; 'planning show' says why.")]),
+    ("run_failed", (set_up(2), *WORK, run(True, True)), [
+        ("run_failed", 17, "The workflow run failed; 'planning show' says why."),
     ]),
     ("reopened", (set_up(1), call, S1, mark(1, "in_progress"), call, S1), [
         ("reopened", 4, "S001 was done, then marked in_progress."),
@@ -249,6 +279,14 @@ def test_a_plan_without_a_history_is_judged_by_what_is_open() -> None:
     session.dispatch(plan(2))
     assert said(audit_plan((), session.select_latest(Plan))) == [
         ("unfinished", 0, "Open at the end: S001 to S002.")
+    ]
+
+
+def test_a_run_without_a_history_is_judged_by_its_end() -> None:
+    session = Session()
+    run(True)(session, Toolbox(()))
+    assert said(audit_plan((), run=session.select_latest(WorkflowRun))) == [
+        ("run_failed", 0, "The workflow run failed; 'planning show' says why.")
     ]
 
 

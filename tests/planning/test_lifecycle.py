@@ -114,7 +114,8 @@ def test_the_tools_keep_to_the_table(
         after = session.select_latest(Plan)
         assert after is not None
         assert after.status in cell
-        assert (after is before) is (command is ReadPlan)
+        says_what_is_so = command is MarkStep and status == "completed"
+        assert (after is before) is (command is ReadPlan or says_what_is_so)
         assert [type(event) for event in heard] == [ToolInvoked]
         assert session.select_all(ToolInvoked) == (*log, *heard)
         assert len(session.select_all(Plan)) == 1

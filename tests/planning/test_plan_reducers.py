@@ -21,10 +21,10 @@ from planning import (
     SetupPlan,
     UpdateStep,
 )
-from planning.commands import Command, MarkSteps
+from planning.commands import Command, MarkSteps, MoveStep
 from planning.lifecycle import TRANSITIONS, allows
 from planning.model import STEP_STATUSES
-from planning.reducers import REDUCERS
+from planning.reducers import REDUCERS, changes_nothing
 from planning.step_ids import number_of
 from planning.suite import register_plan
 from session import ReducerError, Session
@@ -174,6 +174,24 @@ def test_a_mark_sets_the_status_appends_the_note_and_changes_nothing_else(
     assert {field.name: getattr(new, field.name) for field in fields(PlanStep)} == expected
     all_done = all(step.status == "done" for step in after.steps)
     assert after.status == ("completed" if all_done else "active")
+
+
+@given(st.data(), plans())
+def test_a_command_that_changes_nothing_leaves_the_slice_and_is_known_before(
+    data: st.DataObject, plan: Plan
+) -> None:
+    command: Any = draw_command(data, plan)
+    same = [step for step in plan.steps if step.step_id == getattr(command, "step_id", None)]
+    if same and allows(plan, type(command)):
+        if type(command) is UpdateStep and data.draw(st.booleans()):
+            command = UpdateStep(command.step_id, same[0].title, same[0].details or "")
+        after = reduced(plan, command)
+        assert (after is plan) is (after == plan) is changes_nothing(command, plan)
+    for index in range(len(plan.steps) if allows(plan, MarkStep) else 0):
+        move = MoveStep(plan.steps[-1].step_id, index)
+        is_last = index == len(plan.steps) - 1
+        assert changes_nothing(move, plan) is is_last
+        assert (REDUCERS[MoveStep]((plan,), move)[0] is plan) is is_last
 
 
 @given(plans(), st.lists(st.lists(new_steps(), min_size=1, max_size=3).map(tuple), max_size=4))

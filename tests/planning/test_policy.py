@@ -299,6 +299,40 @@ def test_ids_and_statuses_of_several_marks_are_repaired_as_those_of_one() -> Non
     assert agent.call("mark_step", marks=marks) == "S001 done, S002 in_progress."
 
 
+ONE = {"step_id": 1, "status": "In Progress", "note": None}
+
+
+@pytest.mark.parametrize("form", [[ONE], json.dumps([ONE]), [json.dumps(ONE)], json.dumps([json.dumps(ONE)])])
+@pytest.mark.parametrize("is_text", [False, True])
+def test_marks_as_text_are_read_as_an_array_is(form: Any, *, is_text: bool) -> None:
+    box = Agent(PlanPolicy(batch_marks=True)).plans("A").toolbox
+    arguments = {"marks": form}
+    result = box.call("planning_mark_step", json.dumps(arguments) if is_text else arguments)
+    assert result.message == "S001 in_progress."
+
+
+@pytest.mark.parametrize("evidence", ["C1", "c01", ["C1"], '["C1"]'])
+@pytest.mark.parametrize("form", ["one", "several", "text"])
+def test_one_piece_of_evidence_needs_no_array(evidence: Any, form: str) -> None:
+    agent = Agent(PlanPolicy(evidence="required", batch_marks=True)).plans("A")
+    agent.call("work")
+    mark = {"step_id": "S001", "status": "done", "evidence": evidence}
+    several = json.dumps([mark]) if form == "text" else [mark]
+    arguments: dict[str, Any] = mark if form == "one" else {"marks": several}
+    assert agent.call("mark_step", **arguments) == "S001 done. Plan completed."
+
+
+@pytest.mark.parametrize("depends_on", ["1", 1, "S001", "A", '["A"]', "[1]", [1]])
+@pytest.mark.parametrize("is_text", [False, True])
+def test_one_dependency_needs_no_array(depends_on: Any, *, is_text: bool) -> None:
+    agent = Agent(PlanPolicy(dependencies=True)).plans("A")
+    steps = [{"title": "A"}, {"title": "B", "depends_on": depends_on}]
+    agent.call("setup_plan", objective="Ship it", initial_steps=json.dumps(steps) if is_text else steps)
+    assert agent.mark(2, "done") == (
+        "Refused, nothing changed. S002 depends on S001, which is not done; do S001 first"
+    )
+
+
 def test_the_page_has_every_message_and_every_setting() -> None:
     page = (Path(__file__).parents[2] / "specs" / "POLICY.md").read_text(encoding="utf-8")
     messages = [

@@ -87,7 +87,7 @@ def test_what_others_changed_is_read_once() -> None:
     agent = Agent(PlanPolicy()).plans("A", "B", "C")
     agent.session.dispatch(RemoveStep("S003"))
     assert agent.mark(1, "done") == "Since you last looked: S003 was removed. S001 done. Next: S002 B"
-    assert agent.mark(2, "pending") == "S002 pending."
+    assert agent.mark(2, "blocked") == "S002 blocked. No other step is open."
 
 
 def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(store_file: Any) -> None:

@@ -191,10 +191,8 @@ class Policed(RuleBasedStateMachine):
             raise Refused  # they wait for each other
         model["highest"] = first + len(needs) - 1
         began = len(model["calls"])
-        return [
-            {"id": own, "needs": meant[own], "began": began, "status": "pending", "proof": None, "waits": 0}
-            for own in fresh
-        ]
+        new = {"title": "", "began": began, "status": "pending", "proof": None, "waits": 0}
+        return [{"id": own, "needs": meant[own], **new} for own in fresh]
 
     def sent(self, needs: list[list[int]]) -> list[dict[str, Any]]:
         more = [{"depends_on": each} if self.policy.dependencies else {} for each in needs]
@@ -316,7 +314,6 @@ class Policed(RuleBasedStateMachine):
                 raise Refused
             steps.remove(step)
             steps.insert(index, step)
-            self.changed(model)
 
         arguments = {"step_id": self.spelled(place, "plain"), "index": index}
         self.tell(door, "planning_move_step", arguments, self.tried(change))
@@ -325,7 +322,10 @@ class Policed(RuleBasedStateMachine):
     def retitle(self, door: str, place: int) -> None:
         def change(model: dict[str, Any]) -> None:
             self.plan(model, "active")
-            self.asks(model, [self.step(model, place)])
+            step = self.step(model, place)
+            if step["title"] != "new":
+                step["title"] = "new"
+                self.asks(model, [step])
 
         arguments = {"step_id": self.spelled(place, "number"), "title": "new"}
         self.tell(door, "planning_update_step", arguments, self.tried(change))
@@ -423,7 +423,8 @@ class Policed(RuleBasedStateMachine):
             }
             for step in plan.steps
         ]
-        steps = [{key: value for key, value in each.items() if key != "began"} for each in expected["steps"]]
+        hidden = {"began", "title"}
+        steps = [{key: each[key] for key in each.keys() - hidden} for each in expected["steps"]]
         assert found == steps
         assert (plan.status, facts.approval) == (expected["status"], self.model["approval"])
         assert [each.success for each in self.session.select_all(EvidenceCall)] == self.model["calls"]

@@ -6,23 +6,29 @@ import json
 from typing import Any
 
 import pytest
+from policy_cases import Agent
 
 from planning import (
     AddStep,
+    ApprovePlan,
     ClearPlan,
     MarkStep,
     NewPlanStep,
     Plan,
+    PlanChanged,
     PlanningToolsSection,
+    PlanPolicy,
     PlanStep,
     SetupPlan,
     Toolbox,
     ToolValidationError,
     UpdateStep,
 )
+from planning.plan_facts import PlanFacts
 from planning.suite import planning_tools, register_plan
 from planning.tools import ToolError
 from session import Session, ToolInvoked
+from session.stores import MemoryStore
 
 NAMES = [
     "planning_setup_plan",
@@ -157,7 +163,7 @@ def test_blank_details_clear_the_details_of_a_step(blank: str, toolbox: Toolbox,
     assert steps_of(session) == (PlanStep("S001", "Search", None, "pending"),)
 
 
-@pytest.mark.parametrize("step_id", ["S002", "S2", "s002", "2", 2, "002", " s2 "])
+@pytest.mark.parametrize("step_id", ["S002", "S2", "s002", "2", 2, 2.0, "2.0", "002", " s2 "])
 @pytest.mark.parametrize("status", ["in_progress", "in progress", "In-Progress"])
 def test_a_mark_in_another_shape_is_recorded_and_answered_as_the_plan_has_it(
     step_id: object, status: str, toolbox: Toolbox, session: Session
@@ -168,6 +174,98 @@ def test_a_mark_in_another_shape_is_recorded_and_answered_as_the_plan_has_it(
     assert [step.status for step in steps_of(session)] == ["pending", "in_progress"]
     result = toolbox.call("planning_update_step", {"step_id": step_id, "title": "c"})
     assert (result.message, result.value) == ("S002 updated.", UpdateStep("S002", "c"))
+
+
+SAME: list[tuple[str, dict[str, Any], str]] = [
+    ("update_step", {"title": " Look "}, "S001 already has this title."),
+    ("update_step", {"details": "Twice"}, "S001 already has these details."),
+    ("update_step", {"title": "Look", "details": "Twice"}, "S001 already has this title and these details."),
+    ("update_step", {"step_id": 2, "details": " "}, "S002 already has no details."),
+    ("mark_step", {"status": "done"}, "S001 is already done. Next: S002 Fix"),
+    ("mark_step", {"step_id": "2", "status": "pending"}, "S002 is already pending."),
+    ("mark_step", {"step_id": "s3", "status": "Blocked"}, "S003 is already blocked. Next: S002 Fix"),
+    ("move_step", {"index": 0}, "S001 already has this place. Order: S001 to S003."),
+    (
+        "mark_step",
+        {"marks": [{"step_id": 1, "status": "done"}, {"step_id": 2, "status": "pending"}]},
+        "S001 already done, S002 already pending.",
+    ),
+]  # fmt: skip
+CHANGED: list[tuple[str, dict[str, Any], str]] = [
+    ("update_step", {"title": "Look", "details": ""}, "S001 updated."),
+    ("update_step", {"title": "Search", "details": "Twice"}, "S001 updated."),
+    ("mark_step", {"status": "done", "note": "seen"}, "S001 done. Next: S002 Fix"),
+    ("add_step", {"steps": ["Look"]}, "Added S004."),
+    (
+        "mark_step",
+        {"marks": [{"step_id": 1, "status": "done"}, {"step_id": 2, "status": "done"}]},
+        "S001 to S002 done. Blocked: S003 Ship",
+    ),
+]
+BATCH = PlanPolicy(batch_marks=True, agent_edits=True)
+STRICT = PlanPolicy(
+    batch_marks=True,
+    agent_edits=True,
+    approval=True,
+    dependencies=True,
+    most_in_progress=1,
+    evidence="unique",
+    stale_after=1,
+    finish_gate=3,
+)
+CALLS = [
+    *[(policy, *call, False) for policy in (None, BATCH, STRICT) for call in SAME],
+    *[(policy, *call, True) for policy in (None, BATCH) for call in CHANGED],
+]
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize(
+    ("policy", "tool", "arguments", "reply", "changes"),
+    [call for call in CALLS if call[0] or not (call[1] == "move_step" or "marks" in call[2])],
+)
+def test_a_call_that_changes_nothing_says_so(
+    policy: PlanPolicy | None,
+    tool: str,
+    arguments: dict[str, Any],
+    reply: str,
+    *,
+    changes: bool,
+    is_stored: bool,
+) -> None:
+    session = Session(session_id="s", store=MemoryStore() if is_stored else None)
+    section = PlanningToolsSection(session=session, policy=policy)
+    toolbox = Toolbox(section.tools(), session=session)
+    steps = (NewPlanStep("Look", "Twice"), NewPlanStep("Fix"), NewPlanStep("Ship"))
+    session.dispatch(SetupPlan("Fix the login", steps))
+    session.dispatch(MarkStep("S001", "done"))
+    session.dispatch(MarkStep("S003", "blocked"))
+    if policy is STRICT:
+        session.dispatch(ApprovePlan())
+        section.may_finish()  # asked once
+    before, facts, version = session.select_latest(Plan), session.select_latest(PlanFacts), session.version
+    heard = list[PlanChanged]()
+    session.bus.subscribe(PlanChanged, heard.append)
+    given = arguments if {"step_id", "marks", "steps"} & {*arguments} else {"step_id": "S001", **arguments}
+    result = toolbox.call(f"planning_{tool}", given)
+    (change,) = session.history(after=version)
+    assert (result.success, result.message) == (True, reply)
+    assert (change.version, change.changed) == (version + 1, changes)
+    assert len(heard) == changes
+    if not changes:
+        assert session.select_latest(Plan) is before
+        assert session.select_latest(PlanFacts) is facts
+
+
+def test_a_done_step_takes_more_evidence() -> None:
+    agent = Agent(PlanPolicy(evidence="required")).plans("Look")
+    agent.mark(1, "in_progress")
+    agent.call("work")
+    agent.mark(1, "done", "C1")
+    agent.call("work")
+    assert agent.mark(1, "done", "C1", "C2") == "S001 is already done. Plan completed."
+    facts = agent.session.select_latest(PlanFacts)
+    assert facts is not None and facts.proofs["S001"].evidence == ("C1", "C2")
 
 
 def test_a_plan_in_the_place_of_an_unfinished_one_says_what_was_left(toolbox: Toolbox) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from math import inf
+from typing import Any, Final
 
 from planning.agent.generate import prompt_messages
 from planning.errors import cut, printable
-from planning.tools.errors import RateLimitExceeded, StorageUnavailable, ToolError, ToolTimeout
+from planning.tools.errors import ErrorKind, RateLimitExceeded, StorageUnavailable, ToolError, ToolTimeout
 
 __all__ = ["OpenAIChat"]
+
+_NAMES: Final = ("message", "error", "detail", "msg")
+_TOO_LONG: Final = re.compile(r"context|too (long|large|many tokens)", re.IGNORECASE)
 
 
 class OpenAIChat(AbstractContextManager["OpenAIChat"]):
@@ -27,7 +32,8 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
         *,
         api_key: str | None = None,
         timeout: float = 60.0,
-        max_retries: int = 2,
+        max_retries: int = 1,
+        max_tokens: int | None = None,
         dialect: str | None = None,
     ) -> None:
         """Create the client, without sending anything. Without a key or an address this raises.
@@ -37,7 +43,9 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             base_url: The server's address; by default ``OPENAI_BASE_URL``, or else the official server.
             api_key: By default ``OPENAI_API_KEY``; a server that ``base_url`` names may need none.
             timeout: The seconds that the client waits for the server.
-            max_retries: How often the client repeats a request after a temporary failure of the server.
+            max_retries: How often the client repeats a request after a temporary failure of the server, such
+                as no answer in time.
+            max_tokens: The most tokens of an answer, thoughts included; by default as the server has it.
             dialect: The SQL to write; by default that of the graph's database.
         """
         try:
@@ -54,7 +62,10 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             raise ToolError(
                 "there is no API key; set OPENAI_API_KEY, or give the base_url of a server without keys"
             )
+        if not 0 < timeout < inf or (max_tokens is not None and max_tokens < 1):
+            raise ValueError("timeout must be seconds of more than 0, and max_tokens at least 1")
         self._model, self._dialect, self._openai = model, dialect, openai
+        self._limits = {} if max_tokens is None else {"max_tokens": max_tokens}
         self._client = openai.OpenAI(
             api_key=self._key or "none",  # the client requires a key; a server without keys ignores it
             base_url=server,
@@ -83,16 +94,18 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
         turns = prompt_messages(question, schema, attempts, self._dialect or dialect)
         create: Any = self._client.chat.completions.create  # it types every role
         try:
-            choice = create(model=self._model, messages=turns).choices[0]
+            choice = create(model=self._model, messages=turns, **self._limits).choices[0]
             text, reason, refused = choice.message.content, choice.finish_reason, choice.message.refusal
         except Exception as error:  # noqa: BLE001 - the client and the libraries below it raise many types
             failure = self._failure(error)
+            if type(failure) is ToolError or (type(failure) is ToolTimeout and self._client.max_retries):
+                failure.details["code"] = ErrorKind.STORAGE  # to ask again changes nothing
         else:
             is_cut = reason in {"length", "content_filter"}
             if isinstance(text, str) and text.strip() and not (is_cut or refused):
                 return text
             what = f"gave no complete answer ({reason}); ask for less, or another model"
-            failure = ToolError(f"{self._name} {what}{self._said(refused)}")
+            failure = ToolError(f"{self._name} {what}{self._said(_words_of(refused))}")
         raise failure  # not within the except block: the client's error holds the request, with the key
 
     def _failure(self, error: Exception) -> ToolError:
@@ -104,8 +117,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             return StorageUnavailable(f"{self._name} cannot be reached; {remedy}")
         if not isinstance(error, openai.APIStatusError):
             return ToolError(f"{self._name} does not answer in the chat-completions form; check the base_url")
-        status, body = error.status_code, error.body
-        said = self._said(body.get("message") if isinstance(body, dict) else body)
+        status, said = error.status_code, self._said(_words_of(error.body))
         if status in {401, 403}:  # without the words of the server, which may have a part of the key
             what = f"refused the API key ({status}); set OPENAI_API_KEY to a valid one"
             return ToolError(f"{self._name} {what}")
@@ -113,10 +125,21 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             kind = RateLimitExceeded if status == 429 else StorageUnavailable
             return kind(f"{self._name} accepts no requests now ({status}); ask again later{said}")
         remedy = f"check the model {self._model!r}, and whether base_url ends in /v1"
+        if status == 413 or _TOO_LONG.search(said):
+            remedy = "give the model a longer context, or send a smaller schema, such as one without samples"
         return ToolError(f"{self._name} refused the request ({status}); {remedy}{said}")
 
-    def _said(self, words: object) -> str:
-        if not isinstance(words, str) or words.strip()[:1] in {"", "<"}:  # a page for a browser
+    def _said(self, words: str) -> str:
+        if words.strip()[:1] in {"", "<"}:  # a page for a browser
             return ""
         words = words.replace(self._key, "***") if self._key else words
         return f": {cut(printable(' '.join(words.split())), 300)}"
+
+
+def _words_of(body: object) -> str:
+    """The words of an error's body: text, a list, or an object that has them under one of some names."""
+    if isinstance(body, list):
+        return "; ".join(filter(None, map(_words_of, body[:3])))
+    if isinstance(body, dict):
+        return next(filter(None, (_words_of(body.get(name)) for name in _NAMES)), "")
+    return body if isinstance(body, str) else ""

@@ -7,6 +7,7 @@ ledger.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -53,6 +54,7 @@ Limiter = Callable[[], "RateLimiter"]
 
 _WHAT: Final = "What would you like to know?"
 _NOTHING: Final = "{} returned nothing; it must return a result"
+_NUMBER: Final = re.compile(r"\d+([.,]\d+)*")
 _UNWRITTEN: Final = "the SQL could not be written"
 
 
@@ -120,7 +122,11 @@ def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
 
 def _is_third(failures: Sequence[Mapping[str, Any]], error: str) -> bool:
     """Whether the last two failures had the same error: a third one ends the question."""
-    return [each.get("error") for each in failures[-2:]] == [error, error]
+    return [_without_numbers(each.get("error")) for each in failures[-2:]] == [_without_numbers(error)] * 2
+
+
+def _without_numbers(error: object) -> str:
+    return _NUMBER.sub("0", str(error))
 
 
 # Tools
@@ -268,9 +274,14 @@ def generating(
         else:
             shown = _for_people(result)
             error, message = str(result.cause or shown), _UNWRITTEN if shown == SORRY else shown
+        failed: AgentState = {"error": f"Tool generate_sql: {error}", "user_message": message}
+        if result.code in _NOT_OF_THE_SQL:  # a model does not read what only its server has to do with
+            return {**failed, "is_complete": True}
+        if result.code is ErrorKind.TIMEOUT:
+            was_slow = _without_numbers(state.get("error")) == _without_numbers(failed["error"])
+            return {**failed, "is_complete": was_slow}
         return {
-            "error": f"Tool generate_sql: {error}",
-            "user_message": message,
+            **failed,
             "attempts": [{"sql": None, "error": message}],
             "is_complete": _is_third(state.get("attempts") or (), message),
         }

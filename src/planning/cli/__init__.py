@@ -18,12 +18,12 @@ def main() -> None:
         if getattr(sys, name) is None:  # it was closed
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
     try:
-        import rich  # noqa: F401 - an extra: only the command needs it
-        import typer  # noqa: F401 - the same extra
-    except ModuleNotFoundError:
-        sys.stderr.write(_NEEDS_EXTRA)
-        sys.exit(2)
-    try:
+        try:
+            import rich  # noqa: F401 - an extra: only the command needs it
+            import typer  # noqa: F401 - the same extra
+        except ModuleNotFoundError:
+            sys.stderr.write(_NEEDS_EXTRA)
+            sys.exit(2)
         from planning.cli.app import app
 
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what is open is closed

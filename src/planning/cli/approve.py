@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from planning.approval import Pending
     from planning.commands import ApprovePlan, RejectPlan
 
-__all__ = ["approve"]
-
 
 def approve(
     store: StoreFile,

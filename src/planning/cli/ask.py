@@ -36,7 +36,8 @@ What it prints:
   In a terminal, the steps, the SQL and the rows as a table. Elsewhere
   the rows alone, with tabs between the values and the names of the
   columns first; the steps, the SQL and why there is no answer are on
-  standard error. --csv prints the rows as CSV, in a terminal too.
+  standard error. --csv prints the rows as CSV, in a terminal too; a
+  text that a spreadsheet would run as a formula gets an apostrophe.
 
 \b
 Who writes the SQL:
@@ -55,6 +56,7 @@ What is safe:
 _SAMPLES: Final = 3
 _MOST_ROWS: Final = 1_000
 _TIMEOUT: Final = 5.0
+_MODEL_TIMEOUT: Final = 60.0
 _LINE_BETWEEN: Final = re.compile(r"^[ \t]*---[ \t]*\r?$", re.MULTILINE)
 _SQL_ALONE: Final = "What does this SQL return?"
 
@@ -81,6 +83,9 @@ def ask(
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long a statement may run.")
     ] = _TIMEOUT,
+    model_timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait for the model; it is asked twice.")
+    ] = _MODEL_TIMEOUT,
     no_samples: Annotated[
         bool, typer.Option("--no-samples", help="Keep the values in the database out of the schema.")
     ] = False,
@@ -108,7 +113,7 @@ def ask(
             database = stack.enter_context(
                 SqlDatabase(path, timeout=timeout, max_rows=max_rows, samples=0 if no_samples else _SAMPLES)
             )
-            generate = _generator(model, base_url, statements, database, stack)
+            generate = _generator(model, base_url, statements, database, stack, model_timeout)
             database.get_schema()  # a wrong file is an error of its own, and not of the question
         except (ToolError, ValueError, ImportError) as error:
             raise Refused(printable(" ".join(str(error).split()))) from None
@@ -123,14 +128,9 @@ def ask(
 def _check(
     question: str | None, *, db: str | None, model: str | None, base_url: str | None, sql_from: str | None
 ) -> str:
-    """Refuse options that do not go together.
+    """Refuse options that do not go together; returns the path of the database."""
+    from session.address import is_address
 
-    Returns:
-        The path of the database.
-
-    Raises:
-        BadParameter: They do not.
-    """
     if db is None:
         raise bad_option("--db", "name the database to ask: --db FILE")
     if (model is None) == (sql_from is None):
@@ -139,7 +139,7 @@ def _check(
         raise bad_option("--base-url", "it needs --model, the name of a model there")
     if sql_from is None and not (question and question.strip()):
         raise bad_option("QUESTION", "say what you want to know")
-    if "://" not in db and not Path(db).exists():
+    if not is_address(db) and not Path(db).exists():
         raise Refused(f"there is no database at {printable(db)}; check the path")
     return db
 
@@ -159,13 +159,14 @@ def _generator(
     statements: Sequence[str],
     database: SqlDatabase,
     stack: ExitStack,
+    timeout: float,
 ) -> Callable[..., Any]:
     """What writes the SQL: the file, one statement at each attempt, or a model."""
     if model is None:
         return lambda attempts: statements[min(len(attempts), len(statements) - 1)]
     from planning.agent.chat import OpenAIChat
 
-    return stack.enter_context(OpenAIChat(model, base_url, dialect=database.dialect))
+    return stack.enter_context(OpenAIChat(model, base_url, timeout=timeout, dialect=database.dialect))
 
 
 def _shown(

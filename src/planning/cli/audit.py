@@ -34,7 +34,8 @@ Examples:
 What it reads:
   A store, as 'planning run' keeps one, and the name of a session in it.
   Or a transcript, as 'planning replay' reads it. Or a snapshot of a
-  session, which has no history: only open steps are found in it.
+  session, which has no history: only open steps and a failed run are
+  found in it.
 """
 _SHOWN: Final = 10  # findings of one kind
 _NO_CALLS: Final = (
@@ -103,17 +104,14 @@ def audit(
 
 
 def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
-    """What is audited by name, the audit, and what of the history cannot be read.
-
-    Raises:
-        Refused: It cannot be read at all.
-    """
+    """What is audited by name, the audit, and what of the history cannot be read."""
     from planning.audit import audit_plan
     from planning.cli.kinds import is_store, kind_of, refuse_other
     from planning.cli.loading import replayed_moments, session_of
     from planning.cli.replay import MOST_BYTES
     from planning.facts import PlanFacts
     from planning.model import Plan
+    from planning.workflow.run.records import WorkflowRun
 
     if session is not None or is_store(source):
         return _audited_store(source, session)
@@ -122,7 +120,8 @@ def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
     kind = kind_of(data)
     if kind == "snapshot":
         taken = session_of(data, source)
-        return title, audit_plan((), taken.select_latest(Plan), taken.select_latest(PlanFacts)), ""
+        plan, run = taken.select_latest(Plan), taken.select_latest(WorkflowRun)
+        return title, audit_plan((), plan, taken.select_latest(PlanFacts), run), ""
     if kind != "transcript":
         refuse_other(data, source, "a session")
         raise Refused(f"{name_of(source)} is not a store, a snapshot or a transcript")

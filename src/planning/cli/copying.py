@@ -46,18 +46,18 @@ def create(
 ) -> None:
     """Make the tables of a store in a PostgreSQL database, where they are not yet."""
     from planning.cli.stores import opened_store
+    from session.address import database_of, is_address
 
-    if "://" not in database:
+    if not is_address(database):
         raise bad_option("URL", "give postgresql://HOST/DATABASE; a SQLite file is created on first use")
     with opened_store(database) as store:
-        from planning.view.stores import database_of
         from session.stores import PostgresStore
 
         if print_:
             typer.echo(f"{PostgresStore.schema_sql(database_of(database)[1])};")
         elif isinstance(store, PostgresStore):
             store.create()
-            typer.echo(f"The tables are in {without_password(database)}.")
+            typer.echo(f"The tables are in {printable(without_password(database))}.")
 
 
 def copy(
@@ -136,12 +136,7 @@ def delete(
 
 
 def _require_yes(question: str) -> None:
-    """Ask the user.
-
-    Raises:
-        Refused: There is nobody to ask.
-        Exit: The answer is no.
-    """
+    """Ask the user."""
     import sys
 
     if sys.stdin is None or not sys.stdin.isatty():

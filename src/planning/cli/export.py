@@ -57,11 +57,7 @@ def export(
 
 
 def _document(source: str, session: str | None) -> Document:
-    """What is exported.
-
-    Raises:
-        Refused: It cannot be read.
-    """
+    """What is exported."""
     from planning.cli.kinds import is_store
     from planning.cli.loading import loaded
 
@@ -86,11 +82,7 @@ def _page(document: Document) -> bytes:
 
 
 def _drawn(document: Document, source: str) -> bytes:
-    """The picture: of the workflow if there is one, else of the plan.
-
-    Raises:
-        Refused: There is nothing to draw.
-    """
+    """The picture: of the workflow if there is one, else of the plan."""
     from planning.view.svg import graph_svg, plan_svg
 
     if document.run.workflow is not None:
@@ -101,11 +93,7 @@ def _drawn(document: Document, source: str) -> bytes:
 
 
 def _write(data: bytes, source: str, output: str) -> None:
-    """Write the file.
-
-    Raises:
-        Refused: It cannot be written.
-    """
+    """Write the file."""
     target = Path(output)
     if source != "-" and target.exists() and target.samefile(source):
         raise bad_option("--output", "it is the source itself; name another file")

@@ -173,15 +173,7 @@ def frame(console: Console, progress: Progress) -> RenderableType:
 def _table(
     console: Console, progress: Progress, steps: Sequence[Step], *, is_final: bool, is_whole: bool
 ) -> Table:
-    """A step a row: its mark, its id, its title, its time, and its last note where that has room.
-
-    Args:
-        console: Where it will be drawn.
-        progress: What the steps are of.
-        steps: The steps.
-        is_final: Whether a text may take several lines.
-        is_whole: Whether details and all notes are below the title.
-    """
+    """A step a row: its mark, its id, its title, its time, and its last note where that has room."""
     is_beside = console.width >= _BESIDE and not is_whole
     overflow: Final = "fold" if is_final else "ellipsis"
     table = Table.grid(padding=(0, 1), expand=True)

@@ -123,11 +123,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
 
 
 def _as_they_come(timeline: Timeline) -> Iterator[Moment]:
-    """Each change as soon as it is made, until the session is deleted.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Each change as soon as it is made, until the session is deleted."""
     while not timeline.is_deleted:
         yield from timeline.new()
         time.sleep(_POLL)

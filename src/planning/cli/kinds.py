@@ -26,14 +26,16 @@ _NAMES: Final[Mapping[Kind, str]] = MappingProxyType({
 
 
 def is_store(source: str | None) -> bool:
-    """Whether a source is a store, or a URL as of one.
+    """Whether a source is a store, or an address as of one.
 
     Raises:
         Refused: It is a file that cannot be read.
     """
+    from session.address import is_address
+
     if source in {None, "-"}:
         return False
-    if "://" in source:
+    if is_address(source):
         return True
     # What is read from a pipe is gone.
     return Path(source).is_file() and read_bytes(source, "STORE", first=len(_SQLITE)) == _SQLITE

@@ -68,6 +68,13 @@ Claude Code:
   With data in the results, its model reads that and not the text.
 
 \b
+Arguments of clients:
+  Some clients add arguments to a model's calls. They are dropped,
+  unless the tool declares them: toolCallId, sessionId, action and
+  chatInput (n8n), wait_for_previous (Gemini CLI), random_string
+  (Cursor). --ignore NAME,NAME drops these names instead.
+
+\b
 Running workflows:
   --run module:object adds a tool that runs workflow documents, whose
   steps call the tools of the object. The module is imported, which
@@ -111,6 +118,10 @@ def mcp(
             help="Whether results have data beside their text, as they do by default; see below.",
         ),
     ] = True,
+    ignore: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Arguments that clients add by themselves, to drop; see below."),
+    ] = None,
     http: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve over HTTP instead of standard input and output."),
@@ -136,6 +147,7 @@ def mcp(
     """
     try:
         from planning.integrations.mcp import build_server, serve_http, serve_stdio
+        from planning.integrations.mcp.results import CLIENT_FIELDS
         from planning.serving import is_loopback
     except ImportError as error:
         raise Refused(str(error)) from None
@@ -164,6 +176,7 @@ def mcp(
         workflows=_workflows(run),
         always_load=always_load,
         structured=structured,
+        ignore=CLIENT_FIELDS if ignore is None else [name.strip() for name in ignore.split(",")],
     )
     _log_plainly()
     if address is None:

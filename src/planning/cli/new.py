@@ -41,7 +41,7 @@ _GOAL: Final = "Say here what the steps are for"
 _OF_FORMAT: Final = MappingProxyType({
     "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00", "duration": "PT1H",
     "uri": "https://example.org", "email": "name@example.org",
-    "uuid": "00000000-0000-4000-8000-000000000000",
+    "uuid": "00000000-0000-4000-8000-000000000000", "decimal": "1.50", "ipv4": "192.0.2.1",
 })  # fmt: skip
 
 
@@ -85,11 +85,7 @@ def new(
 
 
 def _written(given: Capabilities, goal: str) -> Workflow:
-    """A workflow with a step for all that is given, one after the other.
-
-    Raises:
-        Refused: A step for something in it cannot be valid.
-    """
+    """A workflow with a step for all that is given, one after the other."""
     from planning.workflow.model import Workflow
     from planning.workflow.validate import validate_workflow
     from planning.workflow.wire.build import dump_workflow
@@ -162,11 +158,16 @@ def _example(node: Mapping[str, Any]) -> Any:
             fields = node.get("properties", {})
             return {name: _example(fields.get(name, {})) for name in node.get("required", ())}
         case "array":
-            return [_example(node.get("items", {}))] * min(node.get("minItems", 0), _MOST_ITEMS)
+            places = node.get("prefixItems", ())
+            rest = [node.get("items", {})] * (min(node.get("minItems", 0), _MOST_ITEMS) - len(places))
+            return [_example(place) for place in (*places, *rest)]
         case "integer" | "number":
-            return node.get("minimum", node.get("exclusiveMinimum", 0) + 1)
+            low = node.get("minimum", node.get("exclusiveMinimum", 0) + 1)
+            return min(low, node.get("maximum", low), node.get("exclusiveMaximum", low + 1) - 1)
         case "boolean":
             return False
+        case "null":
+            return None
         case _:
             return _OF_FORMAT.get(node.get("format", ""), _PROMPT)
 
@@ -196,11 +197,7 @@ def _advice(workflow: Workflow, given: Capabilities | None) -> Iterator[str]:
 
 
 def _write(text: str, file: str) -> None:
-    """Write a file that does not exist yet.
-
-    Raises:
-        Refused: It exists, or cannot be written.
-    """
+    """Write a file that does not exist yet."""
     try:
         with Path(file).open("x", encoding="utf-8") as target:
             target.write(text)

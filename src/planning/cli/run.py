@@ -156,9 +156,10 @@ def run(
         workflow, capabilities = _checked(data, file, tools, handlers, agents, served, is_finished=finished)
         from planning.cli.running import Running
         from planning.cli.runs import Asked, opened_run
+        from session.address import hide_secrets
 
-        words = [word.replace(store, without_password(store)) for word in context.obj if word != "--resume"]
-        line = shlex.join(["planning", "run", *words, "--resume"])
+        words = [hide_secrets(word.replace(store, without_password(store))) for word in context.obj]
+        line = shlex.join(["planning", "run", *(word for word in words if word != "--resume"), "--resume"])
         asked = Asked(
             workflow=workflow,
             capabilities=capabilities,

@@ -33,6 +33,7 @@ from session import Session, SessionError, StoreError
 
 if TYPE_CHECKING:
     from planning.cli.run_page import RunPage
+    from planning.health import Health
 
 __all__ = ["Running", "report_lines"]
 
@@ -106,11 +107,7 @@ class Running:
         return code
 
     def _page(self, stack: ExitStack, past: WorkflowResult | None) -> RunPage | None:
-        """The page of the run, if it is asked for; it opens with the first change of the run.
-
-        Raises:
-            Refused: It cannot be served.
-        """
+        """The page of the run, if it is asked for; it opens with the first change of the run."""
         if not self.asked.is_viewed:
             return None
         from planning.cli.run_page import RunPage
@@ -161,12 +158,7 @@ class Running:
             own.flush()
 
     def _refuse(self) -> None:
-        """Refuse a run that the engine did not begin.
-
-        Raises:
-            Refused: It did not.
-            OSError: Its output cannot be written.
-        """
+        """Refuse a run that the engine did not begin."""
         if self._output_error is not None:
             raise self._output_error
         if isinstance(error := self._drive.error, StoreError):
@@ -213,7 +205,7 @@ def report_lines(
     result: WorkflowResult | None,
     *,
     is_verbose: bool = False,
-    is_stopped: bool = False,
+    health: Health | None = None,
 ) -> tuple[list[Line], list[Line]]:
     """The report of a run: the answer, which comes before its steps, and what comes after them.
 
@@ -222,18 +214,18 @@ def report_lines(
         progress: Its steps.
         result: The result; None where the run was stopped.
         is_verbose: Whether the whole output of every step is shown.
-        is_stopped: Whether the run was stopped, and has only the result of a part.
+        health: How a run is doing that is not over, and has only the result of a part; None for another.
     """
     first: list[Line] = []
     last: list[Line] = []
-    status = "stopped" if result is None or is_stopped else result.status
+    status = health.words if health is not None else "stopped" if result is None else result.status
     if result is not None:
         if status == "completed":
             first = [("Answer", HEADING), *_answer_lines(workflow, result)]
         for step_id, output in result.outputs.items() if is_verbose else ():
             last += [(f"Output of {step_id}", HEADING), *_value_lines(output)]
         last += _problem_lines(result)
-    style = {"completed": "green", "failed": "bold red"}.get(status, "yellow")
+    style = {"completed": "green", "failed": "bold red", "working": "cyan"}.get(status, "yellow")
     summary = f"{status}: {progress.tally()}{progress.spent()}"
     return first, [*last, *([("", "")] if first or last else []), (summary, style)]
 

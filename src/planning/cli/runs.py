@@ -85,11 +85,7 @@ def opened_run(asked: Asked) -> Iterator[tuple[Session, WorkflowRun | None]]:
 
 
 def _make_folder(path: str) -> None:
-    """Make the folder of the default store, which is for nobody else, and not for git.
-
-    Raises:
-        Refused: It cannot be made.
-    """
+    """Make the folder of the default store, which is for nobody else, and not for git."""
     if path != DEFAULT_STORE:
         return
     folder = Path(path).parent
@@ -102,11 +98,7 @@ def _make_folder(path: str) -> None:
 
 
 def _last_run(session: Session, asked: Asked) -> WorkflowRun | None:
-    """The run that is resumed; None where another begins.
-
-    Raises:
-        Refused: It cannot be resumed with what was asked for; or it can, and that was not asked for.
-    """
+    """The run that is resumed; None where another begins."""
     run = session.select_latest(WorkflowRun)
     name, over = f"session {show(asked.session)}", "or name another session to start over"
     if run is None:
@@ -136,12 +128,7 @@ def _last_run(session: Session, asked: Asked) -> WorkflowRun | None:
 
 
 def _check_calls(asked: Asked, done: set[str], prompt: str | None) -> None:
-    """Refuse a step that has yet to run and whose tool cannot be called, or whose prompt is missing.
-
-    Raises:
-        Refused: There is one.
-        BadParameter: A step refers to the prompt, and there is none.
-    """
+    """Refuse a step that has yet to run and whose tool cannot be called, or whose prompt is missing."""
     for step in asked.workflow.steps:
         kind, name = ("agent", step.agent) if step.agent is not None else (step.type, step.name)
         if step.step_id in done or kind is None or name is None:

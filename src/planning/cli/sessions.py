@@ -112,13 +112,7 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
 
 
 def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | None) -> Iterator[str]:
-    """A line for each row, or two where a line has no room: only the last cell is cut, cells before it go.
-
-    Args:
-        table: The rows, the names of the columns first.
-        styles: The style of each row's state, which is its second cell.
-        width: The columns of the terminal; None where nothing is cut.
-    """
+    """A line for each row, or two where a line has no room: only the last cell is cut, cells before it go."""
     from planning.view.text import fitted
 
     *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))

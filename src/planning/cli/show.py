@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from attrs import evolve
 
 from planning.cli.session_names import OneSession
 from planning.cli.source import AsJson, name_of
@@ -19,6 +20,7 @@ from planning.cli.usage import Refused, bad_option
 if TYPE_CHECKING:
     from planning.cli.times import StepTime
     from planning.facts import PlanFacts
+    from planning.health import Health
     from planning.model import Plan
     from planning.view.timeline import Moment
     from planning.workflow.run.records import WorkflowRun
@@ -133,18 +135,10 @@ def _show(
     is_verbose: bool,
     is_json: bool,
 ) -> None:
-    """Show the slices of a session, or of a version of one in a store.
-
-    Args:
-        session: The session.
-        source: Its slices: the session itself, or a version of it.
-        at: When that version was made.
-        taken: The times of its plan's steps.
-        is_verbose: Whether to show the whole output of every step of a run.
-        is_json: Whether to print JSON.
-    """
+    """Show the slices of a session, or of a version of one in a store, which was made at a time."""
     from planning.cli.runs import past_result
     from planning.facts import PlanFacts
+    from planning.health import health_of_run
     from planning.model import Plan
     from planning.view.facts import NO_FACTS
     from planning.view.names import named_facts, named_plan
@@ -156,9 +150,15 @@ def _show(
     facts = source.select_latest(PlanFacts) or NO_FACTS
     result = None if run is None else past_result(source, run, session)
     version = None if source is session else source.version
+    health = None
+    if run is not None and run.status not in {"completed", "failed"}:
+        health = health_of_run(source, run, datetime.now(UTC), changed_at=at)
+        if version is not None and version < session.version:
+            health = evolve(health, state="working")  # as it was then
     if is_json:
         where = {} if version is None else {"session_id": str(session.session_id), "version": version}
-        both = {"plan": plan and plan_fields_of(plan, facts), "run": result and result.to_dict()}
+        ran = result and {**result.to_dict(), **({} if health is None else {"status": health.state})}
+        both = {"plan": plan and plan_fields_of(plan, facts), "run": ran}
         said = {} if version is None else {"at": at and at.isoformat(), "times": _fields(taken)}
         typer.echo(as_json({**where, **said, **both}))
         return
@@ -173,7 +173,7 @@ def _show(
         _show_plan(named_plan(plan, names), named_facts(facts, names), times, head)
     elif head:
         typer.echo(head)
-    _show_run(result, run, source, is_verbose=is_verbose)
+    _show_run(result, run, source, health, is_verbose=is_verbose)
 
 
 def _fields(taken: Mapping[str, StepTime]) -> dict[str, Any]:
@@ -191,7 +191,9 @@ def _show_plan(plan: Plan | None, facts: PlanFacts, taken: Mapping[str, StepTime
         face.end([(head, HEADING)] if head else (), (), is_whole=True)
 
 
-def _show_run(result: WorkflowResult, run: WorkflowRun, source: Selectable, *, is_verbose: bool) -> None:
+def _show_run(
+    result: WorkflowResult, run: WorkflowRun, source: Selectable, health: Health | None, *, is_verbose: bool
+) -> None:
     from planning.cli import times
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
@@ -207,7 +209,6 @@ def _show_run(result: WorkflowResult, run: WorkflowRun, source: Selectable, *, i
     shown = [records[step.step_id] for step in progress.steps if step.step_id in records]
     lines = [line for record in shown for line in progress.take_record(record)]
     with face_of(sys.stdout, progress) as face:
-        face.show(lines)
-        is_stopped = run.status not in {"completed", "failed"}
-        report = report_lines(result.workflow, progress, result, is_verbose=is_verbose, is_stopped=is_stopped)
+        face.show(lines + (progress.stop() if health is not None and health.state == "stopped" else []))
+        report = report_lines(result.workflow, progress, result, is_verbose=is_verbose, health=health)
         face.end(*report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import stat
 import sys
 from pathlib import Path
@@ -88,10 +87,6 @@ Finished = Annotated[
         " the end were forgotten, and the text was not cut.",
     ),
 ]
-_HOST: Final = r"(?:\[[\da-fA-F:.]*\]|[\w.%-]*)(?::\d*)?"
-_ADDRESS: Final = re.compile(
-    rf"(\w+)://(?:([^/?:@]*)(?::[^/?]*)?@)?({_HOST}(?:,{_HOST})*(?:/[\w.-]*)?)(\?[^@]*)?"
-)
 _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
 _MEGABYTE: Final = 1_000_000
 
@@ -153,15 +148,10 @@ def name_of(path: str | None) -> str:
 
 
 def without_password(source: str) -> str:
-    """A path as it is; a URL without its password, nor options that name one; else its scheme alone."""
-    scheme, separator, _ = source.partition("://")
-    if not separator:
-        return source
-    found = _ADDRESS.fullmatch(source)
-    if found is None:
-        return f"{scheme}://..."
-    user, place, options = found[2] or "", found[3], found[4] or ""
-    return f"{scheme}://{user and f'{user}@'}{place}{'' if 'pass' in options.lower() else options}"
+    """A path as it is; an address without its user and password."""
+    from session.address import is_address, show_address
+
+    return show_address(source) if is_address(source) else source
 
 
 def _read(file: BinaryIO, most: int) -> bytes:

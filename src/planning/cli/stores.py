@@ -47,16 +47,11 @@ def found_store(place: str) -> ShownStore:
     """Open a store, or begin a file.
 
     Raises:
-        Refused: There are no such stores or schemas, or psycopg is missing.
+        Refused: There is no such schema, or psycopg is missing.
         StoreError: It cannot be opened.
     """
     if place == "-":
         raise Refused("a store cannot be read from standard input; give the path of a SQLite file")
-    scheme, separator, _ = place.partition("://")
-    if separator and scheme not in {"postgresql", "postgres"}:
-        raise Refused(
-            f"stores at {printable(scheme)}:// are not supported; give a SQLite file, or postgresql://HOST/DATABASE"
-        )
     try:
         return open_store(place)
     except (ImportError, ValueError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from itertools import chain
@@ -22,6 +23,8 @@ MOST_ROWS: Final = 50
 _WIDEST: Final = 120  # columns of a cell where nothing else bounds it
 _NARROW: Final = 10  # columns below which a text says little: a date has ten
 _LONGEST: Final = 1_000  # characters of a text that are read
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER: Final = re.compile(r"[+-]?(inf|nan|\d+(\.\d*)?(e[+-]?\d+)?|\.\d+)", re.IGNORECASE)
 _NO_END: Final = 1_000_000  # columns
 
 
@@ -59,11 +62,18 @@ def tab_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[s
 
 
 def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Rows as CSV, the names first: texts whole, NULL as nothing."""
+    """Rows as CSV, the names first: texts whole, NULL as nothing.
+
+    A text that a spreadsheet would run as a formula is data: it begins with an apostrophe.
+    """
     buffer = StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     for row in chain([names], rows):
-        writer.writerow("" if value is None else _text_of(value) for value in row)
+        texts = ("" if value is None else _text_of(value) for value in row)
+        writer.writerow(
+            f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+            for text in texts
+        )
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()

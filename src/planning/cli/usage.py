@@ -91,3 +91,14 @@ class Commands(TyperGroup):
         if name in self.commands:
             return name, self.commands[name], args[2:]
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; the error of one quotes no password."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if isinstance(getattr(error, "message", None), str):
+                from session.address import hide_secrets
+
+                error.message = hide_secrets(error.message)  # type: ignore[attr-defined]  # of a click error
+            raise

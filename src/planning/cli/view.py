@@ -95,11 +95,7 @@ def view(
 
 
 def _shown(source: str, session: str | None) -> StoreSource | bytes:
-    """Where the sessions are; or the page of a file.
-
-    Raises:
-        Refused: The source cannot be read.
-    """
+    """Where the sessions are; or the page of a file."""
     from planning.cli.kinds import is_store
     from planning.cli.loading import loaded
     from planning.view.page import export_page

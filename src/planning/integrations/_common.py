@@ -7,16 +7,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from planning.definitions import ToolSource, tools_of
 from planning.errors import show
 from planning.tools import Toolbox, ToolResult
-from planning.tools.context import LONGEST_ID
+from planning.tools.context import AGENT, LONGEST_ID
 from planning.tools.errors import ErrorKind
 from planning.tools.outcome import failed
+from planning.tools.repeats import guessed_key
+
+if TYPE_CHECKING:
+    from planning.prompt import PlanningToolsSection
+    from session import Session
 
 __all__ = [
     "Call",
@@ -32,12 +37,22 @@ __all__ = [
     "record",
     "toolbox_of",
     "unknown_response",
+    "with_reminder",
+    "with_tail",
+    "with_text",
 ]
 
 
 _SHORTEST_ID = 20
 """The fewest characters of an id that no other response has. Servers count shorter ones, draw them from few,
 or give all responses the same: ``chatcmpl-1``, ``chatcmpl-637``, ``chatcmpl-A1``."""
+_TIMES = ("created", "created_at")
+_LENGTHS = ("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+_OUTPUTS = {"function_call_output", "custom_tool_call_output"}
+_INPUTS = {"input_text", "input_image", "input_file"}
+"""The items of the Responses API that answer a call of ours, and the parts that its messages have."""
 
 
 @attrs.frozen(slots=False)  # made in half the time
@@ -49,8 +64,9 @@ class Call:
         name: The tool's name.
         arguments: JSON text, or a mapping.
         is_cut: Whether the turn ended before the call was complete: then it is refused.
-        turn: What no other turn is named, in any conversation: with it the call has an idempotency key. None
-            where nothing names the turn, or its calls have no ids of their own.
+        turn: What no other turn is named, in any conversation: with its id it names the call. None where
+            nothing names the turn, or its calls have no ids of their own.
+        agent: The run that makes the call, or its id: agents of one name hear of each other.
     """
 
     call_id: Any
@@ -58,21 +74,12 @@ class Call:
     arguments: Any
     is_cut: bool = False
     turn: str | None = None
-
-    @property
-    def idempotency_key(self) -> str | None:
-        """What the same call of the same turn has again, and no other call; None where nothing says so."""
-        if not self.turn or not isinstance(self.call_id, str) or not self.call_id:
-            return None
-        try:
-            named = json.dumps([self.turn, self.call_id, self.name, self.arguments], sort_keys=True)
-        except (TypeError, ValueError, RecursionError):
-            return None
-        return f"sha256:{sha256(named.encode()).hexdigest()}"
+    agent: object = None
 
     def context(self, actor: str | None) -> dict[str, Any]:
         """Its context for ``Toolbox.call``."""
-        return call_context(self.call_id, actor, idempotency_key=self.idempotency_key)
+        ids = {"idempotency_key": guessed_key(self.turn, self.call_id), AGENT: self.agent}
+        return call_context(self.call_id, actor, **ids)
 
 
 def toolbox_of(source: ToolSource) -> Toolbox:
@@ -128,17 +135,24 @@ def out_of_reach(name: str, error: Exception) -> ToolResult:
     return failed(name, error, perf_counter())
 
 
-def in_turn(turn: object, calls: Sequence[Call]) -> list[Call]:
-    """The calls of a response, with its id as the name of the turn where that names it.
+def in_turn(response: Mapping[str, Any], calls: Sequence[Call]) -> list[Call]:
+    """The calls of a response, with the name of their turn if the response has one.
+
+    Services forward the id of a request as that of its response, so that several have the same: the time of a
+    response and the length of its request are part of the name.
 
     Args:
-        turn: The response's id, as the server sent it.
+        response: What the server said of the response: ``id``, the time and ``usage``.
         calls: Its calls.
     """
+    turn, usage = response.get("id"), record(response.get("usage"))
     if not isinstance(turn, str) or len(turn) < _SHORTEST_ID:
         return list(calls)
+    numbers = [*(response.get(name) for name in _TIMES), *(usage.get(name) for name in _LENGTHS)]
+    # The clients make a time a float, where servers send an integer.
+    named = repr([turn, *(int(n) if isinstance(n, float) and n.is_integer() else n for n in numbers)])
     ids = Counter(str(call.call_id) for call in calls)
-    return [attrs.evolve(call, turn=turn) if ids[str(call.call_id)] == 1 else call for call in calls]
+    return [attrs.evolve(call, turn=named) if ids[str(call.call_id)] == 1 else call for call in calls]
 
 
 def plain_data(value: Any) -> Any:
@@ -190,6 +204,49 @@ def is_json(arguments: Any) -> bool:
         return False
 
 
+def with_text(content: Any, text: str, kind: str = "text") -> Any:
+    """The content of a message with a text behind it: a further part if it has parts."""
+    if isinstance(content, (list, tuple)):
+        return [*content, {"type": kind, "text": text}]
+    return "\n\n".join(filter(None, [content, text]))
+
+
+def with_reminder(
+    messages: Iterable[Any], section: PlanningToolsSection, *, session: Session | None = None
+) -> list[Any]:
+    """The messages of one request with the live plan at their end: send them, and keep ``messages``.
+
+    The plan is behind all that the provider caches. It is added to the last message if that is of the user or
+    of a tool, because templates of local models refuse two messages of one role; otherwise it is a message of
+    the user. Without an active plan the messages stay as they are.
+
+    Args:
+        messages: The messages of the request, or the items of the Responses API.
+        section: The section, whose ``reminder()`` is added.
+        session: Whose plan; the section's session, or that of the current call, when omitted.
+
+    Raises:
+        ContextInvalid: The section finds no session.
+        StoreError: The session's store cannot be read.
+    """
+    return with_tail(messages, section.reminder(session))
+
+
+def with_tail(messages: Iterable[Any], text: str) -> list[Any]:
+    """Messages with a text at their end, as ``with_reminder`` adds it; no message that is given changes."""
+    sent = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
+    if not text:
+        return sent
+    last = sent[-1] if sent else None
+    about = last if isinstance(last, Mapping) else record(plain_data(last))
+    field = "output" if about.get("type") in _OUTPUTS else "content"
+    given, is_added_to = about.get(field), field == "output" or about.get("role") in {"user", "tool"}
+    if not is_added_to or not isinstance(given, str | list | tuple | None):
+        return [*sent, {"role": "user", "content": text}]
+    is_item = field == "output" or any(each.get("type") in _INPUTS for each in dicts(given))
+    return [*sent[:-1], {**about, field: with_text(given, text, "input_text" if is_item else "text")}]
+
+
 def unknown_response(response: object, kinds: str) -> TypeError:
     """The error for something that is not a response of the provider."""
     given = type(response).__name__
@@ -200,5 +257,6 @@ def unknown_response(response: object, kinds: str) -> TypeError:
 
 def _cut(call: Call) -> ToolResult:
     name = show(call.name).strip("'")
-    message = f"{name} was not called: your reply was cut off before the call was complete. Send it again."
+    why = "your reply was cut off before the call was complete"
+    message = f"{name} was not called: {why}. Send it again, shorter: fewer steps in one call."
     return ToolResult(False, message, error=message, code=ErrorKind.PARAMETER)

@@ -1,4 +1,4 @@
-"""Answers to calls of LangChain's agents, as updates of their state with a session's position."""
+"""Answers to calls of LangChain's agents, as updates of their state, and the reminder behind a request."""
 
 from __future__ import annotations
 
@@ -7,29 +7,16 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from langchain.agents.middleware import ExtendedModelResponse, ModelResponse
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from planning.errors import ToolValidationError
-from planning.integrations._common import Call, dicts, out_of_reach
+from planning.integrations._common import Call, dicts, out_of_reach, with_text
 from planning.integrations._rewind import Position, checked, position_of
 from planning.tools import ToolResult
 from planning.tools.decode import read_arguments
 from session import Session
-
-__all__ = [
-    "CUT",
-    "TEXT",
-    "answered",
-    "away",
-    "extended",
-    "last_turn",
-    "message_of",
-    "position_in",
-    "readable",
-    "refused",
-]
 
 TEXT, CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read
 _CUT_OFF = ("length", "max_tokens")
@@ -79,6 +66,14 @@ def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
         return read_arguments(text)
     except ToolValidationError:
         return {TEXT: text}
+
+
+def with_tail(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
+    """The messages of a request with a text at their end, which may be empty."""
+    *others, last = messages or (None,)
+    if not text or not isinstance(last, HumanMessage | ToolMessage):
+        return [*messages, *([HumanMessage(text)] if text else ())]
+    return [*others, last.model_copy(update={"content": with_text(last.content, text)})]
 
 
 def position_in(state: Mapping[str, Any]) -> Position | None:

@@ -6,7 +6,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
-from datetime import datetime
 from functools import partial
 from itertools import takewhile
 from threading import Lock
@@ -23,9 +22,6 @@ from planning.events import FrameworkChange, last_change
 from planning.integrations._rewind import Position, Setting, calling, checked, go_back, is_older, settle
 from session import Session, SessionId
 
-__all__ = ["Here"]
-
-
 _MOST_RUNS = 10_000
 _PAUSES = (0.01, 0.05, 0.2, 0.5)
 """The seconds to wait for a checkpoint that is being saved."""
@@ -37,7 +33,7 @@ class _Run:
     def __init__(self, control: object) -> None:
         self.control = control  # kept, so that no other run's has its address
         self.lock = Lock()
-        self.settled: set[tuple[SessionId, datetime]] = set()
+        self.settled: set[SessionId] = set()
 
 
 _runs = OrderedDict[int, _Run]()
@@ -87,10 +83,10 @@ class Here:
         checkpoints = inner.get("checkpoint_map") or {}
         step = checkpoints.get(str(inner.get("checkpoint_ns", "")).rpartition("|")[0]) or uuid4().hex
         thread, saver, at = inner.get("thread_id"), inner.get("__pregel_checkpointer"), checkpoints.get("")
-        if saver is None or not thread or not at:
-            return cls(step)
         control, named = get_runtime().control, (config.get("metadata") or {}).get("checkpoint_id")
         run = None if control is None else _run_of(control)
+        if saver is None or not thread or not at:
+            return cls(step, run=run)
         return cls(step, at, f"langchain:{thread}", str(thread), saver, named, run)
 
     def calling(self, session: Session | None) -> Setting:
@@ -146,12 +142,12 @@ class Here:
         """The thread's last change, where it is to be settled whether the session goes back behind it."""
         with self.calling(session):
             settle(session, position)
-        if self.run is None or self.place is None or _identity(session) in self.run.settled:
+        if self.run is None or self.place is None or session.session_id in self.run.settled:
             return None
         last = last_change(session, self.place)
         if last is not None and last.at < self.at and is_older(session, position, last):
             return last
-        self.run.settled.add(_identity(session))
+        self.run.settled.add(session.session_id)
         return None
 
     def _settle(
@@ -160,7 +156,7 @@ class Here:
         if self.run is None:
             return
         with self.run.lock:  # the other agents of this run wait, so that they do not work in between
-            if _identity(session) in self.run.settled:
+            if session.session_id in self.run.settled:
                 return
             origin = None
             if self.step == self.at or self._is_apart(session, last, newest):
@@ -168,7 +164,7 @@ class Here:
             if origin is not None:
                 with self.calling(session):
                     go_back(session, _position(origin), last, _since(origin, newest))
-            self.run.settled.add(_identity(session))
+            self.run.settled.add(session.session_id)
 
     def _must_wait(self, newest: Sequence[CheckpointTuple]) -> bool:
         """Whether it is needed to know which checkpoints this run has behind it, and they are not saved yet.
@@ -244,7 +240,3 @@ def _id(kept: CheckpointTuple) -> str:
 
 def _position(kept: CheckpointTuple) -> Position | None:
     return checked(kept.checkpoint["channel_values"].get("planning"))
-
-
-def _identity(session: Session) -> tuple[SessionId, datetime]:
-    return session.session_id, session.created_at

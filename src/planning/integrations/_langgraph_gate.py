@@ -10,7 +10,7 @@ from uuid import uuid4
 from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
-from planning.approval import Pending, answer_approval, decision_of, pending_approval
+from planning.approval import Pending, answer_approval, decision_of, pending_approval, state_of
 from planning.facts import PlanFacts
 from planning.integrations._langchain_answers import last_turn
 from planning.integrations._langgraph import Here
@@ -18,8 +18,6 @@ from planning.integrations._rewind import Position, checked, is_current, positio
 from planning.prompt import PlanningToolsSection
 from planning.step_ids import as_text, written_alike
 from session import PastState, Session, VersionError
-
-__all__ = ["after_turn"]
 
 _OWN: Final = "planning-"
 _HOW: Final = 'resume with "approve", or with {"decision": "reject", "reason": "..."}'
@@ -60,7 +58,7 @@ def after_turn(
         if can_ask and pending_approval(session) == shown:
             answer_approval(session, shown, _asked(shown))
         if can_ask or pending_approval(session) != shown:
-            message = _outcome(session)
+            message = _outcome(session, shown)
     if is_end and not message:
         user = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
         is_new = user is not None and not str(user.id).startswith(_OWN)
@@ -106,11 +104,11 @@ def _asked(shown: Pending) -> Any:
     return decision
 
 
-def _outcome(session: Session) -> str:
-    """What became of a plan that waited."""
-    facts = session.select_latest(PlanFacts) or PlanFacts()
-    if facts.approval == "rejected":
+def _outcome(session: Session, shown: Pending) -> str:
+    """The user's decision on the plan that was shown."""
+    state, facts = state_of(session, shown.digest), session.select_latest(PlanFacts)
+    if state == "rejected" and facts is not None:
         return f"The user rejected the plan: {facts.reason}. Change it."
-    if facts.approval == "approved" and pending_approval(session) is None:
+    if state == "approved":
         return "The user approved the plan. Do the work."
     return "The plan changed before the user could decide. Read it before you go on."

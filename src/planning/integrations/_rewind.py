@@ -18,24 +18,6 @@ from planning.events import FrameworkChange, framework, last_change, sign
 from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
 from session import Change, Session, Snapshot, SnapshotError, VersionError
 
-__all__ = [
-    "Position",
-    "Setting",
-    "calling",
-    "checked",
-    "go_back",
-    "is_current",
-    "is_of",
-    "is_older",
-    "merge",
-    "news",
-    "plan_from",
-    "position_of",
-    "restored",
-    "settle",
-    "take_back",
-]
-
 T = TypeVar("T")
 Position = Mapping[str, Any]
 """Plain JSON values, so that every framework can keep them."""
@@ -205,9 +187,12 @@ def calling(session: Session | None, place: str | None, at: str) -> Setting:
 
 
 def is_of(position: Position, session: Session) -> bool:
-    """Whether a position is one of this session as it was opened."""
+    """Whether a position is one of this session, whichever process opened it.
+
+    A store has nothing of a session before its first change: until then each opening is another beginning.
+    """
     own = (str(session.session_id), session.created_at.isoformat())
-    return (position["session_id"], position["since"]) == own
+    return (position["session_id"], position["since"] if position["version"] else own[1]) == own
 
 
 def _other(position: Position, session: Session) -> str:
@@ -254,10 +239,11 @@ def position_of(session: Session, before: Position | None = None, step: str = ""
     Raises:
         SnapshotError: The session is in memory, and holds something that has no JSON form.
     """
+    version = session.version  # read first: once it is not 0, created_at is that of the store
     position: dict[str, Any] = {
         "session_id": str(session.session_id),
         "since": session.created_at.isoformat(),
-        "version": session.version,
+        "version": version,
     }
     if session.store is None:
         slices = dict(session.snapshot().slices)
@@ -280,7 +266,8 @@ def merge(old: object, new: object) -> Position | None:
     one, other = checked(old), checked(new)
     if one is None or other is None:
         return one if other is None else other
-    if (one["session_id"], one["since"]) == (other["session_id"], other["since"]):
+    is_one = one["since"] == other["since"] or 0 in {one["version"], other["version"]}  # as in is_of
+    if is_one and one["session_id"] == other["session_id"]:
         return max(other, one, key=lambda position: position["version"])
     if one.get("step") != other.get("step") or not one.get("changed"):
         return other

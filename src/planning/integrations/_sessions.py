@@ -19,8 +19,6 @@ from planning.tools.declare import Declaration
 from planning.tools.errors import ContextInvalid
 from session import PastState, Session, StoreError, TransactionError
 
-__all__ = ["AWAY", "AgentTools", "SessionSource", "SessionsOfStates", "unread"]
-
 SessionSource = Session | Callable[..., Session | None]
 AWAY = (StoreError, TransactionError)
 """Why a session may be out of reach for a while: not a reason to end a run."""
@@ -66,7 +64,7 @@ class AgentTools:
         self._copy = f"## {self.section.title}\n\n{self.section.body()}"
         given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=current)
         own = [tool for tool in self.section.tools() if tool.name not in given.tools]
-        self.boxes = {tool.name: Toolbox(own, session=current) for tool in own}
+        self.boxes = dict.fromkeys([tool.name for tool in own], Toolbox(own, session=current))
         self.boxes |= dict.fromkeys(given.tools, given)
         self.tools = {name: box.tools[name] for name, box in self.boxes.items()}
         self.in_order = {name for name, each in self.tools.items() if not (each.blocking or each.is_async)}
@@ -100,9 +98,13 @@ def _source_of(
             return None
 
     try:
-        return None if owner.session is None else find
+        given = owner.session
     except ContextInvalid:  # outside of any call
         return find
+    if given is None:
+        return None
+    register_plan(given)  # it can be read before the first call
+    return find
 
 
 class SessionsOfStates:
@@ -134,6 +136,11 @@ class SessionsOfStates:
     def are_given(self) -> bool:
         """Whether the host gives the sessions."""
         return self._source is not None
+
+    @property
+    def fixed(self) -> Session | None:
+        """The host's session for every call; None if there is none, or a function finds it for each."""
+        return self._source if isinstance(self._source, Session) else None
 
     def within(self, session: Session | None) -> Setting:
         """Make ``current`` return a session, in this context."""

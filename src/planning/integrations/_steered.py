@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
+from planning.fact_guards import demands_on
 from planning.facts import PLANNING_TOOLS
 from planning.integrations._common import Call
-from planning.integrations._sessions import AWAY
-from planning.prompt import PlanningToolsSection
-from planning.tools import Toolbox, ToolContext, ToolResult
-from planning.tools.context import Gate
+from planning.integrations._sessions import AWAY, AgentTools
+from planning.tools import ToolContext, ToolResult
+from planning.tools.context import BEGAN, Gate, Refusal
 from session import Session, ToolFailed, ToolInvoked
-
-__all__ = ["Steered"]
 
 
 class Steered:
@@ -27,15 +25,13 @@ class Steered:
             them back. More are added as they become known.
     """
 
-    def __init__(
-        self, section: PlanningToolsSection, boxes: Mapping[str, Toolbox], read_only: Iterable[str]
-    ) -> None:
-        """Take a section, the toolbox of each of its agent's tools, and the names of other tools that read.
+    def __init__(self, given: AgentTools, read_only: Iterable[str]) -> None:
+        """Take what the agent is given, and the names of other tools that read.
 
         Raises:
             TypeError: ``read_only`` is not names of tools.
         """
-        self.section, self._boxes = section, boxes
+        self.section, self._boxes, self._sessions = given.section, given.boxes, given.sessions
         self.reading = set(read_only)
         if isinstance(read_only, str) or not all(isinstance(each, str) for each in self.reading):
             raise TypeError('read_only must be names of tools, such as ("search", "fetch")')
@@ -43,7 +39,7 @@ class Steered:
     @property
     def records(self) -> bool:
         """Whether the calls of other tools count: as evidence, as work without a change, or as held back."""
-        policy = self.section.policy
+        policy = demands_on(self._sessions.fixed, self.section.policy)
         return policy is not None and (
             policy.evidence is not None or policy.stale_after is not None or policy.approval
         )
@@ -60,14 +56,21 @@ class Steered:
         Raises:
             StoreError: The session's store cannot be reached.
         """
-        if session is None or not self.holds(tool):
-            return None
-        refusal = session.companion(Gate).refusal
-        return None if refusal is None else refusal(session, tool)
+        refusal = self.begin(session, tool)
+        return None if refusal is None else refusal()
 
     async def arefusal(self, session: Session | None, tool: str) -> str | None:
         """The same from async code."""
-        return None if session is None else await session.off_loop(partial(self.refusal, session, tool))
+        refusal = self.begin(session, tool)
+        return None if refusal is None or session is None else await session.off_loop(refusal)
+
+    def begin(self, session: Session | None, tool: str) -> Refusal | None:
+        """Note when a call begins, in this context; what says why it may not, as ``Gate`` has it."""
+        if session is None:
+            return None
+        moment = session.companion(Gate).moment
+        BEGAN.set(None if moment is None else moment(session))
+        return Gate.of(session, tool) if self.holds(tool) else None
 
     def record(
         self, session: Session | None, call: Call, actor: str | None, answer: object, *, failed: bool

@@ -1,7 +1,7 @@
 """The anthropic client: the Messages API.
 
-    tools = anthropic.tools(section)
-    message = client.messages.create(model=..., messages=messages, tools=tools, max_tokens=...)
+    tools, sent = anthropic.tools(section), anthropic.with_reminder(messages, section)
+    message = client.messages.create(model=..., messages=sent, tools=tools, max_tokens=...)
     messages += anthropic.turn(message)
     messages += anthropic.run_calls(message, toolbox)
 
@@ -27,13 +27,14 @@ from planning.integrations._common import (
     record,
     toolbox_of,
     unknown_response,
+    with_reminder,
 )
 from planning.tools import ToolResult
 
-__all__ = ["arun_calls", "run_calls", "tools", "turn"]
+__all__ = ["arun_calls", "run_calls", "tools", "turn", "with_reminder"]
 
-Content = tuple[list[dict[str, Any]], bool, Any]
-"""The content of a message, whether it ended before the model had finished, and the message's id."""
+Content = tuple[list[dict[str, Any]], bool, dict[str, Any]]
+"""The content of a message, whether it ended before the model had finished, and what names the message."""
 
 _CUT = ("max_tokens", "model_context_window_exceeded")
 _DELTAS = {
@@ -110,16 +111,16 @@ def _read(response: Any) -> Content:
         return _of_events(data)
     content, is_cut = data.get("content"), data.get("stop_reason") in _CUT
     if isinstance(content, list):
-        return dicts(content), is_cut, data.get("id")
+        return dicts(content), is_cut, data
     if isinstance(content, str):
-        return [{"type": "text", "text": content}], is_cut, None
+        return [{"type": "text", "text": content}], is_cut, {}
     raise unknown_response(response, "a message")
 
 
 def _of_events(events: list[dict[str, Any]]) -> Content:
     """The blocks that the events of a streamed message add up to."""
     blocks: dict[str, dict[str, Any]] = {}
-    stop_reason = turn_id = None
+    message, usage, stop_reason = dict[str, Any](), dict[str, Any](), None
     for event in events:
         kind, index, delta = event.get("type"), str(event.get("index")), record(event.get("delta"))
         if kind == "content_block_start":
@@ -131,10 +132,13 @@ def _of_events(events: list[dict[str, Any]]) -> Content:
             elif name:
                 block[name] = str(block.get(name, "")) + str(delta.get(name, ""))
         elif kind == "message_start":
-            turn_id = record(event.get("message")).get("id")
+            message = record(event.get("message"))
+            usage = record(message.get("usage"))
         elif kind == "message_delta":
             stop_reason = delta.get("stop_reason") or stop_reason
-    return list(blocks.values()), stop_reason in (None, *_CUT), turn_id
+            later = record(event.get("usage")).items()
+            usage = {**usage, **{name: value for name, value in later if value is not None}}
+    return list(blocks.values()), stop_reason in (None, *_CUT), {**message, "usage": usage}
 
 
 def _sendable(block: dict[str, Any]) -> dict[str, Any]:
@@ -148,8 +152,8 @@ def _sendable(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _calls(content: Content) -> list[Call]:
-    blocks, is_cut, turn_id = content
-    return in_turn(turn_id, list(_found(blocks, is_cut=is_cut)))
+    blocks, is_cut, message = content
+    return in_turn(message, list(_found(blocks, is_cut=is_cut)))
 
 
 def _found(blocks: list[dict[str, Any]], *, is_cut: bool) -> Iterator[Call]:

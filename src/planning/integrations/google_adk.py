@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from hashlib import sha256
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from planning.approval import Pending, answer_approval, decision_of, pending_approval
+from planning.approval import answer_approval, decision_of, pending_approval
 from planning.integrations._common import Call, acarry_out, out_of_reach, record
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import (
@@ -54,6 +52,8 @@ KEY = "planning:position"
 """The position in the state of an ADK session; a colon in the key keeps it out of state schemas."""
 _ASKED = "planning:asked"
 """Which plan the user was asked to approve, for each call that was held back for it."""
+_SPLITTING = {"LiteLlm", "OpenAILlm", "ApigeeLlm"}
+"""Model classes of ADK that send the answers of tools and the text behind them as two messages."""
 _PASSING = ("transfer_to_agent", "set_model_response", "exit_loop")
 """Tools of ADK that are not work: a plan that waits for approval does not hold them back."""
 
@@ -61,9 +61,9 @@ _PASSING = ("transfer_to_agent", "set_model_response", "exit_loop")
 class PlanningToolset(BaseToolset, BasePlugin):
     """Gives an agent a plan: ``Agent(..., tools=[PlanningToolset()])``.
 
-    The section is added to the system instruction, and the reminder comes last in each request; it is not
-    kept in the session. Without a session of the host's, the plan is a part of the ADK session's state, and
-    goes wherever that goes. With a policy, give the same object to ``App(plugins=[...])`` as well.
+    The section is added to the system instruction, and the reminder to the last content of each request; it
+    is not kept in the session. Without a session of the host's, the plan is a part of the ADK session's
+    state, and goes wherever that goes. With a policy, give the same object to ``App(plugins=[...])`` as well.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         BasePlugin.__init__(self, "planning")
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._steered.reading.update(_PASSING)
         self._policy = given.section.policy or PlanPolicy()
         self._needs_plugin = self._steered.records or self._policy.finish_gate is not None
@@ -152,7 +152,9 @@ class PlanningToolset(BaseToolset, BasePlugin):
         except AWAY as error:
             reminder = unread(error)
         if reminder:
-            llm_request.contents.append(Content(role="user", parts=[Part(text=reminder)]))
+            model: Any = getattr(invocation.agent, "canonical_model", None)
+            kinds = {kind.__name__ for kind in type(model).__mro__}
+            _add(llm_request.contents, reminder, is_split=not kinds.isdisjoint(_SPLITTING))
 
     def _shown(self, session: Session, context: Context) -> str:
         """What the model reads of the plan."""
@@ -206,7 +208,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     async def call(self, name: str, arguments: Any, context: Context) -> dict[str, Any]:
         """Carry out a call; what the model reads of it."""
         run, (turn, earlier, named) = Run.of(context), self._turn(context, name)
-        made = Call(context.function_call_id, name, arguments, turn=named)
+        made = Call(context.function_call_id, name, arguments, turn=named, agent=str(run))
         async with self._order.aturn_of(turn, str(made.call_id), earlier):
             try:
                 session = await self._session(context)
@@ -238,6 +240,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             session = await self._session(tool_context)
             if session is None:
                 return None
+            self._steered.begin(session, tool.name)
             reason = await session.off_loop(partial(self._refusal, session, tool.name, tool_context))
         except AWAY as error:
             reason = out_of_reach(tool.name, error).message
@@ -252,13 +255,13 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 context.tool_confirmation = None  # a question of the tool itself is another one
                 given = answer.payload if isinstance(answer.payload, dict) else {}
                 decision = decision_of({**given, "decision": "approve" if answer.confirmed else "reject"})
-                if shown and decision and asked[context.function_call_id] == _digest(shown):
+                if shown and decision and asked[context.function_call_id] == shown.digest:
                     answer_approval(session, shown, decision)
                 reason = self._steered.refusal(session, name)
                 return reason or (None if answer.confirmed else "The user rejected this call.")
             reason = self._steered.refusal(session, name)
         if reason is not None and shown is not None:
-            context.state[_ASKED] = {**asked, context.function_call_id: _digest(shown)}
+            context.state[_ASKED] = {**asked, context.function_call_id: shown.digest}
             payload = {"plan": shown.data, "reason": ""}
             context.request_confirmation(hint=f"Approve this plan?\n{shown.text}", payload=payload)
             context.actions.skip_summarization = True
@@ -361,5 +364,17 @@ class _PlanningTool(BaseTool):
         return await self._planning.call(self.name, args, tool_context)
 
 
-def _digest(shown: Pending) -> str:
-    return sha256(json.dumps([shown.step_ids, shown.content]).encode()).hexdigest()
+def _add(contents: list[Content], text: str, *, is_split: bool) -> None:
+    """Add a text behind the last content of a request if that is the user's, or the answers of tools."""
+    last = contents[-1] if contents else None
+    if last is None or last.role != "user" or not last.parts:
+        contents.append(Content(role="user", parts=[Part(text=text)]))
+        return
+    *parts, part = last.parts
+    answer = part.function_response
+    if is_split and answer is not None:
+        answer = answer.model_copy(update={"response": {**(answer.response or {}), "reminder": text}})
+        part = part.model_copy(update={"function_response": answer})
+    else:
+        parts, part = last.parts, Part(text=text)
+    contents[-1] = last.model_copy(update={"parts": [*parts, part]})

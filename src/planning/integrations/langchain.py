@@ -30,7 +30,7 @@ try:
         hook_config,
     )
     from langchain.agents.middleware.types import OmitFromInput
-    from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.messages import SystemMessage, ToolMessage
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
@@ -45,6 +45,7 @@ try:
         position_in,
         readable,
         refused,
+        with_tail,
     )
     from planning.integrations._langchain_tools import BoundTool, name_of_turn, readers, tools_from
     from planning.integrations._langgraph import Here
@@ -68,15 +69,15 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
-_caller: ContextVar[tuple[str | None, str | None, str | None]] = ContextVar("caller", default=(None,) * 3)
-"""The id of the running call, who makes it, and what names its turn."""
+_caller: ContextVar[tuple[Any, ...]] = ContextVar("caller", default=(None,) * 4)
+"""The id of the running call, who makes it, what names its turn, and its run."""
 
 
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     """Gives an agent of ``create_agent`` a plan that rewinds with its checkpoints.
 
-    The planning section is added to the system message, and the reminder is the last message of each
-    request; the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
+    The planning section is added to the system message, and the reminder to the last message of each request;
+    the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
     middleware first in the list, so that it knows of each call before other middleware holds it back.
     """
 
@@ -128,7 +129,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         super().__init__()
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._actor = actor
         self._order = TurnOrder()
         self.tools = [BoundTool.of(self, each) for each in given.tools.values()]
@@ -238,8 +239,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             system = system.model_copy(update={"content": content})
         else:
             system = system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
-        tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
-        return request.override(system_message=system, messages=[*request.messages, *tail])
+        return request.override(system_message=system, messages=with_tail(request.messages, reminder))
 
     # The end of a turn
 
@@ -362,7 +362,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """Let the tool know of its call."""
         call_id = request.tool_call["id"]
         named = name_of_turn(here.place, request.state.get("messages", ()), call_id)
-        return Setting(_caller, (call_id, self._actor_of(request), named))
+        return Setting(_caller, (call_id, self._actor_of(request), named, here.run))
 
     def _actor_of(self, request: ToolCallRequest) -> str | None:
         return self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
@@ -390,9 +390,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return message_of(call, await acarry_out(self._boxes[name], call, actor))
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
-        call_id, actor, turn = _caller.get()
+        call_id, actor, turn, run = _caller.get()
         sent = arguments.get(TEXT, arguments) if arguments.keys() <= {TEXT, CUT} else arguments
-        return Call(call_id, name, sent, CUT in arguments, turn), actor
+        return Call(call_id, name, sent, CUT in arguments, turn, run), actor
 
 
 for _hook in (PlanningMiddleware.wrap_model_call, PlanningMiddleware.wrap_tool_call):

@@ -1,7 +1,7 @@
 """The openai client, and every server that speaks its protocols: Chat Completions and Responses.
 
-    tools = openai.tools(section)
-    completion = client.chat.completions.create(model=..., messages=messages, tools=tools)
+    tools, sent = openai.tools(section), openai.with_reminder(messages, section)
+    completion = client.chat.completions.create(model=..., messages=sent, tools=tools)
     messages += openai.turn(completion)
     messages += openai.run_calls(completion, toolbox)
 
@@ -27,13 +27,14 @@ from planning.integrations._common import (
     record,
     toolbox_of,
     unknown_response,
+    with_reminder,
 )
 from planning.tools import Tool, ToolResult, tool_from_schema
 
-__all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn"]
+__all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn", "with_reminder"]
 
-Turn = tuple[list[dict[str, Any]], bool, Any]
-"""The message or items of a turn, whether it ended before the model had finished, and the response's id."""
+Turn = tuple[list[dict[str, Any]], bool, dict[str, Any]]
+"""The message or items of a turn, whether it ended before the model had finished, and what names it."""
 
 _KINDS = "a completion, a message, a response"
 _OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
@@ -140,13 +141,13 @@ def _read(response: Any) -> Turn:
     elif "choices" in data:
         choice = next(iter(dicts(data["choices"])), {})
         message = [_sendable(each) for each in dicts([choice.get("message")])]
-        return message, choice.get("finish_reason") in _CUT, data.get("id")
+        return message, choice.get("finish_reason") in _CUT, data
     elif "output" in data:
         return _of_output(data)
     items = data if isinstance(data, list) else [data]
     if not all("role" in each or "type" in each for each in items):
         raise unknown_response(response, _KINDS)
-    return [_sendable(each) for each in items], False, None
+    return [_sendable(each) for each in items], False, {}
 
 
 def _of_chunks(chunks: list[dict[str, Any]]) -> Turn:
@@ -167,14 +168,14 @@ def _of_chunks(chunks: list[dict[str, Any]]) -> Turn:
                     message[name] = value
     for call in calls:
         call.pop("index", None)
-    turn_id = next((chunk["id"] for chunk in chunks if chunk.get("id")), None)
+    named = {name: value for chunk in reversed(chunks) for name, value in chunk.items() if value}
     whole = {**message, "tool_calls": calls} if calls else message
-    return [whole], finish_reason in (None, *_CUT), turn_id
+    return [whole], finish_reason in (None, *_CUT), named
 
 
 def _of_output(response: dict[str, Any]) -> Turn:
     items = [_sendable(each) for each in dicts(response.get("output"))]
-    return items, response.get("status") == "incomplete", response.get("id")
+    return items, response.get("status") == "incomplete", response
 
 
 def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
@@ -226,9 +227,9 @@ def _sendable(item: dict[str, Any]) -> dict[str, Any]:
 
 def _calls(read: Turn) -> Iterator[tuple[dict[str, Any], Call]]:
     """The calls of a turn, each with the part of the turn that it answers."""
-    items, is_cut, turn_id = read
+    items, is_cut, response = read
     found = list(_found(items, is_cut=is_cut))
-    return zip((item for item, _ in found), in_turn(turn_id, [call for _, call in found]), strict=True)
+    return zip((item for item, _ in found), in_turn(response, [call for _, call in found]), strict=True)
 
 
 def _found(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:

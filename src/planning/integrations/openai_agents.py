@@ -12,7 +12,7 @@ from typing import Any
 
 from planning.approval import answer_approval, decision_of, pending_approval
 from planning.definitions import tool_definitions
-from planning.integrations._common import Call, acarry_out, in_turn, out_of_reach
+from planning.integrations._common import Call, acarry_out, in_turn, out_of_reach, with_tail
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
 from planning.integrations._steered import Steered
 from planning.policy import PlanPolicy
@@ -52,14 +52,14 @@ class PlanningTools(list[Tool]):
     ) -> None:
         self.section, self.instructions = given.section, given.copy or ""
         self._sessions, self._boxes, self._actor = given.sessions, given.boxes, actor
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._has_approval = given.section.policy is not None and given.section.policy.approval
         super().__init__(self._of_box(name) for name in given.boxes)
         self._own = {id(each.on_invoke_tool) for each in self if isinstance(each, FunctionTool)}
         self.extend(map(self._held, others))
 
     def run_config(self, config: RunConfig | None = None) -> RunConfig:
-        """The configuration of a run: each request has the section and ends with the reminder.
+        """The configuration of a run: each request has the section, and its last item ends with the reminder.
 
         An unknown tool is answered, and does not end the run. Where a policy looks at other tools, the calls
         of a turn are made one after the other, so that each sees what those before it did.
@@ -89,6 +89,7 @@ class PlanningTools(list[Tool]):
         self, before: CallModelInputFilter | None, data: CallModelData[Any]
     ) -> ModelInputData:
         """Add the section and the reminder to a request of an agent that has the planning tools."""
+        own = {id(each) for each in data.model_data.input}
         if before is not None:
             changed = before(data)
             data = replace(data, model_data=await changed if isawaitable(changed) else changed)
@@ -103,7 +104,13 @@ class PlanningTools(list[Tool]):
             reminder = "" if session is None else await session.off_loop(partial(self._shown, session))
         except AWAY as error:
             reminder = unread(error)
-        return replace(sent, input=[*sent.input, {"role": "user", "content": reminder}]) if reminder else sent
+        items = with_tail(sent.input, reminder)
+        last: Any = sent.input[-1] if sent.input else None
+        if len(items) == len(sent.input) and id(last) in own and isinstance(last, dict):
+            # The SDK made this copy for the request, and goes by it for what a server already has.
+            last.update(items[-1])
+            items[-1] = last
+        return replace(sent, input=items)
 
     def _shown(self, session: Session) -> str:
         if session.store is not None:
@@ -171,7 +178,7 @@ class PlanningTools(list[Tool]):
         """Carry out a call: of a tool of the SDK, or else of one in a toolbox."""
         actor = self._actor or (None if ctx.agent is None else ctx.agent.name)
         item = getattr(ctx.tool_call, "id", None)  # the server's id of this call in this response
-        (call,) = in_turn(item, [Call(ctx.tool_call_id, name, arguments)])
+        (call,) = in_turn({"id": item}, [Call(ctx.tool_call_id, name, arguments, agent=ctx.usage)])
         try:
             session = self._sessions.given(ctx.context)
             if session is not None and self._has_approval:

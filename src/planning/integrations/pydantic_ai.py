@@ -37,11 +37,9 @@ try:
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.exceptions import ToolFailedError, ToolRetryError
     from pydantic_ai.messages import (
-        CachePoint,
         ModelMessage,
         ModelRequest,
         ModelResponse,
-        SystemPromptPart,
         ToolCallPart,
         ToolReturn,
         ToolReturnPart,
@@ -52,7 +50,14 @@ try:
     from pydantic_ai.toolsets import AbstractToolset
     from pydantic_graph import End
 
-    from planning.integrations._pydantic_history import KEY, made_of, position_in, unkept
+    from planning.integrations._pydantic_history import (
+        KEY,
+        made_of,
+        name_of_turn,
+        position_in,
+        unkept,
+        with_tail,
+    )
     from planning.integrations._pydantic_tools import TEXT, PlanningToolset, definition
 except ImportError as error:
     raise ImportError(
@@ -111,7 +116,7 @@ class Planning(AbstractCapability[Any]):
         self.id = id
         self._given = given = AgentTools(session, tools, section, strategy, policy)
         self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given.section, given.boxes, read_only)
+        self._steered = Steered(given, read_only)
         self._definitions = [definition(each, given) for each in given.tools.values()]
         self._actor = actor
         self._follows = follow_history
@@ -222,14 +227,12 @@ class Planning(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Put the reminder behind the messages of this request alone."""
+        """Add the reminder to the last message of this request alone."""
         reminder = await self._reminder(ctx) if self._section.is_enabled() else ""
         messages = request_context.messages
         last = messages[-1] if messages else None
         if reminder and isinstance(last, ModelRequest):
-            is_cached = any(not isinstance(part, SystemPromptPart) for part in last.parts)
-            part = UserPromptPart([CachePoint(), reminder] if is_cached else reminder)
-            request_context.messages = [*messages[:-1], replace(last, parts=[*last.parts, part])]
+            request_context.messages = [*messages[:-1], with_tail(last, reminder, request_context.model)]
         return request_context
 
     async def _reminder(self, ctx: RunContext[Any]) -> str:
@@ -328,8 +331,8 @@ class Planning(AbstractCapability[Any]):
         except AWAY as error:
             session, result = None, out_of_reach(name, error)
         else:
-            named = None if ctx.run_id is None else f"{ctx.run_id}:{ctx.run_step}"
-            call = Call(ctx.tool_call_id, name, sent, turn=named)
+            turn = name_of_turn(ctx.messages, ctx.tool_call_id)
+            call = Call(ctx.tool_call_id, name, sent, turn=turn, agent=ctx.run_id)
             with self._sessions.within(session), calling(session, _place(ctx), str(ctx.run_id)):
                 result = await acarry_out(self._boxes[name], call, actor)
         if session is not None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from planning.events import sign
-from planning.fact_guards import facts_in
+from planning.fact_guards import demands_on, facts_in
 from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
 from planning.gates import Finish, is_stale, open_steps, unfinished
 from planning.model import Plan
@@ -29,7 +29,7 @@ class PlanningToolsSection(Section[None]):
     """Gives an agent a plan: put it into a prompt, and its tools into a toolbox.
 
     Its text never changes while the agent runs, so that a provider can cache the prompt;
-    ``reminder()`` is the live plan, for the end of a conversation.
+    ``reminder()`` is the live plan, for the end of each request.
     """
 
     def __init__(
@@ -101,28 +101,26 @@ class PlanningToolsSection(Section[None]):
         plan = session.select_latest(Plan)
         if plan is None or plan.status != "active":
             return ""
-        if self.policy is None:
+        facts = session.select_latest(PlanFacts)
+        if demands_on(session, self.policy) is None and (facts is None or facts.approval == "none"):
             return plan_text(plan)
-        facts = session.select_latest(PlanFacts) or PlanFacts()
+        facts = facts or PlanFacts()
         return "\n".join([plan_text(plan, facts), *self._remarks(plan, facts, session)])
 
     def _remarks(self, plan: Plan, facts: PlanFacts, session: Session) -> Iterator[str]:
         """What the policy has to say below the plan."""
-        policy = self.policy
-        if policy is None:
-            return
-        current = plan.next_step
-        if policy.evidence is not None and current is not None:
+        policy, current = demands_on(session, self.policy), plan.next_step
+        if self.policy is not None and self.policy.evidence is not None and current is not None:
             from planning.evidence import latest_calls  # noqa: PLC0415 - few policies demand it
 
-            calls = latest_calls(facts.began.get(current.step_id, 0), session.select_all(EvidenceCall))
+            calls = latest_calls(facts.began.get(current.step_id, -1), session.select_all(EvidenceCall))
             if calls:
                 yield f"Evidence for {current.step_id}: {calls}"
         if facts.approval == "waiting":
             yield "The plan waits for the user's approval."
         if facts.approval == "rejected":
             yield f"The user rejected the plan: {facts.reason}"
-        if is_stale(policy, plan, facts):
+        if policy is not None and is_stale(policy, plan, facts):
             count = facts.calls - facts.changed
             yield f"The plan has not changed for {count} tool calls. Mark what is done, or change it."
 
@@ -138,9 +136,10 @@ class PlanningToolsSection(Section[None]):
         """
         session = self.session if session is None else session
         plan, facts = session.select_latest(Plan), session.select_latest(PlanFacts)
-        if self.policy is None or plan is None or facts is None:
+        policy = demands_on(session, self.policy)
+        if policy is None or plan is None or facts is None:
             return
-        if is_stale(self.policy, plan, facts):
+        if is_stale(policy, plan, facts):
             with session.transaction() as transaction:
                 transaction.dispatch(TakeNotice())
                 sign(transaction)
@@ -162,7 +161,8 @@ class PlanningToolsSection(Section[None]):
             StoreError: The session's store does not take it.
         """
         session = self.session if session is None else session
-        most = None if self.policy is None else self.policy.finish_gate
+        policy = demands_on(session, self.policy)
+        most = None if policy is None else policy.finish_gate
         if most is None:
             return Finish(ok=True)
         with session.transaction() as transaction:

@@ -122,12 +122,7 @@ class Brackets(ValueReader):
         return next((depth for depth, frame in enumerate(self.stack) if frame.closer == "]"), -1)
 
     def force(self, start: int, end: int) -> None:
-        """Close the innermost container, which nothing closes; an error where it may have ended before.
-
-        Args:
-            start: Where that shows.
-            end: The end of that place.
-        """
+        """Close the innermost container, which nothing closes; an error where it may have ended before."""
         known = self._known(len(self.stack) - 1)
         frame = self.stack.pop()
         doubtful = None

@@ -26,13 +26,7 @@ _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s
 
 
 def locate(text: str, wanted: Wanted, *, is_finished: bool = False) -> tuple[Reading | None, list[Found]]:
-    """Find the one document in a text: its reading or None, and the errors and repairs.
-
-    Args:
-        text: The text.
-        wanted: What it is expected to hold.
-        is_finished: Whether its author ended it, so that it was not cut.
-    """
+    """Find the one document in a text: its reading or None, and the errors and repairs."""
     return _Locator(text, wanted, is_finished=is_finished).locate()
 
 

@@ -53,11 +53,7 @@ class Source:
         return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of a line, without its end.
-
-        Args:
-            number: From 1.
-        """
+        """The text of a line by its number, from 1, without its end."""
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
@@ -166,12 +162,7 @@ class Places:
         return key if at_key else value
 
     def within(self, start: int, part: Span) -> Span:
-        """The place of a part of a string.
-
-        Args:
-            start: The offset of the string.
-            part: Its start and end in the decoded string.
-        """
+        """The place of a part of a string, which is given as it is in the decoded string."""
         if start not in self._strings:
             end = self._end(start) - 1
             has_escapes = self._text.find("\\", start, end) >= 0

@@ -120,6 +120,10 @@ class Document:
 class Unreadable(ValueError):
     """A text is not the JSON that it should be; the message says where, why, and what to send instead."""
 
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
 
 def read_json(text: str) -> Any:
     """Read a text that consists of one list or object of JSON, or almost JSON.
@@ -132,7 +136,7 @@ def read_json(text: str) -> Any:
     """
     document = read_document(text, ANYTHING)
     for error in document.errors:
-        raise Unreadable(document.describe(error))
+        raise Unreadable(document.describe(error), error.code)
     return document.value
 
 

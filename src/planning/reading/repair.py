@@ -20,6 +20,7 @@ __all__ = ["MOST_FAULTS", "Reading"]
 
 MOST_FAULTS: Final = 1_000
 
+_FIELD_IN_LIST: Final = "a field is among the items of a list: a bracket is missing"
 _AFTER = re.compile(r"[ \t\n\r]*+[,}\]]")
 _NEXT = re.compile(r"\s*+,?\s*+(?=\{)")
 _BRACKET = re.compile(r"[{}\[\]]")
@@ -190,6 +191,13 @@ class Reading(Brackets):
             self.edits.append((self.stack[-1].good, self.stack[-1].good, ","))
             self._comma = -1
             return True
+        is_bare = bool(self.errors) and self.errors[-1].span == (self._item, value_end)
+        if char == ":" and self.stack[-1].closer == "]" and (before in "\"'" or is_bare):
+            if is_bare:
+                self.errors.pop()  # as the names of fields may be
+            self.is_ambiguous = True
+            hint = "close the list before the field, or write { before it and } after its value"
+            raise Fault("ambiguous_bracket", _FIELD_IN_LIST, hint, self._item, value_end)
         if before in "\"'":
             raise self.ends_too_early(pos)
         expected = "a comma or a closing bracket"

@@ -72,9 +72,6 @@ class ValueReader:
     def count_work(self, pos: int) -> None:
         """Count one more value or repair; called where reading may stop.
 
-        Args:
-            pos: Its place.
-
         Raises:
             Fault: There are more than ``MOST_WORK``.
         """
@@ -83,20 +80,12 @@ class ValueReader:
             raise self.too_much(pos)
 
     def too_much(self, pos: int) -> Fault:
-        """The error of a text that takes too long to repair.
-
-        Args:
-            pos: Where reading stops.
-        """
+        """The error of a text that takes too long to repair."""
         message = "too much of the text is not plain JSON; it was read up to here"
         return Fault("too_long", message, f"send plain JSON, or a shorter {self.wanted.noun}", pos)
 
     def plain_value(self, start: int) -> tuple[Any, int] | None:
-        """The value that a bracket begins, and its end; None if it is not plain JSON, or the text is long.
-
-        Args:
-            start: The offset of the bracket.
-        """
+        """The value that a bracket begins, and its end; None if it is not plain JSON, or the text is long."""
         is_short = len(self.text) <= MOST_WORK // 2  # each character is counted twice at most
         return value_at(self.text, start, self.wanted.most_levels) if is_short else None
 
@@ -120,22 +109,15 @@ class ValueReader:
         return pos >= len(self.text) or self.text.startswith(("```", "~~~"), pos)
 
     def cut_off(self, pos: int | None = None) -> Fault:
-        """The error of a text that breaks off.
-
-        Args:
-            pos: Where; at its end if omitted.
-        """
+        """The error of a text that breaks off."""
         end = len(self.text) if pos is None else pos
         while end and self.text[end - 1].isspace():
             end -= 1
-        return Fault("truncated", "the text breaks off here", f"send the whole {self.wanted.noun}", end, end)
+        hint = f"send the whole {self.wanted.noun}, shorter"
+        return Fault("truncated", "the text breaks off here", hint, end, end)
 
     def ends_too_early(self, pos: int) -> Fault:
-        """The error of a string that ends where it should not.
-
-        Args:
-            pos: The offset of what cannot follow it.
-        """
+        """The error of a string that ends where it should not."""
         message = "the string ends early: escape the quote inside it, or add the closing one"
         return Fault("unescaped_quote", message, 'write a quote in a string as \\"', pos)
 
@@ -144,12 +126,7 @@ class ValueReader:
         return show(self.text[pos])
 
     def skip(self, pos: int, *, quiet: bool = False) -> int:
-        """Pass over spaces and comments.
-
-        Args:
-            pos: From where on.
-            quiet: Whether to look ahead only.
-        """
+        """Pass over spaces and comments; quietly, to look ahead only."""
         while piece := tokens.SKIPPED.match(self.text, pos):
             kind = piece.lastgroup
             if kind is not None and not quiet:

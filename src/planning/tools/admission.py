@@ -18,6 +18,7 @@ from planning.tools.errors import PASSING, ErrorKind, UserInputNeeded, classify_
 from planning.tools.outcome import question_of
 from planning.tools.parameters.model import FreeModel
 from planning.tools.spec import QueryTypes
+from session.locks import Block
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker
@@ -78,7 +79,7 @@ DEFAULT_LIMITS = Limits()
 """Those of the default registry, for calls that come from no registry and no toolbox."""
 
 
-class Admission:
+class Admission(Block):
     """A call that a breaker let through, where there is one, and that reports back to it however it ends.
 
     Attributes:
@@ -89,27 +90,31 @@ class Admission:
     __slots__ = ("_breaker", "_name", "_number", "is_running", "result")
 
     def __init__(self, breaker: CircuitBreaker | None, name: str) -> None:
+        super().__init__()
         self._breaker = breaker
         self._name = name
+        self._number = -1  # of no period
         self.is_running = False
         self.result: ToolResult | None = None
 
     def __enter__(self) -> Admission:
         if self._breaker is not None:
-            self._number = self._breaker.admit(self._name)
+            self._number = self._breaker.admit(self._name, self)
         return self
 
-    def __exit__(
+    def _leave(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        """Report how the call ended."""
         if self._breaker is None:
-            return
-        if self.result is not None and self.result.success:
+            pass
+        elif self.result is not None and self.result.success:
             self._breaker.succeeded(self._number)
         elif self._is_blameless(error):
             self._breaker.released(self._number)
         else:
             self._breaker.failed(self._number)
+        self._end()
 
     def _is_blameless(self, error: BaseException | None) -> bool:
         if error is None:

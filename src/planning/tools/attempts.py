@@ -14,8 +14,6 @@ from planning.tools.errors import ToolError
 from planning.tools.outcome import may_pass, settled, withholding
 from planning.tools.result import ToolResult
 
-__all__ = ["Attempts", "Runner", "background"]
-
 Runner = Callable[[ToolContract, Any, float | None, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 """Runs a tool's function somewhere: given the tool, its parameters, the seconds that it has, and how it would
 be run here; returns what the function returns, and raises what it raises."""
@@ -80,7 +78,7 @@ class Attempts:
     async def _here(self, tool: ToolContract, params: Any, started: float) -> Any:
         seconds = self._seconds(tool)
         if tool.is_async:
-            call = partial(tool.run, params, self.context)
+            call = self._one(tool, params)
             coroutine = (
                 call() if tool.retry is None else tool.retry.arun(call, tool.name, partial(may_pass, tool))
             )
@@ -97,16 +95,23 @@ class Attempts:
         return tool.timeout
 
     def _attempts(self, tool: ToolContract, params: Any) -> Callable[[], Any]:
+        call = self._one(tool, params)
+        return (
+            call if tool.retry is None else partial(tool.retry.run, call, tool.name, partial(may_pass, tool))
+        )
+
+    def _one(self, tool: ToolContract, params: Any) -> Callable[[], Any]:
+        """One attempt; there is no other once the caller has stopped waiting."""
         call = partial(tool.run, params, self.context)
         if tool.retry is None:
             return call
 
         def call_unless_given_up() -> Any:
             if background().is_given_up():
-                raise ToolError(f"the caller no longer waits for {tool.name} any more")
+                raise ToolError(f"the caller no longer waits for {tool.name}")
             return call()
 
-        return partial(tool.retry.run, call_unless_given_up, tool.name, partial(may_pass, tool))
+        return call_unless_given_up
 
 
 def _spent(started: float) -> float:

@@ -7,30 +7,24 @@ takes no thread from those that come after it, as it would from a pool.
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
 import threading
-import types
-from collections.abc import Awaitable, Callable, Generator
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from functools import partial
 from typing import Any, TypeVar
 
 from planning.tools.errors import GIVEN_UP, ToolError, ToolTimeout
 
-__all__ = [
-    "Future",
-    "await_within",
-    "finished",
-    "is_given_up",
-    "run_coroutine",
-    "run_in_thread",
-    "run_off_loop",
-]
-
 T = TypeVar("T")
 
-_JOBS: ContextVar[tuple[_Job, ...]] = ContextVar("jobs", default=())
+_JOBS: ContextVar[tuple[Any, ...]] = ContextVar("jobs", default=())
+_CLEAN_UP = 0.5  # seconds that a call has, after its timeout, to clean up
+_LONGEST = 3600.0  # seconds after which a clean-up that goes on is cancelled again
+_EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+_logger = logging.getLogger("planning.tools")
+_logger.addHandler(logging.NullHandler())  # keeps stderr clean if logging is not configured
 
 
 def is_given_up() -> bool:
@@ -110,61 +104,67 @@ async def run_off_loop(function: Callable[[], T], name: str, seconds: float | No
 
     job = _Job(function, name, done)
     try:
-        await await_within(over, name, seconds, spent)
-    except BaseException:
-        job.is_given_up = True
-        raise
+        await asyncio.wait([over], timeout=None if seconds is None else max(seconds - spent, 0.0))
+    finally:
+        job.is_given_up = not over.done()
+    if seconds is not None and job.is_given_up:
+        raise _too_long(name, seconds)
     result: T = job.result()
     return result
+
+
+class _ToolTask(asyncio.Task[Any]):
+    """An async call with a timeout; its caller may stop waiting before it has cleaned up."""
+
+    is_given_up = False
+
+    async def give_up(self) -> None:
+        """Cancel it, and wait a moment for its clean-up, which goes on afterwards."""
+        self.is_given_up = True
+        self.cancel()
+        # Nothing else need refer to it; and asyncio reports an error that is not read.
+        timer = self.get_loop().call_later(_LONGEST, self.cancel)
+        self.add_done_callback(lambda _task: timer.cancel())
+        self.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.wait([self], timeout=_CLEAN_UP)
+
+
+async def _outcome(awaitable: Awaitable[T]) -> tuple[T | None, BaseException | None]:
+    """What a call returns, or what ends the program, which a task would raise in the loop itself."""
+    _JOBS.set((*_JOBS.get(), asyncio.current_task()))
+    try:
+        return await awaitable, None
+    except (KeyboardInterrupt, SystemExit) as error:
+        return None, error
 
 
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
     """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
 
-    What ends before it waits for anything needs no timer: most of the cost of a short call.
-
     Raises:
-        ToolTimeout: It took longer, and was cancelled.
+        ToolTimeout: It took longer, and was cancelled. What it does then to clean up is awaited for half a
+            second more, and goes on afterwards.
     """
     if seconds is None:
         return await awaitable
-    deadline = asyncio.get_running_loop().time() + seconds - spent
-    steps = awaitable.__await__()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds - spent
+    task = _ToolTask(_outcome(awaitable), loop=loop, **_EAGER)
     try:
-        waiting = next(steps)
-    except StopIteration as over:
-        result: T = over.value
-        return result
-    limit = asyncio.timeout_at(deadline)
-    try:
-        async with limit:
-            return await _resumed(steps, waiting)
-    except TimeoutError:
-        if not limit.expired():
-            raise  # the tool's own
-    raise _too_long(name, seconds)
-
-
-@types.coroutine
-def _resumed(steps: Generator[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
-    """The rest of something that has begun and waits."""
-    step: Callable[[], Any]
-    while True:
-        try:
-            yield waiting
-            step = partial(next, steps)
-        except BaseException as error:  # noqa: BLE001 - such as the cancelling of the task: raised where it waits
-            step = partial(steps.throw, error)
-        try:
-            waiting = step()
-        except StopIteration as over:
-            result: T = over.value
-            return result
-
-
-async def finished(future: Future[Any]) -> None:
-    """Wait for something that happens in another thread or task, without cancelling it."""
-    await asyncio.shield(asyncio.wrap_future(future))
+        if not (_EAGER or task.done()):
+            await asyncio.sleep(0)
+        if not task.done():  # what ends before it waits for anything needs no timer
+            await asyncio.wait([task], timeout=max(deadline - loop.time(), 0.0))
+    finally:
+        if not task.done():
+            await task.give_up()
+    if task.is_given_up:
+        raise _too_long(name, seconds, runs_on=not task.done())
+    value, error = task.result()
+    if error is not None:
+        raise error
+    result: T = value
+    return result
 
 
 def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
@@ -182,8 +182,25 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
     async def run() -> T:
         return await start()
 
-    return asyncio.run(run())
+    runner = asyncio.Runner()
+    try:
+        return runner.run(run())
+    finally:
+        behind = [task for task in asyncio.all_tasks(runner.get_loop()) if isinstance(task, _ToolTask)]
+        if behind:
+            asyncio.set_event_loop(None)  # as closing does in this thread
+            threading.Thread(target=_wind_up, args=(runner, behind), name=f"tool {name}", daemon=True).start()
+        else:
+            runner.close()
 
 
-def _too_long(name: str, seconds: float) -> ToolTimeout:
+def _wind_up(runner: asyncio.Runner, behind: list[_ToolTask]) -> None:
+    """Let clean-ups go on to their end, then close their event loop."""
+    with runner:
+        runner.run(asyncio.wait(behind))
+
+
+def _too_long(name: str, seconds: float, *, runs_on: bool = True) -> ToolTimeout:
+    if runs_on:
+        _logger.warning("tool_runs_on", extra={"tool": name})
     return ToolTimeout(f"{name} took longer than {seconds:g} s and {GIVEN_UP}")

@@ -18,8 +18,6 @@ from planning.tools.parameters.signature import (
 )
 from planning.tools.spec import QueryCall, QueryModel, QueryTypes
 
-__all__ = ["Run", "bind"]
-
 Run = Callable[[Any, ToolContext], Any]
 _Bound = tuple[ParameterModel, Run, bool]
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -48,8 +46,8 @@ def _function_run(name: str, function: Callable[..., Any], signature: Signature)
     from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
 
     _, descriptions = read_docstring(inspect.getdoc(behind(function)))
-    fields, contexts = signature_fields(function, signature, ToolContext)
-    model = TypedModel.of_fields(name, fields, descriptions, is_open=signature.is_open)
+    fields, contexts, others = signature_fields(function, signature, ToolContext)
+    model = TypedModel.of_fields(name, fields, descriptions, others, contexts)
     if not contexts:
         return model, lambda params, _context: function(**params), False
     return model, lambda params, context: function(**params, **dict.fromkeys(contexts, context)), True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
@@ -12,13 +13,29 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, StoreError, TransactionError
 
-__all__ = ["LONGEST_ID", "Gate", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
+__all__ = [
+    "AGENT",
+    "LONGEST_ID",
+    "Gate",
+    "SessionOfCall",
+    "SessionSource",
+    "ToolContext",
+    "context_values",
+    "frozen",
+]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
 
+BEGAN: ContextVar[int | None] = ContextVar("began", default=None)
+"""The moment at which the call began whose event is published; None if it is not known."""
+
+Refusal = Callable[[], str | None]
 LONGEST_ID = 200
 """The most characters of a call's id, of its idempotency key and of an actor's name."""
+
+AGENT = "planning/agent"
+"""Among the values of a context: which of the agents with the actor's name calls, such as its connection."""
 
 _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
@@ -28,11 +45,28 @@ class Gate:
     """What holds back the tools of a session's toolboxes; a companion of the session.
 
     Attributes:
-        refusal: Given the session and the name of a tool that changes something, it returns why the tool may
-            not run now; None where it may. None: nothing is held back.
+        refusal: Given the session and the name of a tool that changes something, it returns a function that
+            says why the tool may not run now, or None where it may; that may read the store. None where no
+            plan needs approval.
+        moment: Returns the moment at which a call of the session begins, which is kept with the call. None
+            where no call is evidence.
     """
 
-    refusal: Callable[[Session, str], str | None] | None = None
+    refusal: Callable[[Session, str], Refusal | None] | None = None
+    moment: Callable[[Session], int] | None = None
+
+    @staticmethod
+    def of(session: Session, tool: str) -> Refusal | None:
+        """What says why a tool may not run now, by a session and those that it works for; None as above."""
+        refusal, parent = session.companion(Gate).refusal, session.parent
+        own = None if refusal is None else refusal(session, tool)
+        above = None if parent is None else Gate.of(parent, tool)
+        if above is None:
+            return own
+        said = (
+            f"{tool} was not called: the plan of the parent session is not approved; end your turn and say so"
+        )
+        return lambda: (own and own()) or (above() and said)
 
 
 def frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -52,12 +86,15 @@ class ToolContext:
         idempotency_key: What makes another call with it a repeat of this one; None for a call that is always
             made. The caller gives it among the values. A tool does not see it there: the calls that it
             makes itself are others.
+        agent: Which of the agents with the actor's name makes the call: the id of its run, or an object that
+            only its run, its connection or its toolbox has. It is not among the values.
         of_events: The fields of all events of the call: its session, its id, who makes it, and its key.
     """
 
     session: Session | None = None
     values: Mapping[str, Any] = attrs.field(factory=dict, converter=frozen, repr=False)
     idempotency_key: str | None = attrs.field(default=None, repr=False)
+    agent: object = attrs.field(default=None, repr=False, eq=False)
     of_events: Mapping[str, Any] = attrs.field(init=False, repr=False, eq=False)
 
     @property
@@ -76,11 +113,11 @@ class ToolContext:
             "session_id": None if self.session is None else self.session.session_id,
             "call_id": self.values.get("call_id"),
             "actor": self.values.get("actor"),
-            _KEY: self.idempotency_key,
+            _KEY: None if self.idempotency_key is None else str(self.idempotency_key),
         }
 
     @classmethod
-    def of(cls, values: object, session: Session | None = None) -> ToolContext:
+    def of(cls, values: object, session: Session | None = None, agent: object = None) -> ToolContext:
         """The context that a caller gives as a mapping; names that are not text are omitted.
 
         Raises:
@@ -93,12 +130,14 @@ class ToolContext:
             named = {name: value for name, value in values.items() if isinstance(name, str)}
         except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
             raise ContextInvalid(f"its context cannot be read: a {type(values).__name__}") from None
-        key = named.pop(_KEY, None)
-        wrong = [name for name in _IDS if not _is_id(named.get(name))] + [_KEY] * (not _is_id(key))
+        key, agent = named.pop(_KEY, None), named.pop(AGENT, None) or agent
+        wrong = [name for name in _IDS if not _is_id(named.get(name))] + [_KEY] * (
+            not _is_id(str(key) if isinstance(key, str) else key)
+        )
         if wrong:
             wanted = f"text of 1 to {LONGEST_ID} printable characters, or None"
             raise ContextInvalid(f"the {wrong[0]} in its context must be {wanted}")
-        return cls(session, named, key)
+        return cls(session, named, key, agent)
 
 
 class SessionOfCall:

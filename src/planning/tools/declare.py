@@ -92,7 +92,7 @@ def tool_from_schema(
     """
     schema = {"type": "object", "properties": {}} if schema is None else dict(schema)
     signature = read_signature(function)
-    fields, contexts = signature_fields(function, signature, ToolContext)
+    fields, contexts, _ = signature_fields(function, signature, ToolContext)
     if not signature.is_open:
         schema.setdefault("additionalProperties", False)
         unknown = [
@@ -101,7 +101,9 @@ def tool_from_schema(
         if unknown:
             raise TypeError(f"the function of {name} has no parameter {unknown[0]}, which its schema names")
     needed = [
-        field for field, _, is_required in fields if is_required and field not in schema.get("required", ())
+        field
+        for field, _, default in fields
+        if default is inspect.Parameter.empty and field not in schema.get("required", ())
     ]
     if needed:
         raise TypeError(f"the function of {name} needs {needed[0]}, which its schema does not require")

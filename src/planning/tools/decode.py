@@ -53,7 +53,9 @@ def read_arguments(arguments: object) -> dict[str, Any]:
     if type(arguments) is dict:
         return arguments
     data = arguments
-    for _ in range(2):  # a JSON text within a JSON text: the arguments were written twice
+    for is_inner in (False, True):  # a JSON text within a JSON text: the arguments were written twice
+        if is_inner and isinstance(data, str) and "{" not in data and data.strip() not in {"", "null"}:
+            break  # a string that is not JSON again
         if isinstance(data, (str, bytes, bytearray)):
             if len(data) > MOST_CHARACTERS:
                 _refuse(f"arguments of {len(data)} characters, at most {MOST_CHARACTERS}; send less at once")
@@ -103,8 +105,12 @@ def _repaired(text: str | bytes | bytearray) -> Any:
     """
     from planning.reading import Unreadable, read_json
 
-    with suppress(Unreadable, UnicodeDecodeError):
-        return read_json(text if isinstance(text, str) else text.decode())
+    with suppress(UnicodeDecodeError):
+        try:
+            return read_json(text if isinstance(text, str) else text.decode())
+        except Unreadable as error:
+            if error.code == "lone_surrogate":  # it is JSON, but not text that can be kept
+                _refuse(f"arguments have {error}")
     return _refuse_text(text)
 
 

@@ -290,6 +290,9 @@ def _code_of(error: BaseException) -> ErrorKind | None:
     kind = type(error)
     if issubclass(kind, PrivateFailure):
         return error.kind  # type: ignore[attr-defined, no-any-return]  # the same
+    details = error.__dict__.get("details") if issubclass(kind, ToolError) else None
+    if details and isinstance(said := details.get("code"), ErrorKind):
+        return said
     for known, code in _OWN:
         if issubclass(kind, known):
             return code

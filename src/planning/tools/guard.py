@@ -7,12 +7,12 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from threading import Lock
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import attrs
 
 from planning.tools.errors import CircuitOpen, StorageUnavailable, type_name
+from session.locks import Block, ProcessLock
 
 __all__ = ["CircuitBreaker", "CircuitState", "Retry"]
 
@@ -161,6 +161,15 @@ class Retry:
         )
 
 
+class _Period(NamedTuple):
+    """The time between two changes of a breaker's state: its number, how long it lasts, who is the probe."""
+
+    state: CircuitState
+    number: int
+    until: float
+    probe: Block | None
+
+
 class CircuitBreaker:
     """Stops calling a tool for a while after it has failed several times in a row.
 
@@ -172,10 +181,11 @@ class CircuitBreaker:
     Every admitted call ends with exactly one of ``succeeded``, ``failed`` and ``released``, with the
     number that ``admit`` gave it. It is the number of the period, which each change of state ends: what
     a call reports that was admitted in an earlier period is of the past, and changes nothing. A probe
-    that reports nothing keeps the breaker half open for good. Threads may share a breaker.
+    that reports nothing keeps the breaker half open for good, unless ``admit`` was given its block, which
+    has ended. Threads may share a breaker.
     """
 
-    __slots__ = ("_clock", "_count", "_failures", "_lock", "_period", "_reset_after", "_state", "_until")
+    __slots__ = ("_clock", "_count", "_failures", "_lock", "_now", "_reset_after")
 
     def __init__(
         self,
@@ -200,19 +210,21 @@ class CircuitBreaker:
         self._failures = failures
         self._reset_after = reset_after
         self._clock = clock
-        self._lock = Lock()
-        self._state: CircuitState = "closed"
-        self._period = 0
+        self._lock = ProcessLock()
+        self._now = _Period("closed", 0, 0.0, None)
         self._count = 0
-        self._until = 0.0
 
     @property
     def state(self) -> CircuitState:
         """Its state; ``open`` also after its time, until the next call, which is the probe."""
-        return self._state
+        return self._now.state
 
-    def admit(self, name: str) -> int:
+    def admit(self, name: str, probe: Block | None = None) -> int:
         """Let a call through or refuse it.
+
+        Args:
+            name: The tool's name.
+            probe: The block of the call: once it has ended, it is no probe any more.
 
         Returns:
             The number to report the call's end with.
@@ -220,15 +232,17 @@ class CircuitBreaker:
         Raises:
             CircuitOpen: The call is not to be made; it says in how many seconds one may be.
         """
-        with self._lock:
-            if self._state == "closed":
-                return self._period
+        with self._lock.lock:
+            at = self._now
+            if at.state == "closed":
+                return at.number
             now = self._clock()
-            wait = self._until - now
-            if self._state == "open" and wait <= 0:
-                self._enter("half_open", now + self._reset_after)
-                return self._period
-            count, probed = self._count, self._state == "half_open"
+            wait = at.until - now
+            probed = at.state == "half_open" and (at.probe is None or at.probe.watch is not None)
+            if not probed and (wait <= 0 or at.state == "half_open"):
+                self._enter("half_open", now + self._reset_after, probe)
+                return self._now.number
+            count = self._count
         if probed:  # how long is unknown: it may end at any moment
             wait = max(wait, 1.0)
         message = (
@@ -240,30 +254,28 @@ class CircuitBreaker:
 
     def succeeded(self, admission: int) -> None:
         """The call showed that the tool works."""
-        with self._lock:
-            if admission == self._period:
+        with self._lock.lock:
+            if admission == self._now.number:
                 self._count = 0
-                if self._state == "half_open":
+                if self.state == "half_open":
                     self._enter("closed", 0.0)
 
     def failed(self, admission: int) -> None:
         """The call showed that the tool does not work."""
-        with self._lock:
-            if admission == self._period:
+        with self._lock.lock:
+            if admission == self._now.number:
                 self._count += 1
-                if self._state == "half_open" or self._count >= self._failures:
+                if self.state == "half_open" or self._count >= self._failures:
                     self._enter("open", self._clock() + self._reset_after)
 
     def released(self, admission: int) -> None:
         """The call ended and showed neither, as one that was cancelled: the next may be the probe."""
-        with self._lock:
-            if admission == self._period and self._state == "half_open":
+        with self._lock.lock:
+            if admission == self._now.number and self.state == "half_open":
                 self._enter("open", self._clock())
 
-    def _enter(self, state: CircuitState, until: float) -> None:
-        self._period += 1
-        self._until = until
-        self._state = state
+    def _enter(self, state: CircuitState, until: float, probe: Block | None = None) -> None:
+        self._now = _Period(state, self._now.number + 1, until, probe)
 
 
 def _check_count(name: str, value: object) -> None:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import attrs
 
+from planning.tools.repeats import RepeatedIds
 from planning.tools.result import ToolResult
 from session import Session, ToolFailed, ToolInvoked
 
@@ -52,7 +53,7 @@ class ToolCall:
 
 def register_ledger(session: Session) -> None:
     """Let ``select_all(session, ToolCall)`` read the ledger, oldest first; toolboxes do so themselves."""
-    session.register_types(ToolResult)
+    session.register_types(ToolResult, RepeatedIds)
     session.register_view(ToolCall, _ledger)
 
 

@@ -60,7 +60,7 @@ _MESSAGES = {
     ErrorKind.RATE_LIMIT: "{} was called too often. Try again later, or go on without it.",
 }
 _REPORT = ("success", "error", "user_message", "code", "needs_user_input", "input_request")
-_RETURN = "return text, numbers, booleans, None, lists, dicts or records of these"
+_RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
 
 
 def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:

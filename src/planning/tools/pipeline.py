@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -24,7 +24,7 @@ from planning.tools.admission import (
     with_identifier,
 )
 from planning.tools.attempts import Attempts, Runner, background
-from planning.tools.context import Gate, SessionOfCall, ToolContext
+from planning.tools.context import BEGAN, Gate, Refusal, SessionOfCall, ToolContext
 from planning.tools.contract import ToolContract
 from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import (
@@ -45,7 +45,7 @@ from planning.tools.outcome import (
     settled,
     withholding,
 )
-from planning.tools.repeats import RunningCalls, claim, find_repeat, fingerprint_of
+from planning.tools.repeats import POLLED, RunningCalls, claim, doubt, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
 from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked
 
@@ -143,7 +143,8 @@ class CallPipeline(Attempts):
             return await self._aonce(tool, arguments, started)
         except BaseException as error:
             note = partial(self._note, tool, error, started, has_begun=has_begun)
-            result = await stored.off_loop(note) if stored is not None else note()
+            is_awaited = stored is not None and not issubclass(type(error), PASSING)
+            result = await stored.off_loop(note) if stored is not None and is_awaited else note()
             if raises or result is None or is_cancelling(error):
                 raise
             return result
@@ -151,6 +152,7 @@ class CallPipeline(Attempts):
     def answer_unfound(self, name: str, error: ToolValidationError) -> ToolResult:
         """The result of a call to a tool that does not exist."""
         error.nothing_changed = True
+        doubt(self.context.session, name, self._key)
         result = failed(name, error, perf_counter(), code=ErrorKind.UNKNOWN_TOOL)
         self._record(name, result, error)
         return result
@@ -200,7 +202,9 @@ class CallPipeline(Attempts):
         session, key = self.context.session, self._key
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return self._walk(tool, params, started)
-        with session.companion(RunningCalls).alone(tool.name, key):
+        with session.companion(RunningCalls).alone(tool.name, key) as call:
+            while not call.may_begin():
+                sleep(POLLED)
             found = self._find_repeat(session, tool, params, key)
             return self._walk(tool, params, started) if found is None else found
 
@@ -209,19 +213,21 @@ class CallPipeline(Attempts):
         session, key = self.context.session, self._key
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return await self._awalk(tool, params, started)
-        async with session.companion(RunningCalls).aalone(tool.name, key):
+        with session.companion(RunningCalls).alone(tool.name, key) as call:
+            while not call.may_begin(is_async=True):
+                await background().asyncio.sleep(POLLED)
             found = await session.off_loop(partial(self._find_repeat, session, tool, params, key))
             return await self._awalk(tool, params, started) if found is None else found
 
     def _find_repeat(self, session: Session, tool: ToolContract, params: Any, key: str) -> ToolResult | None:
         is_private = tool.returns_private_data
-        self._fingerprint = None if is_private else fingerprint_of(params)
+        self._fingerprint = fingerprint_of(params, key, is_private=is_private)
         return find_repeat(session, tool.name, key, self._fingerprint, is_private=is_private)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown = None
+        shown = began = None
         if not tool.is_bound:
-            shown, gate = self._begin(tool, params)
+            shown, began, gate = self._begin(tool, params)
             if gate is not None:
                 _refuse(gate())
         if tool.is_direct and (self._timeout is None or not tool.blocking):
@@ -234,10 +240,10 @@ class CallPipeline(Attempts):
                 self._admit(tool, started)
                 admission.is_running = True
                 result = admission.result = self._run(tool, params, started)
-        return result if tool.publishes == "own" else self._publish(tool, shown, result)
+        return result if tool.publishes == "own" else self._publish(tool, shown, began, result)
 
     async def _awalk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        shown, gate = self._begin(tool, params)
+        shown, began, gate = self._begin(tool, params)
         session = self.context.session
         if gate is not None and session is not None:
             _refuse(await session.off_loop(gate))
@@ -258,8 +264,8 @@ class CallPipeline(Attempts):
         if tool.publishes == "own":
             return result
         if session is None or session.store is None or self._tell is not None:
-            return self._publish(tool, shown, result)
-        return await session.off_loop(partial(self._publish, tool, shown, result))
+            return self._publish(tool, shown, began, result)
+        return await session.off_loop(partial(self._publish, tool, shown, began, result))
 
     def _admit(self, tool: ToolContract, started: float) -> None:
         """The last checks: from here on the tool may have taken effect."""
@@ -281,27 +287,23 @@ class CallPipeline(Attempts):
         session, key = self.context.session, self._key
         if tool.idempotent or key is None or session is None:
             return None
-        return partial(claim, session, tool.name, key)
+        return partial(claim, session, tool.name, key, self._fingerprint)
 
-    def _begin(self, tool: ToolContract, params: Any) -> tuple[Any, Callable[[], str | None] | None]:
-        """Refuse a call that could not be recorded.
-
-        Returns:
-            The arguments for its event, copied now; and what says why the tool is held back, which may read
-            the store. Both are None where they are not needed.
-        """
-        session, shown = self.context.session, None
+    def _begin(self, tool: ToolContract, params: Any) -> tuple[Any, int | None, Refusal | None]:
+        """The arguments of a call for its event, its moment for ``BEGAN``, and what may hold it back."""
+        session, shown, began = self.context.session, None, None
         if session is None:
-            return None, None
+            return None, None, None
         if tool.publishes != "own":
             session.require_free()
             shown = None if tool.returns_private_data else copied(params)
+            moment = session.companion(Gate).moment
+            began = None if moment is None else moment(session)
         if tool.session is not None or tool.read_only or not self._gated:
-            return shown, None
-        refusal = session.companion(Gate).refusal
-        return shown, None if refusal is None else partial(refusal, session, tool.name)
+            return shown, began, None
+        return shown, began, Gate.of(session, tool.name)
 
-    def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
+    def _publish(self, tool: ToolContract, shown: Any, began: int | None, result: ToolResult) -> ToolResult:
         session = self.context.session
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
@@ -310,6 +312,7 @@ class CallPipeline(Attempts):
             event = ToolInvoked(
                 tool.name, shown, published, value, fingerprint=self._fingerprint, **of_events
             )
+            token = BEGAN.set(began)
             try:
                 (self._tell or session.publish)(event)
             except (StoreError, SessionBusyError) as error:
@@ -317,6 +320,8 @@ class CallPipeline(Attempts):
                     f"{tool.name} was carried out, but the session could not store its result. Check what it "
                     "did before you call it again."
                 ) from error
+            finally:
+                BEGAN.reset(token)
         if logger().isEnabledFor(_DEBUG):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result
@@ -333,6 +338,7 @@ class CallPipeline(Attempts):
             return None
         code = ErrorKind.PARAMETER if type(error) is ToolValidationError else None
         if issubclass(type(error), ToolValidationError):
+            doubt(self.context.session, tool.name, self._key)
             error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
         elif not has_begun and not issubclass(type(error), ToolError):
             code = ErrorKind.UNKNOWN  # a check of the arguments failed, and not the tool's storage

@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from planning.errors import show
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
+from session.locks import ProcessLock
 
 if TYPE_CHECKING:
     from limits import RateLimitItem
@@ -66,7 +66,7 @@ class RateLimiter:
             )
         self._limiter = limiter
         self.is_local = storage.startswith("memory:")
-        self._lock = Lock()
+        self._lock = ProcessLock()
 
     def hit(self, key: str) -> None:
         """Count one call, or refuse it.
@@ -81,7 +81,7 @@ class RateLimiter:
         # The library joins names with slashes: none inside a name, or one key could pass for another.
         name = quote(key, "", errors="surrogatepass")
         try:
-            with self._lock if self.is_local else nullcontext():
+            with self._lock.lock if self.is_local else nullcontext():
                 refusal = self._take(name, limits)
         except StorageError:
             pass  # raised below and not here: the client's text holds the host

@@ -1,39 +1,59 @@
 """Repeats: a call with the idempotency key of an earlier one.
 
-A repeat returns what the model got the first time, changes nothing and publishes nothing.
+A repeat returns what the model got the first time, changes nothing and publishes nothing. A key made of a
+provider's ids is a guess, because servers repeat ids. After one came with a different call, no guess counts
+in that session any more.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar, Token
 from enum import Enum
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
-from planning.tools.attempts import background
 from planning.tools.errors import CallInterrupted, ContextInvalid, type_name
 from planning.tools.result import ToolResult, field_names, plain
-from session import Session, TransactionError
-from session.locks import ProcessLock
+from session import Session, SessionBusyError, SessionEvent, StoreError, TransactionError
+from session.locks import Block, ProcessLock
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+POLLED = 0.01
+"""After how many seconds a call looks again whether another with its key is over."""
+_inside: ContextVar[RunningCall | None] = ContextVar("_inside", default=None)
+"""The call with a key that the running code is part of, while that runs."""
 
-__all__ = ["RunningCalls", "claim", "find_repeat", "fingerprint_of"]
 
-_is_inside: ContextVar[bool] = ContextVar("_is_inside", default=False)
-"""Whether the running code is part of a call with a key."""
+class GuessedKey(str):
+    """A key made of what names a turn and a call in it. The turn itself is in no event."""
+
+    turn: str
+
+
+@attrs.frozen(slots=False)
+class RepeatedIds(SessionEvent):
+    """Two different calls had one guessed key: in this session, guessed keys name nothing."""
+
+
+def guessed_key(turn: str | None, call_id: object) -> GuessedKey | None:
+    """The key of a call whose id no other call of its turn has; None if nothing names the two."""
+    if not turn or not isinstance(call_id, str) or not call_id:
+        return None
+    from hashlib import sha256  # noqa: PLC0415 - only a call with a key needs it
+
+    key = GuessedKey(f"sha256:{sha256(json.dumps([turn, call_id]).encode()).hexdigest()}")
+    key.turn = turn
+    return key
 
 
 def find_repeat(
     session: Session, name: str, key: str, fingerprint: str | None, *, is_private: bool = False
 ) -> ToolResult | None:
-    """What the model got for a call the first time; None if its key is free.
+    """What the model got for a call the first time; None if its key is free, or a guess that does not count.
 
     Args:
         session: The session.
@@ -48,22 +68,40 @@ def find_repeat(
     """
     try:
         call = session.find_call(key)
-    except TransactionError as error:
-        raise ContextInvalid(f"{name} was not called: {error}") from None
+    except TransactionError:
+        reason = "the program is carrying out other calls in one transaction. Call it again later."
+        raise ContextInvalid(f"{name} was not called: {reason}") from None
     if call is None:
         return None
+    first = call.fingerprint or fingerprint_of(call.params)
+    is_other = call.name != name or fingerprint not in (None, first)
+    if isinstance(key, GuessedKey) and (is_other or _repeats_ids(session)):
+        if not _repeats_ids(session):  # a refusal takes back what its transaction noted: see ``doubt``
+            with suppress(StoreError, SessionBusyError):  # the next different call notes it
+                session.publish(RepeatedIds(), timeout=0.2)
+        return None
     if call.name != name:
-        reason = f"its idempotency key was used for a call of {call.name}; use a new key"
+        reason = f"it was sent as a repeat of an earlier call of {call.name}. Send it as a new call."
     elif is_private or not isinstance(call.result, ToolResult) or call.result.is_private:
         reason = (
-            "a call with its idempotency key was made before, and its private result is not kept; use a new "
-            "key"
+            "it repeats an earlier call, whose private result is not kept. Make a new call if you need it."
         )
-    elif fingerprint is None or fingerprint != (call.fingerprint or fingerprint_of(call.params)):
-        reason = "its idempotency key was used with other arguments; use a new key"
+    elif fingerprint is None or is_other:
+        reason = "it was sent as a repeat of an earlier call with other arguments. Send it as a new call."
     else:
         return attrs.evolve(call.result, value=None)
     raise ContextInvalid(f"{name} was not called: {reason}")
+
+
+def doubt(session: Session | None, name: str, key: str | None) -> None:
+    """Note that a refused call is a different one from the accepted call with its guessed key, if any."""
+    if session is not None and isinstance(key, GuessedKey):
+        with suppress(ContextInvalid, StoreError):
+            find_repeat(session, name, key, "")
+
+
+def _repeats_ids(session: Session) -> bool:
+    return session.select_latest(RepeatedIds) is not None
 
 
 class RunningCalls(ProcessLock):
@@ -71,60 +109,70 @@ class RunningCalls(ProcessLock):
 
     def __init__(self) -> None:
         super().__init__()
-        self._running: dict[str, tuple[int, Future[None]]] = {}  # by key: the thread, and when it is over
+        self.running: dict[str, RunningCall] = {}  # by key
 
     def forget_other_threads(self) -> None:
         """Forget the calls of threads that are not in a forked child."""
-        self._running = {key: call for key, call in self._running.items() if call[0] == get_ident()}
+        self.running = {key: call for key, call in self.running.items() if call.thread == get_ident()}
 
-    @contextmanager
-    def alone(self, name: str, key: str) -> Iterator[None]:
-        """Wait until no other call with a key is running, and keep others waiting.
+    def alone(self, name: str, key: str) -> RunningCall:
+        """A block in which no other call with a key is running, once it is known that it may begin."""
+        return RunningCall(self, name, key)
+
+
+class RunningCall(Block):
+    """A call with a key; others with the key wait for the end of the block.
+
+    Attributes:
+        thread: The thread that makes it.
+    """
+
+    __slots__ = ("_calls", "_key", "_name", "_outer", "_token", "thread")
+
+    def __init__(self, calls: RunningCalls, name: str, key: str) -> None:
+        super().__init__()
+        self._calls = calls
+        self._name = name
+        self._key = key
+        self._token: Token[RunningCall | None] | None = None
+        self._outer = _inside.get()
+        self.thread = get_ident()
+
+    def may_begin(self, *, is_async: bool = False) -> bool:
+        """Whether no other call with the key is running; ask again after ``POLLED`` seconds where one is.
 
         Raises:
             ContextInvalid: The other call cannot end while this one waits: it is of this thread, or this one
                 is made by a call with a key. No two calls wait for each other.
         """
-        while (other := self._begin(name, key, get_ident())) is not None:
-            other.result()
-        with self._inside(key):
-            yield
-
-    @asynccontextmanager
-    async def aalone(self, name: str, key: str) -> AsyncIterator[None]:
-        """The same from async code; the event loop stays free."""
-        while (other := self._begin(name, key, None)) is not None:
-            await background().finished(other)
-        with self._inside(key):
-            yield
-
-    def _begin(self, name: str, key: str, thread: int | None) -> Future[None] | None:
-        with self.lock:
-            other = self._running.get(key)
-            if other is None:
-                self._running[key] = (get_ident(), background().Future())
-                return None
-        if _is_inside.get() or other[0] == thread:
+        other = self._calls.running.setdefault(self._key, self)
+        if other is self:
+            self._token = _inside.set(self)
+            return True
+        outer = self._outer
+        while outer is not None and not outer.is_running():
+            outer = outer._outer
+        if outer is not None or (other.thread == self.thread and not is_async):
             raise ContextInvalid(
-                f"{name} was not called: a call with its idempotency key is running; wait until it ends, "
-                "or use a new key"
+                f"{self._name} was not called: the same call is still running; wait until it ends"
             )
-        return other[1]
+        return False
 
-    @contextmanager
-    def _inside(self, key: str) -> Iterator[None]:
-        over = self._running[key][1]
-        token = _is_inside.set(True)
-        try:
-            yield
-        finally:
-            self._running.pop(key, None)  # a forked child has forgotten it
-            over.set_result(None)
-            with suppress(ValueError):  # a task that is never awaited is closed in another context
-                _is_inside.reset(token)
+    def is_running(self) -> bool:
+        """Whether it has begun, and is not over."""
+        return self._calls.running.get(self._key) is self
+
+    def _end(self, _gone: object = None) -> None:
+        """Let the others begin."""
+        if self.is_running():
+            del self._calls.running[self._key]  # a forked child has forgotten it
+        if self._token is not None:
+            with suppress(ValueError, RuntimeError):  # closed in another context, or done before
+                _inside.reset(self._token)
+        self.watch = None
 
 
-def claim(session: Session, name: str, key: str) -> None:
+def claim(session: Session, name: str, key: str, fingerprint: str | None) -> None:
     """Record that a call begins which must not be made twice.
 
     Raises:
@@ -132,22 +180,34 @@ def claim(session: Session, name: str, key: str) -> None:
         ContextInvalid: The session has an open transaction, in which that cannot be recorded.
         StoreError: The store does not take it.
     """
+    is_guess = isinstance(key, GuessedKey)
+    begun = f"idempotency key {key}" + (f" {name} {fingerprint}" if is_guess else "")
     try:
-        is_first = session.claim(f"idempotency key {key}")
+        is_first = session.claim(begun)
     except TransactionError:
         raise ContextInvalid(
             f"{name} was not called: it must not be made twice, which cannot be recorded inside a "
             "transaction; call it outside of one"
         ) from None
-    if not is_first:
+    except StoreError as error:
+        error.outcome = "refused"  # of the call, which is not made; the store knows its own claim again
+        raise
+    if not is_first and not (is_guess and _repeats_ids(session)):
         raise CallInterrupted(
-            f"{name} may have taken effect: a call with its idempotency key was begun before, and it must "
-            "not be made twice. Check what it did, and use a new key to call it again."
+            f"{name} may have taken effect: this call was begun before, and its result is not known. "
+            "Check what it did before you call it again."
         )
 
 
-def fingerprint_of(params: Any) -> str | None:
-    """A digest of arguments, the same after a restart; None where they cannot be compared."""
+def fingerprint_of(params: Any, key: str | None = None, *, is_private: bool = False) -> str | None:
+    """A digest of arguments, the same after a restart; None where they cannot be compared.
+
+    Private ones need a guessed key, whose turn hides them: the digest of short ones could be guessed.
+    """
+    if is_private:
+        if not isinstance(key, GuessedKey):
+            return None
+        params = [key.turn, params]
     try:
         text = _as_text(params)
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything

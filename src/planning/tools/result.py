@@ -15,9 +15,19 @@ import attrs
 from planning.errors import LONGEST_MESSAGE, cut, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
-__all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "plain", "read_safely", "safe_text"]
+__all__ = [
+    "DEEPEST",
+    "NoJsonForm",
+    "ToolResult",
+    "copied",
+    "field_names",
+    "plain",
+    "read_safely",
+    "safe_text",
+]
 
-_DEEPEST = 100
+DEEPEST = 100
+"""How many levels a value may have that is shown or kept."""
 _SHOWN = 1_000
 _MOST_REPEATS = 1_000_000
 _PLAIN = (bool, int, float, str)
@@ -140,13 +150,14 @@ class ToolResult:
 def plain(value: Any, *, strict: bool = False) -> Any:
     """A value as JSON has it: records become objects, and dates, paths, decimals and the like their text.
 
-    A part that holds itself, or is nested a hundred levels deep, is ``"..."``; so is one that is repeated
-    once a million parts are repeats, so that the result is never much larger than the value.
+    A part that is repeated once a million parts are repeats is a text that says so, so that the result is
+    never much larger than the value.
 
     Args:
         value: Anything.
-        strict: Whether to refuse what has no JSON form. If not, any other object becomes its ``str``, and
-            what cannot be read the name of its type.
+        strict: Whether to refuse what has no JSON form. If not, any other object becomes its ``str``, what
+            cannot be read the name of its type, and a part that contains itself or is nested more than a
+            hundred levels deep a text that says so.
 
     Raises:
         NoJsonForm: With ``strict``, a part has no JSON form.
@@ -258,8 +269,14 @@ class _Reader:
             return value
         if kind in _PLAIN:
             return writable(value) if kind is str else _number(value)
-        if id(value) in self._around or len(self._around) >= _DEEPEST or self._is_repeat_too_many(value):
-            return "..."
+        is_inside = id(value) in self._around
+        if is_inside or len(self._around) >= DEEPEST:
+            why = "contains itself" if is_inside else f"is nested more than {DEEPEST} levels deep"
+            if self._strict:
+                raise NoJsonForm(value, why)
+            return f"... (cut: {why})"
+        if self._is_repeat_too_many(value):
+            return f"... (cut: the values before repeat more than {_MOST_REPEATS:,} parts)"
         self._known[id(value)] = value
         self._around.add(id(value))
         try:

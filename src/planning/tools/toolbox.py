@@ -77,7 +77,9 @@ class Toolbox:
         fixed = None if self._source is None else self._source.fixed
         if fixed is not None:
             register_ledger(fixed)
-        self._pipeline = CallPipeline(ToolContext(fixed), limiter=self._limiter, timeout=timeout, gated=True)
+        self._agent = object()
+        first = ToolContext(fixed, agent=self._agent)
+        self._pipeline = CallPipeline(first, limiter=self._limiter, timeout=timeout, gated=True)
         self._is_fixed = self._source is None or fixed is not None
 
     @property
@@ -180,7 +182,7 @@ class Toolbox:
             ContextInvalid: The context cannot be read, or the call has no session.
             StoreError: The session cannot be opened.
         """
-        made = ToolContext.of({} if context is None else context, self.session)
+        made = ToolContext.of({} if context is None else context, self.session, self._agent)
         return CallPipeline(made, limiter=self._limiter, timeout=self._timeout, gated=True)
 
     def _find(self, name: object) -> Tool:

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any, Final
 
 from planning.commands import MarkSteps, ReadPlan
+from planning.facts import PLANNING_TOOLS
 from planning.reducers import REDUCERS
 from planning.tools.result import ToolResult, plain
 from planning.view.deltas import Fields
@@ -13,7 +14,7 @@ from planning.view.text import as_text, shortened
 from session import Change, ToolFailed, ToolInvoked
 from session.records import Unread
 
-__all__ = ["calls_of"]
+__all__ = ["calls_of", "characters_of", "is_planning"]
 
 _LONGEST: Final = 2_000
 _PLANNING: Final = (*REDUCERS, MarkSteps, ReadPlan)
@@ -31,6 +32,19 @@ def calls_of(change: Change, *, is_timed: bool = True) -> list[Fields]:
         if not is_timed:
             call.pop("ms", None)
     return calls
+
+
+def characters_of(change: Change) -> int:
+    """The characters of the arguments and replies of the planning calls in a change, where they are known."""
+    events = [each for each in change.events if isinstance(each, (ToolInvoked, ToolFailed))]
+    shown = zip(events, calls_of(change), strict=True)
+    return sum(call.get("characters", 0) for event, call in shown if is_planning(event))
+
+
+def is_planning(event: ToolInvoked | ToolFailed) -> bool:
+    """Whether a call is one of a planning tool: it carries a command, or was refused under its name."""
+    value = getattr(event, "value", None)
+    return event.name in PLANNING_TOOLS if value is None else isinstance(value, _PLANNING)
 
 
 def _call(event: ToolInvoked | ToolFailed) -> Fields:

@@ -7,17 +7,17 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
 from planning.suite import register_plan
 from planning.workflow.run.records import register_workflow
 from session import Session, StoreError
+from session.address import database_of, is_address
 from session.events import SessionId
 from session.locks import ProcessLock
 from session.stores import SqliteStore, Store, StoredSession
 
-__all__ = ["PastStore", "ShownStore", "database_of", "open_session", "open_store"]
+__all__ = ["PastStore", "ShownStore", "open_session", "open_store"]
 
 _MOMENT: Final = 0.1  # seconds
 
@@ -93,31 +93,22 @@ def open_store(place: str) -> ShownStore:
     """Open a store, or begin a file.
 
     Args:
-        place: The path of a SQLite file, or the ``postgresql://`` URL of a database, as for ``database_of``.
+        place: The path of a SQLite file, or the address of a PostgreSQL database.
 
     Raises:
         StoreError: It cannot be opened, holds something else, or has a newer format.
         ImportError: psycopg is not installed.
         ValueError: A schema cannot have that name.
     """
-    if "://" not in place:
+    if not is_address(place):
         return PastStore(place)
+    address, schema = database_of(place)
     from session.stores import PostgresStore  # noqa: PLC0415 - it needs psycopg
 
     class PastDatabase(ShownStore, PostgresStore):
         """A database, whose connections are shared by all that are open in this process."""
 
-    address, schema = database_of(place)
     return PastDatabase(address, schema=schema)
-
-
-def database_of(url: str) -> tuple[str, str]:
-    """The address of a database, and the schema in it: that of the option ``schema``, else ``sessions``."""
-    address, _, options = url.partition("?")
-    words = options.split("&") if options else []
-    schemas = [unquote(word.removeprefix("schema=")) for word in words if word.startswith("schema=")]
-    others = "&".join(word for word in words if not word.startswith("schema="))
-    return f"{address}?{others}" if others else address, schemas[-1] if schemas else "sessions"
 
 
 def open_session(store: Store, identity: SessionId, tags: Mapping[str, str] | None = None) -> Session:

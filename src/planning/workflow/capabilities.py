@@ -12,7 +12,7 @@ import attrs
 from planning.tools.base import BaseTool
 from planning.tools.declare import as_tool, tool
 from planning.tools.parameters.model import FreeModel
-from planning.tools.parameters.signature import read_signature
+from planning.tools.parameters.signature import read_signature, remedy
 from planning.tools.registry import ToolRegistry
 from planning.tools.spec import as_name
 from planning.tools.tool import Tool, ToolSpec
@@ -135,7 +135,11 @@ def _name_of(declared: object, kind: str) -> object:
     name = getattr(declared, "__name__", None) if callable(declared) else None
     if not isinstance(name, str) or name == "<lambda>":
         what = name or f"a value of type {type(declared).__name__}"
-        raise TypeError(f"{what} in {kind} has no name; pass a mapping from a name to it")
+        how = remedy(declared)
+        problem = (
+            f"is not a tool of this toolkit{how}" if how else "has no name; pass a mapping from a name to it"
+        )
+        raise TypeError(f"{what} in {kind} {problem}")
     return name
 
 
@@ -144,7 +148,7 @@ def _callable(name: str, value: object) -> Callable[..., Any] | None:
     if value is None or isinstance(value, _DECLARED):
         return None if value is None else as_tool(value)
     if not callable(value):
-        what = type(value).__name__
+        what = f"{type(value).__name__}{remedy(value)}"
         raise TypeError(f"{name} must be a tool or something that can be called, got {what}")
     called_by_steps(name, value)
     return value

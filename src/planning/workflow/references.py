@@ -1,12 +1,13 @@
 """References in strings, such as ``${fetch.output.items[0]}``: their grammar, for checks and for runs.
 
     reference = "${" ( "user_prompt" | STEP ".output" segment* ) "}"
-    segment   = "." name | "[" digits "]"
+    segment   = "." name | "[" digits "]" | "[" quote key quote "]"
     literal   = "$${", which is written out as "${"
 
-A name is one or more characters other than ``. [ ] { }``, and not blank. There are at most 100 segments: no
-output is nested deeper. STEP is the id of a step and may hold dots, even ``.output``: if several ids of the
-plan match, the longest one is meant. A ``$`` or ``{`` alone is plain text.
+A name is one or more characters other than ``. [ ] { }``, and not blank. A key is one or more characters
+other than braces and its quotes, which are single or double: it may have dots and brackets. There are at most
+100 segments: no output is nested deeper. STEP is the id of a step and may hold dots, even ``.output``: if
+several ids of the plan match, the longest one is meant. A ``$`` or ``{`` alone is plain text.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ __all__ = [
     "iter_references",
     "parse_references",
     "path_of",
+    "references_in",
+    "spelled",
     "texts_in",
 ]
 
@@ -37,16 +40,17 @@ LITERAL_MARK = "$${"
 PROMPT = "user_prompt"
 OUTPUT = ".output"
 
-_SEGMENTS = r"(?:\.\s*[^\s.\[\]{}][^.\[\]{}]*+|\[[0-9]{1,15}\]){0,100}+"
-_PATH = re.compile(_SEGMENTS)
-_SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
-_PLAIN = re.compile(r"(?<!\$)\$\{(?:user_prompt|([^.\[\]{}]+)\.output(" + _SEGMENTS + r"))\}")
+_PART = r"\.\s*[^\s.\[\]{}][^.\[\]{}]*+|\[[0-9]{1,15}\]"
+_KEY = r"\[\"[^\"{}]++\"\]|\['[^'{}]++'\]"
+_PATH = re.compile(f"(?:{_PART}|{_KEY}){{0,100}}+")
+_SEGMENT = re.compile(rf"\.([^.\[\]]+)|\[([0-9]+)\]|({_KEY})")
+_PLAIN = re.compile(r"(?<!\$)\$\{(?:user_prompt|([^.\[\]{}]+)\.output((?:" + _PART + r"){0,100}+))\}")
 _WORD = re.compile(r"\S*")
 
 find_plain = _PLAIN.findall
 """The step id, empty for ``${user_prompt}``, and the path as text, of each reference in a string whose step
-id has no dot or bracket: a fast check of a whole plan. Its result is complete where it finds as many
-references as there are marks in the string, and no step id contains ``.output``."""
+id has no dot or bracket and whose path has no key: a fast check of a whole plan. Its result is complete where
+it finds as many references as there are marks in the string, and no step id contains ``.output``."""
 
 
 class Reference(NamedTuple):
@@ -118,7 +122,8 @@ def iter_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference
             continue
         nested = text.rfind(MARK, start + 2, close)
         if nested < 0:
-            yield NoReference(start, close + 1, is_closed=True)
+            is_doubled = text.startswith("{", start + 2) and text.startswith("}", close + 1)  # ${{...}}
+            yield NoReference(start, close + 1 + is_doubled, is_closed=True)
             start = _find(text, close)
         else:
             yield NoReference(start, nested, is_closed=True, is_nested=True)
@@ -145,8 +150,15 @@ def _read(inner: str, start: int, end: int, ids: StepIds) -> Reference | None:
     split = _split(inner, ids)
     if split is None:
         return None
-    path = tuple(name or int(digits) for name, digits in _SEGMENT.findall(inner, split + len(OUTPUT)))
+    found = _SEGMENT.findall(inner, split + len(OUTPUT))
+    path = tuple(name or key[2:-2] or int(digits) for name, digits, key in found)
     return Reference(inner[:split], path, start, end)
+
+
+def spelled(name: str) -> str:
+    """A name as references spell it: ``.data``, or ``["a.b"]`` where it has dots or brackets."""
+    quote = "'" if '"' in name else '"'
+    return f".{name}" if _SEGMENT.fullmatch(f".{name}") else f"[{quote}{name}{quote}]"
 
 
 def _split(inner: str, ids: StepIds) -> int | None:
@@ -161,8 +173,8 @@ def _split(inner: str, ids: StepIds) -> int | None:
     if split < 0 or not _is_path(inner, split):
         return None
     step_id = inner[:split]
-    is_blank_around = not step_id or step_id[0].isspace() or step_id[-1].isspace()
-    return None if is_blank_around and step_id not in ids.all else split
+    is_odd = not step_id or step_id[0].isspace() or step_id[-1].isspace() or step_id[0] == "{"
+    return None if is_odd and step_id not in ids.all else split
 
 
 def _is_path(inner: str, split: int) -> bool:
@@ -179,7 +191,7 @@ def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
         for part, value in parts:
             if isinstance(value, str):
                 yield value, (part, above)
-            elif isinstance(value, (dict, list)):
+            elif isinstance(value, (dict, list, tuple, Mapping)):
                 around.append((_parts(value), (part, above)))
                 break
         else:
@@ -187,7 +199,14 @@ def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
 
 
 def _parts(container: Any) -> Iterator[tuple[Any, Any]]:
-    return iter(enumerate(container) if isinstance(container, list) else container.items())
+    return iter(enumerate(container) if isinstance(container, (list, tuple)) else container.items())
+
+
+def references_in(inputs: Mapping[str, Any] | None, ids: StepIds) -> Iterator[Reference]:
+    """The references in a step's inputs."""
+    for text, _ in texts_in(inputs):
+        if MARK in text:
+            yield from (each for each in iter_references(text, ids) if isinstance(each, Reference))
 
 
 def path_of(link: Any) -> tuple[str | int, ...]:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from planning.errors import show
 from planning.tools.errors import ErrorKind, type_name
-from planning.tools.result import copied, field_names, plain
+from planning.tools.result import DEEPEST, NoJsonForm, copied, field_names, plain
 from planning.workflow.failures import StepFailed
 
 __all__ = [
@@ -42,7 +42,6 @@ MOST_KEPT = 256_000_000
 """How many bytes the outputs and inputs that a run keeps may take."""
 
 _AT_ONCE = 250_000  # bytes that are copied on the event loop
-_DEEPEST = 100
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 _WRITTEN = (
     bytes, bytearray, PathLike, date, time, timedelta, tzinfo, Decimal, Fraction, UUID, IPv4Address,
@@ -113,6 +112,8 @@ class Meter:
             raise
         except MemoryError:
             raise self._exceeded() from None
+        except NoJsonForm as error:
+            raise self._refused(f"an object of type {type_name(error.part)}, which {error}") from None
         except Exception:  # noqa: BLE001 - reading a value runs its code
             raise self._refused(f"an object of type {type_name(value)}, which cannot be read") from None
 
@@ -124,8 +125,8 @@ class Meter:
             if kind is int and size > _LONG_NUMBER and abs(value) >= _TOO_LONG:
                 raise self._refused("a number of more than 3,000 digits")
             return value
-        if depth == _DEEPEST:
-            raise self._refused(f"a value that contains itself or is nested more than {_DEEPEST} levels deep")
+        if depth == DEEPEST:
+            raise self._refused(f"a value that contains itself or is nested more than {DEEPEST} levels deep")
         if kind is list:
             return self._items(value, depth + 1, is_part=is_part)
         if kind is dict:
@@ -163,7 +164,7 @@ class Meter:
         if names is not None:
             return [getattr(value, name) for name in names]
         if is_written(kind):
-            return [plain(value)]
+            return [plain(value, strict=True)]
         raise self._refused(f"an object of type {type_name(value)}, which has no form in JSON")
 
     def _each(self, items: Iterable[Any]) -> Iterator[Any]:

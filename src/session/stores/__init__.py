@@ -9,8 +9,12 @@ raises the errors that ``stale``, ``nested``, ``locked`` and ``no_session`` retu
 ``PostgresStore`` is loaded on first use: it needs psycopg.
 """
 
+from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
+from session.address import database_of, is_address
 from session.errors import StaleVersion, StoreBusy, StoreError, locked
 from session.stores.base import Store
 from session.stores.chain import (
@@ -51,6 +55,27 @@ __all__ = [
     "refuse_copy",
     "stale",
 ]
+
+_opened: WeakValueDictionary[str, Store] = WeakValueDictionary()
+
+
+def store_at(place: str | PathLike[str]) -> Store:
+    """The store at a path or an address: the same one for as long as something uses it.
+
+    Raises:
+        StoreError: It cannot be opened.
+        ImportError: psycopg is not installed.
+    """
+    name = fspath(place)
+    key = name if is_address(name) else str(Path(name).absolute())
+    store = _opened.get(key)
+    if store is None:
+        if is_address(name):
+            address, schema = database_of(name)
+            store = __getattr__("PostgresStore")(address, schema=schema)
+        else:
+            store = SqliteStore(name)
+    return _opened.setdefault(key, store)
 
 
 def __getattr__(name: str) -> Any:

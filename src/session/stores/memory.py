@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from os import getpid
 from threading import get_ident
 from typing import Any
 
 import attrs
 
-from session.errors import locked
 from session.events import SessionId
-from session.locks import ProcessLock
+from session.locks import Ending, Held, ProcessLock, scoped
 from session.stores.base import Store
 from session.stores.chain import (
     Checkpoint,
@@ -57,22 +57,16 @@ class MemoryStore(Store):
         self._kept: dict[str, _Kept] = {}
         self._claims: dict[str, dict[str, int]] = {}
 
-    @contextmanager
+    @scoped
     def lock(self, _session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers away; see ``Store.lock``."""
-        here, turn = (getpid(), get_ident()), self._turn.lock
+        here = (getpid(), get_ident())
         if self._writer == here:
             raise nested()
-        timeout = self._timeout if timeout is None else timeout
-        if not turn.acquire(timeout=timeout):
-            raise locked(timeout)
-        self._writer = here
-        try:
+        forget = partial(setattr, self, "_writer", None)
+        with Held(self._turn, self._timeout if timeout is None else timeout), Ending(forget):
+            self._writer = here
             yield
-        finally:
-            self._writer = None
-            if getpid() == here[0]:  # in a forked child the transaction is the parent's
-                turn.release()
 
     def reading(self) -> AbstractContextManager[Any]:
         """Read everything in the block at one moment; see ``Store.reading``."""
@@ -98,16 +92,20 @@ class MemoryStore(Store):
             if known != expected:
                 raise stale(expected, known)
             if kept is None:
-                kept = self._kept[str(head.session_id)] = _Kept(head)
-            if change is not None:
-                kept.changes.append(change)
+                kept = _Kept(head)
+            # What is behind the head was cut short by Ctrl-C.
+            kept.changes[expected:] = [] if change is None else [change]
+            while kept.checkpoints and kept.checkpoints[-1].version > expected:
+                kept.checkpoints.pop()
             if checkpoint is not None:
                 kept.checkpoints.append(checkpoint)
             kept.head = head
+            self._kept[str(head.session_id)] = kept
 
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another; see ``Store.changes``."""
-        return self._changes(session_id)[max(first - 1, 0) : last]
+        kept = self._kept.get(str(session_id))
+        return [] if kept is None else kept.changes[max(first - 1, 0) : min(last, kept.head.version)]
 
     def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version; see ``Store.checkpoints``."""
@@ -148,11 +146,11 @@ class MemoryStore(Store):
                 raise no_session(source)
             refuse_copy(kept.head, fork, self.head(fork.session_id))
             checkpoints = [each for each in kept.checkpoints if each.version <= fork.version]
-            self._kept[str(fork.session_id)] = _Kept(fork, kept.changes[: fork.version], checkpoints)
             claims = self._claims.get(str(source), {})
             self._claims[str(fork.session_id)] = {
                 name: version for name, version in claims.items() if version <= fork.version
             }
+            self._kept[str(fork.session_id)] = _Kept(fork, kept.changes[: fork.version], checkpoints)
 
     def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:
         """The claims of a session; see ``Store.claims``."""
@@ -168,8 +166,9 @@ class MemoryStore(Store):
         """Begin a session that another store has; see ``Store.restore``."""
         with self.lock(head.session_id), self._guard.lock:
             refuse_copy(head, head, self.head(head.session_id))
-            self._kept[str(head.session_id)] = _Kept(head, list(changes), list(checkpoints)[::-1])
+            kept = _Kept(head, list(changes), list(checkpoints)[::-1])
             self._claims[str(head.session_id)] = dict(claims)
+            self._kept[str(head.session_id)] = kept
 
     def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
         """The sessions that were changed last; see ``Store.sessions``."""
@@ -180,9 +179,10 @@ class MemoryStore(Store):
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; see ``Store.delete``."""
         with self.lock(session_id), self._guard.lock:
+            was_there = self._kept.pop(str(session_id), None) is not None
             self._claims.pop(str(session_id), None)
-            return self._kept.pop(str(session_id), None) is not None
+            return was_there
 
     def _changes(self, session_id: SessionId) -> list[StoredChange]:
         kept = self._kept.get(str(session_id))
-        return [] if kept is None else kept.changes
+        return [] if kept is None else kept.changes[: kept.head.version]

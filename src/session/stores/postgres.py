@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,8 +17,10 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from session.address import show_address
 from session.errors import StoreError, TransactionError, shown
 from session.events import SessionId
+from session.locks import Ending, scoped
 from session.stores.chain import (
     Checkpoint,
     StoredChange,
@@ -32,11 +35,11 @@ from session.stores.postgres_link import (
     Connections,
     GivenConnections,
     Listener,
+    ended_at,
     explained,
-    name_of,
 )
 from session.stores.postgres_tables import FORMAT, creation
-from session.stores.sql import CHANGE, CHECKPOINT, Run, SqlStore, change_row
+from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, change_row
 from session.stores.watch import Watch
 
 __all__ = ["PostgresStore"]
@@ -47,7 +50,11 @@ _HEAD = (
     "SELECT id, version, hash, changed_at, about, checked, (SELECT format FROM {s}store)"
     " FROM {s}sessions WHERE key = ? FOR UPDATE"
 )
-_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ?; "
+_WAITS = "SET LOCAL lock_timeout = ?; "
+_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_WAITS}"
+_BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_WAITS}"
+_GRACE = 0.25  # seconds that the server has to say itself that a lock is not free
+_LEAST = 1.0  # seconds for a commit, and for the look for it, however long the lock took
 _WRITE_HEAD = (
     "INSERT INTO {s}sessions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
     " version = excluded.version, hash = excluded.hash, changed_at = excluded.changed_at,"
@@ -66,6 +73,7 @@ class _Held:
 
     Attributes:
         connection: What it is on.
+        left: How many seconds each of its statements may still take.
         session_id: The session that is locked; None for a snapshot.
         row: The session's record; empty where it has none.
         is_spent: Whether it has taken a change.
@@ -73,6 +81,7 @@ class _Held:
     """
 
     connection: Connection
+    left: float
     session_id: SessionId | None = None
     row: tuple[Any, ...] = ()
     is_spent: bool = False
@@ -89,6 +98,7 @@ class PostgresStore(SqlStore):
     """
 
     where = "database"
+    claim_row = "xmin"  # the transaction that wrote it
 
     def __init__(
         self, conninfo: str | Any, *, schema: str = "sessions", size: int = 8, timeout: float = 5.0
@@ -116,7 +126,7 @@ class PostgresStore(SqlStore):
         self._tables = f"{sql.Identifier(schema).as_string()}."
         is_address = isinstance(conninfo, str)
         address = conninfo if is_address else getattr(conninfo, "conninfo", "")
-        self.name = name_of(address if isinstance(address, str) else "")
+        self.name = show_address(address if isinstance(address, str) else "")
         self._connections = Connections(conninfo, size) if is_address else GivenConnections(conninfo)
         self._listener = Listener(self._connections, schema)
         self._place = (conninfo if is_address else id(conninfo), schema)
@@ -146,8 +156,17 @@ class PostgresStore(SqlStore):
             StoreError: The user may not, the server cannot be reached, or has tables of a newer format.
         """
         with self._explaining(), self._connections.taken(self._timeout) as connection:
-            connection.execute(self._create.encode())
-            self._require_format(partial(self._run, connection))
+            try:
+                self._run(connection, self._timeout, self._create)
+            except psycopg.Error as error:
+                self._settle(None, self._is_created, explained(error, self.name, self._timeout), error)
+        with self._querying() as run:
+            self._require_format(run)
+
+    def _is_created(self, run: Run) -> bool:
+        run("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", self._schema)  # of what creates them
+        found = "SELECT FROM pg_tables WHERE schemaname = ? AND tablename = 'claims'"
+        return run(found, self._schema).fetchone() is not None
 
     def _require_format(self, run: Run) -> None:
         """Refuse tables of another format.
@@ -164,7 +183,7 @@ class PostgresStore(SqlStore):
 
     # Writing
 
-    @contextmanager
+    @scoped
     def lock(self, session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers of the session away; see ``Store.lock``."""
         if self._place in _transactions():
@@ -172,7 +191,7 @@ class PostgresStore(SqlStore):
         with self._begun(session_id, self._timeout if timeout is None else timeout):
             yield
 
-    @contextmanager
+    @scoped
     def reading(self) -> Iterator[None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
         if self._place in _transactions():
@@ -181,29 +200,33 @@ class PostgresStore(SqlStore):
         with self._begun(None, self._timeout):
             yield
 
-    @contextmanager
+    @scoped
     def _begun(self, session_id: SessionId | None, timeout: float) -> Iterator[None]:
         """A transaction of this thread within a ``with`` block: with the lock of a session, or to read."""
-        process = os.getpid()
-        with self._explaining(timeout):
-            connection = self._connections.take(timeout)
-        try:
+        started = time.monotonic()
+        with (
+            self._connections.taken(timeout, self._explaining) as connection,
+            Ending(partial(self._let_go, connection, os.getpid())),
+        ):
             with self._explaining(timeout):
+                left = timeout - (time.monotonic() - started)
                 if session_id is None:
-                    self._run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                row = () if session_id is None else self._locked(connection, session_id, timeout)
-            _transactions()[self._place] = _Held(connection, session_id, row)
+                    self._run(connection, left, _BEGIN_READING, _milliseconds(left))
+                row = () if session_id is None else self._locked(connection, session_id, left)
+            left = max(self._timeout - (time.monotonic() - started), min(_LEAST, self._timeout))
+            _transactions()[self._place] = _Held(connection, left, session_id, row)
             yield
-        finally:
-            _transactions().pop(self._place, None)
-            if os.getpid() == process:  # in a forked child the transaction is the parent's
-                _roll_back(connection)
-                self._connections.give(connection)
+
+    def _let_go(self, connection: Connection, process: int) -> None:
+        """End this thread's transaction."""
+        _transactions().pop(self._place, None)
+        if os.getpid() == process:  # in a forked child the transaction is the parent's
+            self._roll_back(connection)
 
     def _locked(self, connection: Connection, session_id: SessionId, timeout: float) -> tuple[Any, ...]:
         """Begin a transaction that has the lock of a session; returns its record."""
-        run, key, patience = partial(self._run, connection), key_of(session_id), round(timeout * 1000)
-        row = run(_BEGIN + _HEAD, max(patience, 1), key).fetchone()
+        run, key = self._runner(connection, timeout), key_of(session_id)
+        row = run(_BEGIN + _HEAD, _milliseconds(timeout), key).fetchone()
         if row is None:  # no row that could be locked: those who begin the session come one after the other
             run("SELECT pg_advisory_xact_lock(?)", key)
             row = run(_HEAD, key).fetchone()
@@ -211,18 +234,42 @@ class PostgresStore(SqlStore):
             self._require_format(run)
         return row[:-1] if row else ()
 
-    @contextmanager
-    def _writing(self, session_id: SessionId) -> Iterator[Run]:
-        """What writes, with the lock of a session; committed at the end of the block."""
-        with self.lock(session_id):
-            connection = _transactions()[self._place].connection
+    @scoped
+    def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
+        """What writes, with the lock of a session; committed at the end of the block, and settled."""
+        with self.lock(session_id), self._explaining():
+            held = _transactions()[self._place]
+            yield self._runner(held.connection, held.left)
+            self._commit(held, session_id, is_there, _COMMIT, self._schema, str(key_of(session_id)))
+
+    def _commit(
+        self, held: _Held, session_id: SessionId, is_there: IsThere, statements: str, *values: Any
+    ) -> None:
+        """Run statements that commit; if the answer is an error, look for what was committed."""
+        started = time.monotonic()
+        try:
+            self._run(held.connection, held.left, statements, *values)
+        except psycopg.Error as error:
+            self._roll_back(held.connection)
+            held.left = max(held.left - (time.monotonic() - started), min(_LEAST, self._timeout))
+            self._settle(session_id, is_there, explained(error, self.name, self._timeout), error)
+
+    @scoped
+    def _asking(self, session_id: SessionId | None) -> Iterator[Run]:
+        """What reads after a commit was answered by an error, on another connection.
+
+        A server that is still about to commit holds the lock of the session, and this waits for it.
+        """
+        held = self._held()
+        left = self._timeout if held is None else held.left
+        with self._explaining():
+            connection = self._connections.open(left)
             try:
-                yield partial(self._run, connection)
-                self._run(connection, _COMMIT, self._schema, str(key_of(session_id)))
-            except (psycopg.Error, UnicodeError) as error:
-                refusal = explained(error, self.name, self._timeout)
-                refusal.outcome = "unknown" if connection.closed else "refused"
-                raise refusal from error
+                if session_id is not None:
+                    self._locked(connection, session_id, left)
+                yield self._runner(connection, left)
+            finally:
+                self._connections.discard(connection)
 
     def append(
         self,
@@ -255,39 +302,11 @@ class PostgresStore(SqlStore):
         statements.append(_COMMIT)
         held.is_spent = True
         with self._explaining():
-            try:
-                self._run(held.connection, "; ".join(statements), *values, self._schema, str(key))
-            except psycopg.Error as error:
-                self._settle(held.connection, head, change, error)
+            there = partial(self._is_appended, head, change)
+            self._commit(held, head.session_id, there, "; ".join(statements), *values, self._schema, str(key))
         held.row = row
         self._known = (row, head)
         return None
-
-    def _settle(
-        self, lost: Connection, head: StoredSession, change: StoredChange | None, error: psycopg.Error
-    ) -> None:
-        """Look for what was committed where the answer is an error.
-
-        A server that is still about to commit holds the lock of the session, and this waits for it.
-
-        Raises:
-            StoreError: Nothing was, or the server cannot be asked.
-        """
-        refusal = explained(error, self.name, self._timeout)
-        _roll_back(lost)
-        try:
-            connection = self._connections.open()
-            try:
-                row = self._locked(connection, head.session_id, self._timeout)
-                statement = "SELECT hash FROM {s}changes WHERE session = ? AND version = ?"
-                at = self._run(connection, statement, key_of(head.session_id), head.version).fetchone()
-            finally:
-                self._connections.discard(connection)
-        except (StoreError, psycopg.Error):
-            refusal.outcome = "unknown"
-            raise refusal from error
-        if row != head.row() if change is None else at != (change.hash,):
-            raise refusal from error
 
     # Reading
 
@@ -314,31 +333,49 @@ class PostgresStore(SqlStore):
         held = _transactions().get(self._place)
         return held if held is not None and held.process == os.getpid() else None
 
-    @contextmanager
+    @scoped
     def _querying(self) -> Iterator[Run]:
         """What reads: in this thread's transaction, where it is in one."""
         held = self._held()
         with self._explaining():
             if held is not None:
-                yield partial(self._run, held.connection)
+                yield self._runner(held.connection, self._timeout)
                 return
             with self._connections.taken(self._timeout) as connection:
-                run = partial(self._run, connection)
+                run = partial(self._read, connection)
                 if not self._has_tables:
                     self._require_format(run)
                 yield run
 
-    def _run(self, connection: Connection, statements: str, *values: Any) -> psycopg.ClientCursor[Any]:
+    def _runner(self, connection: Connection, seconds: float) -> Run:
+        """What runs statements, each for at most so many seconds."""
+        return partial(self._run, connection, seconds)
+
+    def _read(self, connection: Connection, statement: str, *values: Any) -> psycopg.ClientCursor[Any]:
+        return self._run(connection, self._timeout, _WAITS + statement, _milliseconds(self._timeout), *values)
+
+    def _run(
+        self, connection: Connection, seconds: float, statements: str, *values: Any
+    ) -> psycopg.ClientCursor[Any]:
         """Run statements in one round trip; returns the result of the last.
+
+        A connection whose server does not answer in so many seconds, and a little more, is closed.
 
         The values are put in by the client: nothing is prepared on the server, so that a pooler may give each
         transaction another connection.
         """
         cursor = psycopg.ClientCursor(connection, row_factory=tuple_row)
-        cursor.execute(statements.replace("{s}", self._tables).replace("?", "%s").encode(), values)
+        with ended_at(connection, time.monotonic() + seconds + _GRACE):
+            cursor.execute(statements.replace("{s}", self._tables).replace("?", "%s").encode(), values)
         while cursor.nextset():
             pass
         return cursor
+
+    def _roll_back(self, connection: Connection) -> None:
+        """End a transaction that was not committed."""
+        if connection.info.transaction_status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
+            with suppress(psycopg.Error):
+                self._run(connection, min(_LEAST, self._timeout), "ROLLBACK")
 
     @contextmanager
     def _explaining(self, timeout: float | None = None) -> Iterator[None]:
@@ -357,8 +394,5 @@ def _transactions() -> dict[object, _Held]:
     return found
 
 
-def _roll_back(connection: Connection) -> None:
-    """End a transaction that was not committed."""
-    if connection.info.transaction_status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
-        with suppress(psycopg.Error):
-            connection.execute("ROLLBACK")
+def _milliseconds(seconds: float) -> int:
+    return max(round(seconds * 1000), 1)  # 0 would be for ever

@@ -6,30 +6,33 @@ fork leaves it without threads. So a store that is given an address connects whe
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from session.errors import StoreError, locked, shown
-from session.locks import ProcessLock
+from session.locks import Ending, Held, ProcessLock, scoped
 from session.stores.chain import key_of
 from session.stores.watch import Watch
 
-__all__ = ["Connections", "GivenConnections", "Listener", "explained", "name_of"]
+__all__ = ["Connections", "GivenConnections", "Listener", "ended_at", "explained"]
 
 Connection = psycopg.Connection[Any]
+T = TypeVar("T")
 
 _UNREADABLE = (
     "the address of the store cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a "
@@ -97,17 +100,6 @@ def _parts_of(conninfo: str) -> dict[str, Any]:
     return found
 
 
-def name_of(conninfo: str) -> str:
-    """What an address is called in messages: without user and password.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    parts = _parts_of(conninfo)
-    places = (parts.get("hostaddr") or parts.get("host"), parts.get("port"))
-    return f"postgresql://{':'.join(part for part in places if part)}/{parts.get('dbname') or ''}"
-
-
 def explained(error: Exception, name: str, timeout: float) -> StoreError:
     """What an error of psycopg or of the server means for a store; without what the address says."""
     code = getattr(error, "sqlstate", None) or ""
@@ -123,6 +115,7 @@ def explained(error: Exception, name: str, timeout: float) -> StoreError:
     return StoreError(f"the store {name} cannot be used: {reason}")
 
 
+_SILENT = "no answer in time"
 # libpq gives no code for a connection that the server refuses: the words of PostgreSQL are all there is.
 _SAID = (
     ("password authentication failed", _DENIED),
@@ -136,6 +129,7 @@ _SAID = (
     ("starting up", _RESTARTS),
     ("shutting down", _RESTARTS),
     ("in recovery", _RESTARTS),
+    (_SILENT, "the server does not answer: check whether it runs, and try again"),
     ("session is read-only", _REASONS["25006"]),
 )
 
@@ -153,16 +147,15 @@ class Connections(ProcessLock):
             conninfo: The address.
             size: How many connections there may be.
         """
-        super().__init__()
+        super().__init__(size)
         self._conninfo = {**_DEFAULTS, **_parts_of(conninfo)}
-        self._size = size
         self._opened: WeakSet[Connection] = WeakSet()
         self.forget_other_threads()
 
     def forget_other_threads(self) -> None:
         """In a forked child: let go of the parent's connections, without a word to the server."""
-        self._idle: deque[Connection] = deque()
-        self._free = threading.Semaphore(self._size)
+        self.holders.clear()
+        self._at: dict[int, Connection] = {}  # by the place in the pool
         null = os.open(os.devnull, os.O_RDWR) if self._opened else -1
         for connection in tuple(self._opened):
             with suppress(psycopg.Error):  # it was closed
@@ -172,13 +165,18 @@ class Connections(ProcessLock):
             os.close(null)
         self._opened = WeakSet()
 
-    def open(self) -> Connection:
-        """A connection beside those of the pool.
+    def open(self, timeout: float = math.inf) -> Connection:
+        """A connection beside those of the pool, if it takes no longer than so many seconds.
 
         Raises:
             psycopg.Error: There is none to be had.
         """
-        found = psycopg.connect(**self._conninfo, autocommit=True)
+        parts, given = self._conninfo, str(self._conninfo["connect_timeout"])
+        hosts = str(parts.get("hostaddr") or parts.get("host")).count(",") + 1
+        if timeout < math.inf:
+            known = int(given) if given.isdecimal() and int(given) else math.inf
+            given = str(math.ceil(min(known, max(timeout / hosts, 1))))
+        found = psycopg.connect(**{**parts, "connect_timeout": given}, autocommit=True)
         self._opened.add(found)
         return found
 
@@ -186,53 +184,50 @@ class Connections(ProcessLock):
         """Close a connection that ``open`` returned."""
         connection.close()
 
-    def take(self, timeout: float) -> Connection:
-        """A connection of the pool.
+    def refusal(self, timeout: float) -> StoreError:
+        """What is raised where all connections are in use."""
+        return StoreError(
+            f"all {self.places} connections of the store are in use for more than {timeout:g} s: try "
+            "again, or open the store with a greater size"
+        )
+
+    @scoped
+    def taken(
+        self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
+    ) -> Iterator[Connection]:
+        """A connection of the pool within a ``with`` block.
+
+        Args:
+            timeout: How many seconds to wait for one.
+            explaining: What makes a StoreError of what goes wrong until there is one.
 
         Raises:
             StoreError: All are in use for so many seconds.
             psycopg.Error: The server cannot be reached.
         """
-        if not self._free.acquire(timeout=timeout):
-            raise StoreError(
-                f"all {self._size} connections of the store are in use for more than {timeout:g} s: try "
-                "again, or open the store with a greater size"
-            )
-        try:
-            with suppress(IndexError):
-                while True:
-                    found = self._idle.pop()
-                    if _is_alive(found):
-                        return found
-                    found.close()
-            return self.open()
-        except BaseException:
-            self._free.release()
-            raise
+        until = time.monotonic() + timeout
+        with Held(self, timeout) as held:
+            with explaining(timeout):
+                connection = self._at.get(held.place)
+                if connection is None or not _is_alive(connection):
+                    self._discard_at(held.place)
+                    connection = self._at[held.place] = self.open(until - time.monotonic())
+            with Ending(partial(_rest, connection, os.getpid())):
+                yield connection
 
-    def give(self, connection: Connection) -> None:
-        """Take a connection back into the pool; one that is not at rest is closed."""
-        if connection.info.transaction_status == TransactionStatus.IDLE:
-            self._idle.append(connection)
-        else:
+    def _discard_at(self, place: int) -> None:
+        connection = self._at.get(place)
+        if connection is not None:
             connection.close()
-        self._free.release()
-
-    @contextmanager
-    def taken(self, timeout: float) -> Iterator[Connection]:
-        """A connection of the pool within a ``with`` block."""
-        process, connection = os.getpid(), self.take(timeout)
-        try:
-            yield connection
-        finally:
-            if os.getpid() == process:  # in a forked child it is the parent's
-                self.give(connection)
+            del self._at[place]
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().close()
+        held = Held(self)
+        with Ending(partial(self.give, held)):
+            for place in tuple(self._at):
+                if self.holders.setdefault(place, held) is held:
+                    self._discard_at(place)
 
 
 class GivenConnections(Connections):
@@ -246,42 +241,94 @@ class GivenConnections(Connections):
         """
         if not hasattr(pool, "getconn") or iscoroutinefunction(pool.getconn):
             raise TypeError(f"a store needs an address or a psycopg_pool.ConnectionPool, got {shown(pool)}")
-        super().__init__("", 0)
+        super().__init__("", 1)
         self._pool, self._process = pool, os.getpid()
 
-    def open(self) -> Connection:
+    def open(self, timeout: float = math.inf) -> Connection:
         """A connection that is kept for longer; see ``Connections.open``."""
-        return self.take(self._pool.timeout)
+        return self._take(min(timeout, self._pool.timeout), [])
 
     def discard(self, connection: Connection) -> None:
         """Close a connection, and tell the pool; see ``Connections.discard``."""
         connection.pgconn.finish()  # a pool may take what ``close`` closes for returned
         self._pool.putconn(connection)
 
-    def take(self, timeout: float) -> Connection:
-        """A connection of the pool; see ``Connections.take``."""
+    @scoped
+    def taken(
+        self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
+    ) -> Iterator[Connection]:
+        """A connection of the pool; see ``Connections.taken``."""
+        found: list[Connection] = []
+        with Ending(partial(self._give, found, os.getpid())):
+            with explaining(timeout):
+                self._take(timeout, found)
+            yield found[0]
+
+    def _take(self, timeout: float, found: list[Connection]) -> Connection:
         if os.getpid() != self._process:
             raise StoreError(
                 "the pool belongs to the process that this one was forked from: open a store here, with a "
                 "pool of its own or with an address"
             )
         try:
-            found: Connection = self._pool.getconn(timeout)
+            found.extend(map(self._pool.getconn, (timeout,)))  # one step: Ctrl-C comes before or after it
         except psycopg.OperationalError as error:
             raise StoreError(
                 f"the pool has no connection after {timeout:g} s: check whether the server runs, whether it "
                 "accepts the user and password, and whether the pool is large enough"
             ) from error
-        self._opened.add(found)
-        found.autocommit = True
-        return found
+        self._opened.add(found[0])
+        found[0].autocommit = True
+        return found[0]
 
-    def give(self, connection: Connection) -> None:
-        """Put a connection back; see ``Connections.give``."""
-        self._pool.putconn(connection)
+    def _give(self, found: list[Connection], process: int) -> None:
+        """Return what was taken, once."""
+        if found and os.getpid() == process:  # in a forked child it is the parent's
+            with suppress(ValueError):  # Ctrl-C came after it was returned
+                self._pool.putconn(found[0])
+            found.clear()
 
     def close(self) -> None:
         """Leave the pool to the host."""
+
+
+@contextmanager
+def ended_at(connection: Connection, moment: float) -> Iterator[None]:
+    """Close a connection whose server has not answered at a moment, within a ``with`` block.
+
+    The server itself ends what waits for a lock. It cannot end what has not come to it: a pooler keeps a
+    statement until the server is back, and a host that is gone says nothing.
+    """
+    waits = vars(connection)
+    waits["wait"] = partial(_wait_until, connection, moment)
+    try:
+        yield
+    finally:
+        del waits["wait"]
+
+
+def _wait_until(connection: Connection, moment: float, work: PQGen[T], *how: Any, **more: Any) -> T:
+    return type(connection).wait(connection, _limited(connection, moment, work), *how, **more)
+
+
+def _limited(connection: Connection, moment: float, work: PQGen[T]) -> PQGen[T]:
+    ready: Any = None
+    try:
+        while True:
+            ready = yield work.send(ready)
+            if not ready and time.monotonic() > moment:
+                connection.close()
+                raise psycopg.OperationalError(_SILENT)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def _rest(connection: Connection, process: int) -> None:
+    """Close a connection that is not at rest."""
+    is_here = os.getpid() == process  # in a forked child it is the parent's
+    if is_here and connection.info.transaction_status != TransactionStatus.IDLE:
+        connection.close()
 
 
 def _is_alive(connection: Connection) -> bool:

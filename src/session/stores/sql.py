@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, ClassVar
 
 from session.errors import StoreError, shown
@@ -20,10 +22,12 @@ from session.stores.chain import (
     refuse_copy,
 )
 
-__all__ = ["CHANGE", "CHECKPOINT", "Run", "SqlStore", "change_row"]
+__all__ = ["CHANGE", "CHECKPOINT", "IsThere", "Run", "SqlStore", "change_row"]
 
 Run = Callable[..., Any]
 """Runs a statement with its values, and returns a cursor. A table is ``{s}name``, a value is ``?``."""
+IsThere = Callable[[Run], bool]
+"""Looks whether the store has what was written."""
 
 CHANGE = "INSERT INTO {s}changes VALUES (?, ?, ?, ?, ?, ?)"
 CHECKPOINT = (
@@ -32,6 +36,8 @@ CHECKPOINT = (
 )
 _BEGIN_HEAD = "INSERT INTO {s}sessions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _CLAIM = "INSERT INTO {s}claims VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_ROW = "SELECT id, version, hash, changed_at, about, checked FROM {s}sessions WHERE key = ?"
+_PATIENCE = 0.5  # seconds in which an answer that is lost is asked for again
 _ALL = 2**62  # more rows than there are
 
 
@@ -42,36 +48,77 @@ class SqlStore(Store):
     """What holds the tables, as messages call it."""
     change_columns: ClassVar[str] = "version, text, hash, idempotency_key, rewound_to"
     """The columns of a ``StoredChange``."""
+    claim_row: ClassVar[str]
+    """What shows whether a claim that was found is the one that was written, and not another process's."""
 
     def __init__(self) -> None:
         super().__init__()
         self._known: tuple[tuple[Any, ...], StoredSession | None] = ((), None)
+        self._claimed: dict[tuple[str, str], object] = {}  # claims whose caller has no answer: their rows
 
     @abstractmethod
     def _querying(self) -> AbstractContextManager[Run]:
         """What reads: in this thread's transaction, where it is in one."""
 
     @abstractmethod
-    def _writing(self, session_id: SessionId) -> AbstractContextManager[Run]:
-        """What writes, with the lock of a session; committed at the end of the block."""
+    def _writing(self, session_id: SessionId, is_there: IsThere) -> AbstractContextManager[Run]:
+        """What writes, with the lock of a session; committed at the end of the block, and settled."""
+
+    @abstractmethod
+    def _asking(self, session_id: SessionId | None) -> AbstractContextManager[Run]:
+        """What reads after a commit was answered by an error; whatever it raises is a StoreError."""
 
     # Writing
 
+    def _settle(
+        self, session_id: SessionId | None, is_there: IsThere, refusal: StoreError, cause: BaseException
+    ) -> None:
+        """Look for what was written where the answer to its commit is an error; raises if it is not there."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                with self._asking(session_id) as run:
+                    found = is_there(run)
+            except StoreError:  # what has ended the commit may end this, too
+                if time.monotonic() < until:
+                    continue
+                refusal.outcome = "unknown"
+                raise refusal from cause
+            if not found:
+                raise refusal from cause
+            return
+
+    def _is_appended(self, head: StoredSession, change: StoredChange | None, run: Run) -> bool:
+        if change is None:
+            return self._row(run, head.session_id) == head.row()
+        statement = "SELECT hash FROM {s}changes WHERE session = ? AND version = ?"
+        found: object = run(statement, key_of(head.session_id), head.version).fetchone()
+        return found == (change.hash,)
+
     def drop_checkpoints(self, session_id: SessionId) -> None:
         """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
-        with self._writing(session_id) as run:
-            run("DELETE FROM {s}checkpoints WHERE session = ?", key_of(session_id))
+        key, left = key_of(session_id), "SELECT version FROM {s}checkpoints WHERE session = ? LIMIT 1"
+        with self._writing(session_id, lambda run: run(left, key).fetchone() is None) as run:
+            run("DELETE FROM {s}checkpoints WHERE session = ?", key)
 
     def claim(self, session_id: SessionId, name: str) -> bool:
         """Record a name, durably; see ``Store.claim``."""
-        with self._writing(session_id) as run:
+        who, mine = (str(session_id), name), None
+        found = f"SELECT {self.claim_row} FROM {{s}}claims WHERE id = ? AND name = ?"  # noqa: S608 - a constant
+        with self._writing(session_id, lambda run: run(found, *who).fetchone() == mine) as run:
             head = self._head(run, session_id)
-            row = (str(session_id), name, 0 if head is None else head.version)
-            return bool(run(_CLAIM, *row, check_of(row)).rowcount)
+            row = (*who, 0 if head is None else head.version)
+            is_new = bool(run(_CLAIM, *row, check_of(row)).rowcount)
+            mine = run(found, *who).fetchone()
+            is_new = is_new or mine == self._claimed.get(who)
+            if is_new:
+                self._claimed[who] = mine
+        self._claimed.pop(who, None)
+        return is_new
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         """Begin a session with the changes of another; see ``Store.copy``."""
-        with self._writing(source) as run:
+        with self._writing(source, partial(self._is_appended, fork, None)) as run:
             head = self._head(run, source)
             if head is None:
                 raise no_session(source)
@@ -96,7 +143,7 @@ class SqlStore(Store):
     ) -> None:
         """Begin a session that another store has; see ``Store.restore``."""
         key = key_of(head.session_id)
-        with self._writing(head.session_id) as run:
+        with self._writing(head.session_id, partial(self._is_appended, head, None)) as run:
             refuse_copy(head, head, self._head(run, head.session_id))
             self._begin_session(run, head)
             for change in changes:
@@ -116,13 +163,17 @@ class SqlStore(Store):
 
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; see ``Store.delete``."""
+        there: tuple[Any, ...] | None = None
         key = key_of(session_id)
-        with self._writing(session_id) as run:
-            found = run("DELETE FROM {s}sessions WHERE key = ?", key).rowcount
+        with self._writing(
+            session_id, lambda run: there is None or self._row(run, session_id) != there
+        ) as run:
+            there = self._row(run, session_id)
+            run("DELETE FROM {s}sessions WHERE key = ?", key)
             run("DELETE FROM {s}changes WHERE session = ?", key)
             run("DELETE FROM {s}checkpoints WHERE session = ?", key)
             run("DELETE FROM {s}claims WHERE id = ?", str(session_id))
-        return bool(found)
+        return there is not None
 
     # Reading
 
@@ -193,8 +244,7 @@ class SqlStore(Store):
         return [StoredSession.listed(row) for row in rows]
 
     def _head(self, run: Run, session_id: SessionId) -> StoredSession | None:
-        head = "SELECT id, version, hash, changed_at, about, checked FROM {s}sessions WHERE key = ?"
-        row = run(head, key_of(session_id)).fetchone()
+        row = self._row(run, session_id)
         if row is not None:
             return self._found(row, session_id)
         # In one statement: the session may begin between two.
@@ -207,6 +257,11 @@ class SqlStore(Store):
                 f"the record of session {shown(str(session_id))} is missing: the {self.where} is damaged"
             )
         return None
+
+    def _row(self, run: Run, session_id: SessionId) -> tuple[Any, ...] | None:
+        """The record of a session, whatever is in it."""
+        row: tuple[Any, ...] | None = run(_ROW, key_of(session_id)).fetchone()
+        return row
 
     def _found(self, row: tuple[Any, ...], session_id: SessionId) -> StoredSession:
         """The session of a row.

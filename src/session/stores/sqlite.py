@@ -7,13 +7,14 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from session.errors import StoreError, TransactionError, locked, shown
+from session.errors import TransactionError, shown
 from session.events import SessionId
+from session.locks import Ending, Held, scoped
 from session.stores.chain import (
     Checkpoint,
     StoredChange,
@@ -23,7 +24,7 @@ from session.stores.chain import (
     nested,
     stale,
 )
-from session.stores.sql import CHANGE, CHECKPOINT, Run, SqlStore, change_row
+from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, change_row
 from session.stores.sqlite_file import Explaining, explained, identity, opened, path_of
 from session.stores.sqlite_link import Link, close_links
 
@@ -48,6 +49,7 @@ class SqliteStore(SqlStore):
 
     where = "file"
     change_columns = "version, CAST(text AS TEXT), CAST(hash AS BLOB), idempotency_key, rewound_to"
+    claim_row = "(SELECT data_version FROM pragma_data_version)"  # changes with another process's commit
 
     def __init__(
         self,
@@ -85,17 +87,15 @@ class SqliteStore(SqlStore):
 
     # Writing
 
-    @contextmanager
+    @scoped
     def lock(self, _session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers of the file away; see ``Store.lock``."""
         files = self._files_here()
         if self._file in files:
             raise nested()
-        link, turn, process = self._writer, self._writer.turn, os.getpid()
+        link, process = self._writer, os.getpid()
         timeout = self._timeout if timeout is None else timeout
-        if not turn.acquire(timeout=timeout):
-            raise locked(timeout)
-        try:
+        with Held(link.turn, timeout), Ending(partial(self._let_go, process)):
             with link.lock, self._explaining(timeout):
                 connection = link.opened()
                 self._begin(connection, timeout)
@@ -108,33 +108,34 @@ class SqliteStore(SqlStore):
                     self._begin(connection, timeout)
             files[self._file] = process
             yield
-        finally:
-            files.pop(self._file, None)
-            if os.getpid() == process:  # in a forked child the transaction is the parent's
-                with link.lock, suppress(sqlite3.Error):
-                    link.is_cut = False
-                    if link.connection is not None and link.connection.in_transaction:
-                        link.connection.execute("ROLLBACK")
-                turn.release()
+
+    def _let_go(self, process: int) -> None:
+        """End what was not committed."""
+        self._files_here().pop(self._file, None)
+        link = self._writer
+        if os.getpid() == process:  # in a forked child the transaction is the parent's
+            with link.lock, suppress(sqlite3.Error):
+                link.is_cut = False
+                if link.connection is not None and link.connection.in_transaction:
+                    link.connection.execute("ROLLBACK")
 
     def _begin(self, connection: sqlite3.Connection, timeout: float) -> None:
         """Begin to write, as soon as other processes have ended."""
         if timeout == self._timeout:
             connection.execute("BEGIN IMMEDIATE")
             return
-        connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
-        try:
+        usual = f"PRAGMA busy_timeout = {int(self._timeout * 1000)}"
+        with Ending(partial(connection.execute, usual)):
+            connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
             connection.execute("BEGIN IMMEDIATE")
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
 
-    @contextmanager
-    def _writing(self, session_id: SessionId) -> Iterator[Run]:
-        """What writes, with the lock; committed at the end of the block."""
+    @scoped
+    def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
+        """What writes, with the lock; committed at the end of the block, and settled."""
         with self.lock(session_id), self._writer.lock, self._explaining():
             connection = self._begun()
             yield _runner(connection)
-            connection.execute("COMMIT")
+            self._commit(connection, session_id, is_there)
 
     def _begun(self) -> sqlite3.Connection:
         """The writer's connection in its transaction.
@@ -175,28 +176,28 @@ class SqliteStore(SqlStore):
                 run(CHANGE, *change_row(key, change))
             if checkpoint is not None:
                 run(CHECKPOINT, key, checkpoint.version, checkpoint.text, checkpoint.check)
-            self._commit(connection, head)
+            self._commit(connection, head.session_id, partial(self._is_appended, head, change))
         return None
 
-    def _commit(self, connection: sqlite3.Connection, head: StoredSession) -> None:
-        """Commit; where the answer is an error, look for what was committed."""
+    def _commit(self, connection: sqlite3.Connection, session_id: SessionId, is_there: IsThere) -> None:
+        """Commit; if the answer is an error, look for what was committed."""
         try:
             connection.execute("COMMIT")
+            self._writer.wal_size = self._writer.wal_size or 1
         except (sqlite3.Error, MemoryError) as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            refusal = explained(error, self._path, self._timeout)
-            try:
-                found = self._head(_runner(connection), head.session_id)
-            except (StoreError, sqlite3.Error):
-                refusal.outcome = "unknown"
-                raise refusal from error
-            if found is None or (found.version, found.hash) != (head.version, head.hash):
-                raise refusal from error
+            self._settle(session_id, is_there, explained(error, self._path, self._timeout), error)
+
+    @scoped
+    def _asking(self, _session_id: SessionId | None) -> Iterator[Run]:
+        """What reads after a commit was answered by an error; the caller holds the link's lock."""
+        with self._explaining():
+            yield _runner(self._writer.connected())
 
     # Reading
 
-    @contextmanager
+    @scoped
     def reading(self) -> Iterator[None]:
         """Let all that this thread reads be of one moment; see ``Store.reading``."""
         if self._file in self._files_here():
@@ -205,16 +206,20 @@ class SqliteStore(SqlStore):
         with self._reader.lock:
             with self._explaining():
                 connection = self._reader.connected()
-                is_outer = not connection.in_transaction
-                if is_outer:
-                    connection.execute("BEGIN")
-            try:
+            if connection.in_transaction:
                 yield
-            finally:
-                if is_outer and self._reader.connection is connection:  # no fork has closed it
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                    self._reader.rest()
+                return
+            with Ending(partial(self._rest, connection)):
+                with self._explaining():
+                    connection.execute("BEGIN")
+                yield
+
+    def _rest(self, connection: sqlite3.Connection) -> None:
+        """End what was read at one moment."""
+        if self._reader.connection is connection:  # no fork has closed it
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            self._reader.rest()
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -222,7 +227,7 @@ class SqliteStore(SqlStore):
             with link.lock:
                 link.close()
 
-    @contextmanager
+    @scoped
     def _querying(self) -> Iterator[Run]:
         """What reads: the connection that holds the lock, in its thread; else the one for readers."""
         link = self._writer if self._file in self._files_here() else self._reader

@@ -13,10 +13,11 @@ from uuid import uuid4
 
 import attrs
 
+from session.address import is_address, show_address
 from session.errors import StoreError, locked, shown
 from session.locks import ProcessLock
 from session.stores.chain import check_of
-from session.stores.sqlite_link import Unchanging
+from session.stores.sqlite_link import APPLICATION, Unchanging
 
 __all__ = [
     "Explaining",
@@ -26,7 +27,6 @@ __all__ = [
     "path_of",
 ]
 
-_APPLICATION = 0x53455353  # "SESS": what is in the file's header
 _FORMAT = 2
 _MODE = 0o600
 _OTHER_KINDS = ((stat.S_ISLNK, "a link"), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"))
@@ -90,6 +90,8 @@ def path_of(given: str | Path) -> Path:
         StoreError: It is a name that means no file elsewhere.
     """
     name = str(given)
+    if is_address(name):
+        raise StoreError(f"a store needs the path of a file, got the address {show_address(name)}")
     if name in {"", ":memory:"} or name.startswith("file:") or "\0" in name:
         raise StoreError(f"a store needs the path of a file, got {shown(name)}: MemoryStore needs none")
     return Path(given).absolute()
@@ -140,7 +142,7 @@ def _opened(
         connection.execute("PRAGMA journal_size_limit = 0")  # so that its size says how long the WAL is
         if not _number(connection, "page_count"):
             _create(connection)
-        if (_number(connection, "application_id"), _number(connection, "user_version")) == (_APPLICATION, 1):
+        if (_number(connection, "application_id"), _number(connection, "user_version")) == (APPLICATION, 1):
             _migrate(connection, path)
         _require_format(connection, path)
         _require_wal(connection, timeout)
@@ -211,7 +213,7 @@ def _is_ours(path: Path, how: str, timeout: float) -> bool:
     uri = f"{path.as_uri()}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
         _tables(connection)  # a file that is damaged says so here
-        return not _number(connection, "page_count") or _number(connection, "application_id") == _APPLICATION
+        return not _number(connection, "page_count") or _number(connection, "application_id") == APPLICATION
 
 
 def explained(error: Exception, path: Path, timeout: float) -> StoreError:
@@ -280,7 +282,7 @@ def _create(connection: sqlite3.Connection) -> None:
         for statement in _TABLES.values():
             connection.execute(statement)
         connection.execute("INSERT INTO store VALUES (?)", (uuid4().hex,))
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_FORMAT}")
     connection.execute("COMMIT")
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 from session.errors import StoreError
+from session.locks import Held, ProcessLock
 
-__all__ = ["Link", "Unchanging", "close_links"]
+__all__ = ["APPLICATION", "Link", "Unchanging", "close_links"]
+
+
+APPLICATION = 0x53455353  # "SESS": what is in the file's header
 
 
 class Unchanging(sqlite3.Connection):
     """A connection that takes the file to be as it is now; each read needs one of its own."""
 
 
-class Link:
-    """A connection, and the lock that is held while SQLite is called through it.
+class Link(ProcessLock):
+    """A connection; the lock of this is held while SQLite is called through it.
 
     SQLite keeps the locks of a file in the memory of the process, which a fork copies, while the locks stay
     the parent's. So every connection is closed before a fork, and parent and child each open their own. The
@@ -32,18 +34,17 @@ class Link:
 
     A file that is copied over another keeps its place, so before each read, and before a transaction
     writes, a look at the file and its WAL says whether they are those that were opened, of the same store.
+    Between two checkpoints nothing writes to the file: its first page is read only after it has changed.
 
     Attributes:
         turn: Held by the thread that is in a transaction.
-        lock: Held by the thread that calls SQLite.
         connection: The connection; None where it is not open.
-        wal_size: How many bytes the WAL had when the file was looked at.
+        wal_size: How many bytes the WAL had when the file was looked at; at least 1 after a commit.
         is_cut: Whether a fork has ended the transaction of the connection.
         store_id: The store that the file holds; empty until it was opened.
     """
 
     __slots__ = (
-        "__weakref__",
         "_main",
         "_open",
         "_path",
@@ -51,7 +52,6 @@ class Link:
         "_writes",
         "connection",
         "is_cut",
-        "lock",
         "store_id",
         "turn",
         "wal_size",
@@ -65,6 +65,7 @@ class Link:
             open_: Opens it.
             writes: Whether its transactions write.
         """
+        super().__init__()
         self._writes = writes
         self._open = open_
         self._path = str(path)
@@ -72,11 +73,10 @@ class Link:
         self._wal: tuple[int, ...] = ()  # and its WAL and the index of that
         self.store_id = ""
         self.wal_size = 0
-        self.turn = threading.RLock()
-        self.lock = threading.RLock()
+        self.turn = ProcessLock()
         self.connection: sqlite3.Connection | None = None
         self.is_cut = False
-        with _opening:
+        with _opening.lock:
             _links.add(self)
 
     def connected(self) -> sqlite3.Connection:
@@ -110,28 +110,52 @@ class Link:
         Raises:
             StoreError: It is not.
         """
+        self._require_file(is_wal=not isinstance(connection, Unchanging))
         (store_id,) = connection.execute("SELECT id FROM store WHERE rowid = 1").fetchone() or ("",)
         self.store_id = self.store_id or store_id
+        if store_id != self.store_id:
+            raise self._replaced()
+
+    def _require_file(self, *, is_wal: bool) -> None:
+        """The same by the files alone; only one that was written since is looked into."""
         try:
             found = _stat(self._path)
         except FileNotFoundError:
             raise StoreError(f"the store {self._path} is gone") from None
-        main: tuple[int, ...] = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-        is_same = store_id == self.store_id and main[:2] == (self._main or main)[:2]
-        if is_same and main != self._main:
-            is_same = id_in(self._path) in {store_id, None}
-        wal = (0, 0)
-        if not isinstance(connection, Unchanging):
-            inode, self.wal_size = _inode_and_size(f"{self._path}-wal")
+        main: tuple[int, ...] = (found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)
+        wal, size, known = (0, 0), 0, self._main or main
+        if is_wal:
+            inode, size = _inode_and_size(f"{self._path}-wal")
             wal = (inode, _inode_and_size(f"{self._path}-shm")[0])
-        if not is_same or wal != (self._wal or wal):
-            if sys.version_info >= (3, 12):  # what the WAL holds must not be written into another store
-                connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
+        if main[:2] != known[:2] or wal != (self._wal or wal):
+            raise self._replaced()
+        if main != self._main:
+            store_id = id_in(self._path)
+            if store_id == "":
+                raise StoreError(
+                    f"{self._path} is not a store of sessions any more, it was overwritten or cut: end the "
+                    "programs that use it, and restore it from a copy"
+                )
+            if self.store_id and store_id not in {self.store_id, None}:
+                raise self._replaced()
+        if main[2] < known[2] or (self._wal and size < min(self.wal_size, 1)):
+            self._require_whole()
+        self._main, self._wal, self.wal_size = main, wal if all(wal) else (), size
+
+    def _replaced(self) -> StoreError:
+        return StoreError(
+            f"another file has replaced {self._path}, or of its WAL: end the programs that use it, "
+            "and open it again"
+        )
+
+    def _require_whole(self) -> None:
+        """Refuse a file or a WAL that was cut: SQLite's own tools shorten them, and no page is missing."""
+        with closing(self._open()) as connection:
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if said != "ok":
             raise StoreError(
-                f"another file has replaced {self._path}, or of its WAL: end the programs that use it, "
-                "and open it again"
+                f"{self._path}, or its WAL, was cut: end the programs that use it, and restore it from a copy"
             )
-        self._main, self._wal = main, wal if all(wal) else ()
 
     def checkpoint(self) -> None:
         """Copy a long WAL into the file; the caller holds the lock, and nobody else can commit.
@@ -156,6 +180,11 @@ class Link:
         connection, self.connection = self.connection, None
         if connection is not None:
             self.is_cut = self._writes and connection.in_transaction
+            try:
+                self._require_file(is_wal=not isinstance(connection, Unchanging))
+            except (StoreError, sqlite3.Error, OSError):
+                if sys.version_info >= (3, 12):  # what the WAL holds must not be written into another file
+                    connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
             with suppress(sqlite3.Error):
                 connection.close()
 
@@ -173,39 +202,47 @@ def _inode_and_size(path: str) -> tuple[int, int]:
 
 
 def id_in(path: str) -> str | None:
-    """The store that the file alone holds, whatever its WAL says; None where the file alone does not say.
+    """The store that the file alone holds; None if it does not say, empty if its first page is not a store's.
 
     A checkpoint that others have begun, or that their reads have stopped halfway, leaves pages of several
     moments in the file: together with the WAL they are sound, and without it SQLite may not be able to read
     them. A file whose new format is in the WAL alone has no id yet.
     """
     uri = f"{Path(path).as_uri()}?mode=ro&immutable=1"
-    with (
-        closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection,
-        suppress(sqlite3.Error),
-    ):
-        if connection.execute("PRAGMA user_version").fetchone()[0] != 1:
-            found: str = connection.execute("SELECT id FROM store").fetchone()[0]
+    try:
+        with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+            connection.execute("PRAGMA writable_schema = ON")  # reads the first page of a file that is short
+            page, application, format_ = (
+                connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("page_size", "application_id", "user_version")
+            )
+            if application != APPLICATION or _stat(path).st_size < page:
+                return ""
+            found: str | None = None
+            if format_ != 1:
+                (found,) = connection.execute("SELECT id FROM store").fetchone()
             return found
-    return None
+    except (sqlite3.Error, TypeError) as error:
+        return "" if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB else None
 
 
 _links: weakref.WeakSet[Link] = weakref.WeakSet()
-_opening = threading.RLock()
+_opening = ProcessLock()
 _PATIENCE = 1.0  # seconds
-_turns: list[Any] = []  # that the fork under way has taken
+_forks: list[Held] = []  # what holds the locks for the fork under way
 _closed: list[Link] = []  # for it
 _pipe: list[int] = []  # by which the child waits until the parent's transactions have begun again
 
 
 def _before_fork() -> None:
-    _opening.acquire()
+    fork = Held(_opening)
+    _opening.take(fork)
+    _forks.append(fork)
     until = time.monotonic() + _PATIENCE
     for link in tuple(_links):
-        if link.turn.acquire(timeout=max(until - time.monotonic(), 0)):
-            _turns.append(link.turn)
+        link.turn.take(fork, max(until - time.monotonic(), 0))
     for link in tuple(_links):
-        link.lock.acquire()
+        link.take(fork)
         _closed.append(link)
         link.close()
     if any(link.is_cut for link in _closed):
@@ -222,7 +259,7 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     for link in _closed:
-        link.is_cut, link.turn = False, threading.RLock()
+        link.is_cut = False
     if _pipe:
         os.close(_pipe.pop())
         os.read(_pipe[0], 1)
@@ -232,11 +269,14 @@ def _after_in_child() -> None:
 def _after_fork() -> None:
     while _pipe:
         os.close(_pipe.pop())
-    while _turns:
-        _turns.pop().release()
-    while _closed:
-        _closed.pop().lock.release()
-    _opening.release()
+    _closed.clear()
+    while _forks:
+        fork = _forks[-1]
+        for link in tuple(_links):
+            link.give(fork)
+            link.turn.give(fork)
+        _opening.give(fork)
+        _forks.pop()
 
 
 if hasattr(os, "register_at_fork"):  # a system that cannot fork has none
@@ -250,6 +290,5 @@ def close_links(*links: Link) -> None:
     thread at any moment, and must not wait.
     """
     for link in links:
-        if link.lock.acquire(blocking=False):
+        with suppress(StoreError), Held(link, 0):
             link.close()
-            link.lock.release()

@@ -11,8 +11,8 @@ from agent_samples import COUNT, QUESTION, SCHEMA
 
 from planning.agent.generate import ASKS, asked
 from planning.agent.nodes import Node, generating
-from planning.tools import ToolError
-from planning.tools.errors import UserInputNeeded
+from planning.tools import StorageUnavailable, ToolError
+from planning.tools.errors import ContextInvalid, RateLimitExceeded, UserInputNeeded
 
 STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}
 NO_SQL = "no SQL was written; write one SELECT"
@@ -35,6 +35,14 @@ def unwritten(error: str, message: str | None = None, *, is_over: bool = False) 
     }
 
 
+def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
+    """The update if there was no answer in time."""
+    message = (
+        f"generate_sql took longer than {seconds} s and was given up; call it again, or go on without it"
+    )
+    return {"error": f"Tool generate_sql: {message}", "user_message": message, "is_complete": is_over}
+
+
 @pytest.mark.parametrize(
     ("generator", "update"),
     [
@@ -47,12 +55,11 @@ def unwritten(error: str, message: str | None = None, *, is_over: bool = False) 
         (ValueError(), unwritten("ValueError", "the SQL could not be written")),
         (
             lambda: time.sleep(0.3),
-            unwritten(
-                "generate_sql took longer than 0.1 s and was given up; call it again, or go on without it"
-            ),
+            slow(0.1),
         ),
         ({"needs_user_input": True, "input_request": "Which year?"}, asked("Which year?")),
         ('{"needs_user_input": true}', asked(ASKS)),
+        ("I am sorry, the schema has no years.", unwritten(NO_SQL)),
         (UserInputNeeded("it lacks a year", "Which year?"), asked("Which year?")),
     ],
 )
@@ -64,6 +71,26 @@ def test_the_third_failure_with_the_same_error_ends_it() -> None:
     attempts = [{"sql": None, "error": NO_SQL}] * 2
     assert node(None).run({**STATE, "attempts": attempts}) == unwritten(NO_SQL, is_over=True)
     assert node(None).run({**STATE, "attempts": attempts[:1]}) == unwritten(NO_SQL)
+
+
+def test_an_error_with_other_numbers_is_the_same_error() -> None:
+    attempts = [{"sql": None, "error": f"{number:,} different ones, 1.{number} s"} for number in (7, 1_234)]
+    message = "99 different ones, 0.5 s"
+    assert node(ToolError(message)).run({**STATE, "attempts": attempts}) == unwritten(message, is_over=True)
+
+
+def test_a_slow_generator_is_called_twice() -> None:
+    first = node(lambda: time.sleep(0.3)).run(STATE)
+    assert node(lambda: time.sleep(0.3)).run({**STATE, "error": slow(0.2)["error"]}) == slow(
+        0.1, is_over=True
+    )
+    assert first == slow(0.1)
+
+
+@pytest.mark.parametrize("kind", [StorageUnavailable, RateLimitExceeded, ContextInvalid])
+def test_a_failure_that_has_nothing_to_do_with_the_sql_ends_the_question(kind: type[ToolError]) -> None:
+    failed = {"error": "Tool generate_sql: it is away", "user_message": "it is away", "is_complete": True}
+    assert node(kind("it is away")).run(STATE) == failed
 
 
 def test_the_user_is_asked_before_the_first_statement_is_written() -> None:

@@ -173,7 +173,104 @@ def test_in_an_event_loop_the_loop_is_not_held() -> None:
     assert final["error"].endswith(" did not answer in time; ask again")
 
 
+# In a graph
+
+
+CONTEXT = "request (152 tokens) exceeds the available context size (64 tokens)"
+LONGER = "give the model a longer context, or send a smaller schema, such as one without samples"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (reply(failure(CONTEXT), 400), f"refused the request (400); {LONGER}: {CONTEXT}"),
+        (
+            reply({"error": "model 'local' not found"}, 404),
+            f"refused the request (404); {CHECK}: model 'local' not found",
+        ),
+        (reply({"detail": "Not Found"}, 404), f"refused the request (404); {CHECK}: Not Found"),
+        (
+            reply({"detail": [{"loc": ["body"], "msg": "Field required"}, {"msg": "Extra"}]}, 422),
+            f"refused the request (422); {CHECK}: Field required; Extra",
+        ),
+        (reply({"object": "error", "message": "wrong"}, 400), f"refused the request (400); {CHECK}: wrong"),
+        (
+            reply(b"no such route", 405, content_type="text/plain"),
+            f"refused the request (405); {CHECK}: no such route",
+        ),
+        (reply(b"", 413), f"refused the request (413); {LONGER}"),
+        (reply(failure("wrong"), 401), "refused the API key (401); set OPENAI_API_KEY to a valid one"),
+        (reply(failure("wrong"), 403), "refused the API key (403); set OPENAI_API_KEY to a valid one"),
+        (
+            reply(b"<html>hello</html>", content_type="text/html"),
+            "does not answer in the chat-completions form; check the base_url",
+        ),
+        (reply(b"", 307, location="http://127.0.0.1:1/"), f"refused the request (307); {CHECK}"),
+    ],
+)
+def test_a_server_that_refuses_the_request_ends_the_question_at_once(answer: Reply, words: str) -> None:
+    final, requests = answered(answer)
+    assert (final["answer"], final.get("attempts"), requests) == (
+        f"The question could not be answered: {HOST} {words}",
+        [],
+        1,
+    )
+
+
+@pytest.mark.parametrize(("options", "requests"), [({}, 2), ({"max_retries": 0}, 2), ({"max_retries": 2}, 3)])
+def test_a_slow_server_is_asked_twice(options: dict[str, Any], requests: int) -> None:
+    final, sent = answered(is_silent, timeout=0.2, **options)
+    words = "did not answer in time; ask again"
+    assert (final["answer"], final.get("attempts"), sent) == (
+        f"The question could not be answered: {HOST} {words}",
+        [],
+        requests,
+    )
+
+
+@pytest.mark.parametrize("answer", [BUSY, hangs_up, reply(b"", 503)])
+def test_a_server_that_is_away_is_asked_twice(answer: Reply) -> None:
+    final, sent = answered(answer)
+    assert (final["success"], final.get("attempts"), sent) == (False, [], 2)
+
+
+def test_an_answer_without_sql_is_said_to_be_that() -> None:
+    with ChatServer(says("I cannot say."), says(SQL)) as server, OpenAIChat("local", server.url) as chat:
+        final = build_text_to_sql_graph(ShopTools().tools(), chat).invoke({"resolved_query": "How many?"})
+    assert (final["success"], final["attempts"]) == (
+        True,
+        [{"sql": None, "error": "no SQL was written; write one SELECT"}],
+    )
+    assert server.requests[1]["body"]["messages"][-1]["content"].endswith(
+        "no SQL was written; write one SELECT\nSend the corrected SQL alone."
+    )
+
+
+def answered(answer: Reply, **options: Any) -> tuple[dict[str, Any], int]:
+    """The final state of a question, and how many requests it took."""
+    with ChatServer(answer) as server, OpenAIChat("local", server.url, api_key=KEY, **options) as chat:
+        graph = build_text_to_sql_graph(ShopTools().tools(), chat)
+        final: dict[str, Any] = graph.invoke({"resolved_query": "How many?"})
+    assert KEY not in str(final)
+    final["answer"] = final["answer"].replace(server.host, "HOST")
+    return final, len(server.requests)
+
+
 # Arguments
+
+
+def test_the_most_tokens_of_an_answer_are_sent() -> None:
+    with ChatServer(says(SQL)) as server:
+        asked(server, max_tokens=500)
+    assert server.requests[0]["body"]["max_tokens"] == 500
+
+
+@pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": float("nan")}, {"max_tokens": 0}])
+def test_limits_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(
+        ValueError, match=r"^timeout must be seconds of more than 0, and max_tokens at least 1$"
+    ):
+        OpenAIChat("local", "http://127.0.0.1:1/v1", **options)
 
 
 def test_what_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_a_long_run_is_not_cut_short_by_langgraphs_own_bound() -> None:
         written.append(1)
         return f"SELECT {len(written)}"
 
-    shop = ShopTools(executed=in_turn(*(failing(f"no such column: {number}") for number in range(100))))
+    shop = ShopTools(executed=in_turn(*(failing(f"no such column: {'x' * number}") for number in range(100))))
     final = graph_of(shop, write, max_iterations=200).invoke({"resolved_query": QUESTION})
     assert (final["iteration"], len(written)) == (201, 100)
 

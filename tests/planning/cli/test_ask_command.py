@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatServer, failure, reply, says
+from chat_server import ChatServer, failure, is_silent, reply, says
 from cli_runs import ROOT, in_terminal, run
 from syrupy.assertion import SnapshotAssertion
 
@@ -182,6 +182,21 @@ def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPat
     assert "--- stdout" not in shown
     assert KEY not in shown
     assert "refused the API key (401); set OPENAI_API_KEY to a valid one" in shown.splitlines()[-1]
+
+
+def test_a_slow_model_is_waited_for_as_long_as_asked_and_twice() -> None:
+    with ChatServer(is_silent) as server:
+        options = ["--model", "local", "--base-url", server.url, "--model-timeout", "0.2"]
+        shown = ask("How many customers?", *options)
+    assert len(server.requests) == 2
+    why = f"the model's server {server.host} did not answer in time; ask again"
+    assert shown.splitlines()[-1] == f"The question could not be answered: {why}"
+
+
+def test_a_text_that_would_be_a_formula_is_data_in_csv() -> None:
+    Path("formula.sql").write_text("SELECT '=1+1' AS \"=x\", -5 AS number, '@a' AS name, 'b' AS plain")
+    shown = ask("--sql-from", "formula.sql", "--csv")
+    assert shown.split("--- stdout\n")[1].split("--- stderr")[0] == "'=x,number,name,plain\n'=1+1,-5,'@a,b\n"
 
 
 # Nothing is asked

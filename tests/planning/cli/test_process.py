@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -10,7 +11,10 @@ from pathlib import Path
 import pytest
 from cli_runs import TRIAGE, run
 
+import planning
+
 COMMAND = [sys.executable, "-m", "planning"]
+SOURCE = Path(planning.__file__).parents[1]
 
 
 @pytest.mark.parametrize("path", [[str(TRIAGE)], []], ids=["a file", "a pipe"])
@@ -90,3 +94,44 @@ def test_without_the_extra_it_says_what_to_install() -> None:
         assert done.stderr == (
             "planning: the command needs typer and rich; run pip install 'session-planning[cli]'\n"
         )
+
+
+INTERRUPTED = """
+import os, sys
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == os.environ["INTERRUPTED"]:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts())
+"""
+MODULES = ["typing", "planning.model", "planning.cli", "rich", "typer", "planning.cli.app", "planning.health"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("way", ["-m planning", "-m planning.cli", "script"])
+def test_ctrl_c_while_it_is_loaded_ends_it_quietly(module: str, way: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED)
+    script = tmp_path / "planning"
+    script.write_text("from planning.cli import main; main()")
+    done = subprocess.run(
+        [sys.executable, *([str(script)] if way == "script" else way.split()), "sessions"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "INTERRUPTED": module},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_ctrl_c_in_a_program_that_loads_the_package_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED)
+    done = subprocess.run(
+        [sys.executable, "-c", "import planning"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "INTERRUPTED": "planning.model"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (-2, "KeyboardInterrupt")

@@ -121,8 +121,8 @@ def test_a_file_needs_no_tables() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ("postgresql://me:secret@db.example.org/plans", "postgresql://me@db.example.org/plans"),
-        ("postgresql://me:s@cret@db:5433/plans", "postgresql://me@db:5433/plans"),
+        ("postgresql://me:secret@db.example.org/plans", "postgresql://db.example.org/plans"),
+        ("postgresql://me:s@cret@db:5433/plans", "postgresql://db:5433/plans"),
         ("postgresql://me:s/ecret@db/plans", "postgresql://..."),
         ("postgresql://me:s?ecret@db/plans", "postgresql://..."),
         ("postgresql://me:secret", "postgresql://..."),
@@ -134,7 +134,26 @@ def test_a_file_needs_no_tables() -> None:
         ("postgresql://[::1]:5432,%2Frun%2Fpg/plans", "postgresql://[::1]:5432,%2Frun%2Fpg/plans"),
         ("postgresql:///plans", "postgresql:///plans"),
         ("secret@plans.db", "secret@plans.db"),
+        ("plans=1.db", "plans=1.db"),
+        ("POSTGRESQL://me:secret@db/plans", "POSTGRESQL://db/plans"),
+        ("postgres://me:secret@db/plans", "postgres://db/plans"),
+        ("postgrsql://me:secret@db/plans", "postgrsql://db/plans"),
+        ("postgresql+psycopg://me:secret@db/plans", "postgresql+psycopg://db/plans"),
+        ("mysql://me:secret@db:3306/plans", "mysql://db:3306/plans"),
+        ("postgresql://me:%73ecret@db/plans?%70assword=secret", "postgresql://db/plans"),
+        ("jdbc:postgresql://me:secret@db/plans", "..."),
+        ("postgresql:/me:secret@db/plans", "..."),
+        ("postgresql//me:secret@db/plans", "..."),
+        ("me:secret@db/plans", "..."),
+        ("host=db.example.org user=me password=secret dbname=plans", "postgresql://db.example.org/plans"),
+        ("host=/run/pg port=5433 password='a \\'secret' dbname=plans", "postgresql:///run/pg:5433/plans"),
+        ("dbname = plans password = secret", "postgresql:///plans"),
+        ("dbname=plans pasword=secret", "postgresql:///plans"),
+        ("dbname=postgresql://me:secret@db/plans", "postgresql://..."),
+        ("dbname=plans password=a secret", "postgresql://..."),
+        ("password=secret", "postgresql:///"),
+        ("service=plans", "postgresql:///"),
     ],
 )
-def test_a_url_is_named_without_its_password(given: str, named: str) -> None:
+def test_an_address_is_named_without_its_user_and_password(given: str, named: str) -> None:
     assert without_password(given) == named

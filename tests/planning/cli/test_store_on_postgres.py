@@ -39,7 +39,7 @@ def url(bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.chdir(tmp_path)
     a_store(Path("plans.db"))
     assert shown(bare, "store", "create", bare) == (
-        "exit code 0\n--- stdout\nThe tables are in postgresql://planning@127.0.0.1:5432/plans.\n"
+        "exit code 0\n--- stdout\nThe tables are in postgresql://127.0.0.1:5432/plans.\n"
     )
     assert run("store", "copy", "plans.db", bare).startswith("exit code 0\n")
     yield bare

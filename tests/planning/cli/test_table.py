@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import decimal
+import io
 import json
 import math
 from typing import Any
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from planning.cli.table import laid_out
+from planning.cli.table import csv_lines, laid_out
 from planning.cli.terminal import as_json
 
 COLUMNS = ["id", "name", "name", "price", "raw\x1b[2J", "note"]
@@ -63,6 +65,38 @@ def test_whatever_the_rows_are_no_line_is_wider_than_the_terminal(
     for line in laid_out(names, rows, width)[0]:
         assert cell_len(line) <= max(width, 1)
         assert line.isprintable()
+
+
+def test_csv_has_no_formulas() -> None:
+    formulas = [
+        "=1+1",
+        "+cmd|' /C calc'!A0",
+        "-2+3",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\uff1d1",
+        "-1 day",
+        "+49 30",
+    ]
+    data: list[Any] = [
+        "a=1",
+        "",
+        "'x",
+        -5,
+        -2.5,
+        -math.inf,
+        decimal.Decimal("-1.10"),
+        "-5",
+        "+1.5e3",
+        None,
+        " =1",
+    ]
+    written = "".join(csv_lines(["=name", "-5"], [formulas, data]))
+    names, first, second = csv.reader(io.StringIO(written, newline=""))
+    assert names == ["'=name", "-5"]
+    assert first == [f"'{each}" for each in formulas]
+    assert second == ["" if each is None else str(each) for each in data]
 
 
 def test_json_is_strict() -> None:

@@ -37,8 +37,9 @@ def said(text: str = "Done.") -> LlmResponse:
 
 
 def tail(request: LlmRequest) -> str:
-    """The text of the last message."""
-    return "".join(part.text or "" for part in request.contents[-1].parts or ())
+    """What a request adds to its last message, which is kept as one part or as answers to calls."""
+    _, *added = request.contents[-1].parts or [Part()]
+    return added[-1].text or "" if added else ""
 
 
 class ScriptedLlm(BaseLlm):

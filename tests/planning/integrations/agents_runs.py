@@ -13,6 +13,7 @@ pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '
 
 from agents import Agent, RunConfig, Runner
 from agents.testing import ScriptedModel, assistant_message, function_call
+from frameworks import added_to
 
 from planning.integrations.openai_agents import PlanningTools
 
@@ -72,6 +73,6 @@ def outputs(result: Any) -> list[Any]:
 
 
 def tails(model: ScriptedModel) -> list[str]:
-    """How each request ends, where that is with a user's message."""
+    """What each request adds to its last item."""
     ends = [dict(call.input[-1]) for call in model.calls]
-    return [each["content"] if each.get("role") == "user" else "" for each in ends]
+    return [added_to(each.get("content") or each["output"]) for each in ends]

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from frameworks import Answer, Call, Request, playing
+from frameworks import Answer, Call, Request, added_to, playing
 
-from planning import PlanningToolsSection, Toolbox
+from planning import PlanningToolsSection, PlanPolicy, Toolbox
 from planning.integrations import anthropic, openai
 from planning.prompt import Prompt
 from planning.tools import Tool
@@ -60,8 +60,8 @@ class Completions:
     schema = "parameters"
     answer = ("tool_call_id", "content")
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        self.section = PlanningToolsSection(session=session)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        self.section = PlanningToolsSection(session=session, policy=policy)
         self.box = Toolbox([*self.section.tools(), *tools], session=session)
         self.system = Prompt(ns="tests", key="clerk", sections=[self.section]).render().text
 
@@ -73,16 +73,25 @@ class Completions:
             results = await self.carry_out(response)
             messages += [*self.module.turn(response), *results]
             answers += map(self.answered, self.results_in(results))
-        return answers, messages
+        return answers, [*messages, {"role": "assistant", "content": "Done."}]
 
     def request(self, messages: list[Any]) -> Request:
         offered = [each.get("function", each) for each in self.tools(self.box)]
         tools = {each["name"]: (each["description"], each[self.schema]) for each in offered}
         try:
-            tail = self.section.reminder()
+            sent = self.module.with_reminder(messages, self.section)
         except (ContextInvalid, StoreError):  # the host has no session for this call
-            tail = ""
-        return Request(self.system, [json.dumps(each) for each in messages], tail, tools)
+            sent = messages
+        kept = [json.dumps(each) for each in sent[:-1]]
+        return Request(
+            self.system, kept, added_to(self.text_of(sent[-1])), tools, list(map(self.role_of, sent))
+        )
+
+    def role_of(self, message: Any) -> str:
+        return str(message["role"])
+
+    def text_of(self, message: Any) -> str:
+        return str(message["content"])
 
     async def carry_out(self, response: Any) -> list[Any]:
         done: list[Any] = self.module.run_calls(response, self.box, actor="clerk")
@@ -107,6 +116,12 @@ class Responses(Completions):
     async def carry_out(self, response: Any) -> list[Any]:
         return await openai.arun_calls(response, self.box, actor="clerk")
 
+    def role_of(self, message: Any) -> str:
+        return str(message.get("role") or {"function_call": "assistant"}.get(message["type"], "tool"))
+
+    def text_of(self, message: Any) -> str:
+        return str(message.get("content") or message["output"])
+
 
 class Messages(Completions):
     """By Anthropic's Messages API."""
@@ -118,6 +133,12 @@ class Messages(Completions):
 
     def results_in(self, results: list[Any]) -> list[Any]:
         return [each for message in results for each in message["content"]]
+
+    def text_of(self, message: Any) -> str:
+        content = message["content"]
+        if isinstance(content, str):
+            return content
+        return "\n\n".join(["(results)", *(each["text"] for each in content if each["type"] == "text")])
 
     def answered(self, result: Any) -> Answer:
         return Answer(result["tool_use_id"], "is_error" not in result, result["content"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
-from adk_models import ScriptedLlm, said
+from adk_models import ScriptedLlm, said, tail
 from frameworks import Answer, Request, playing
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig
@@ -17,6 +17,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai.types import Content, FunctionCall, Part
 
+from planning import PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
 from planning.tools import Tool
 
@@ -34,25 +35,25 @@ class Run:
 
     config = RunConfig()
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        planning = PlanningToolset(session, tools=tools)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        planning = PlanningToolset(session, tools=tools, policy=policy)
         agent = LlmAgent(name="clerk", model=ScriptedLlm(script=self.play), tools=[planning])
         self.runner = Runner(app_name="shop", agent=agent, session_service=SERVICE, auto_create_session=True)
 
     def play(self, request: LlmRequest) -> LlmResponse:
         offered: list[Any] = request.config.tools or []
-        *others, last = request.contents
-        texts = [each.model_dump_json(exclude_none=True) for each in others]
+        texts = [each.model_dump_json(exclude_none=True) for each in request.contents[:-1]]
         turn = playing.get().next(
             Request(
                 str(request.config.system_instruction).removeprefix(NAMED),
                 texts,
-                "".join(part.text or "" for part in last.parts or ()),
+                tail(request),
                 {
                     each.name: (each.description, each.parameters_json_schema)
                     for tool in offered
                     for each in tool.function_declarations
                 },
+                ["user" if each.role == "user" else "assistant" for each in request.contents],
             )
         )
         # A server may send anything: the arguments are not checked.

@@ -7,17 +7,19 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
-from frameworks import Answer, Request, playing
+from frameworks import Answer, Request, added_to, playing
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_models import ScriptedModel
 from langgraph.checkpoint.memory import InMemorySaver
 
+from planning import PlanPolicy
 from planning.integrations.langchain import PlanningMiddleware
 from planning.tools import Tool
 
 __all__ = ["Awaited", "Invoked", "Streamed"]
 
+ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 ASKED = {"messages": ["Go"]}
 SAVER = InMemorySaver()  # the database of the checkpoints: what runs in another process has the same
 
@@ -25,11 +27,11 @@ SAVER = InMemorySaver()  # the database of the checkpoints: what runs in another
 class Awaited:
     """Runs by ``ainvoke``."""
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
         self.model = ScriptedModel(script=self.play)
         self.agent: Any = create_agent(
             self.model,
-            middleware=[PlanningMiddleware(session, tools=tools)],
+            middleware=[PlanningMiddleware(session, tools=tools, policy=policy)],
             checkpointer=SAVER,
             name="clerk",
         )
@@ -41,8 +43,9 @@ class Awaited:
             Request(
                 str(system.content),
                 [f"{each.type}: {each.content} {getattr(each, 'tool_calls', '')}" for each in others[:-1]],
-                str(others[-1].content),
+                added_to(str(others[-1].content)),
                 {each["name"]: (each["description"], each["parameters"]) for each in offered},
+                [ROLES[each.type] for each in others],
             )
         )
         calls, broken = [], []

@@ -10,6 +10,7 @@ from frameworks import Answer, Call, Request, playing
 from mcp import Client
 from mcp_types import Implementation
 
+from planning import PlanPolicy
 from planning.integrations.mcp import build_server
 from planning.tools import Tool
 
@@ -21,8 +22,8 @@ class Auto:
 
     mode: Any = "auto"
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        self.server = build_server(tools, session=session)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        self.server = build_server(tools, session=session, policy=policy)
 
     async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
         del before  # the server does not see the conversation
@@ -37,7 +38,7 @@ class Auto:
 
             offered = (await client.list_tools()).tools
             tools = {each.name: (each.description or "", each.input_schema) for each in offered}
-            while calls := script.next(Request(client.instructions or "", [], "", tools)):
+            while calls := script.next(Request(client.instructions or "", [], "", tools, [])):
                 answers += await asyncio.gather(*(answered(*each) for each in calls))
         return answers, None
 

@@ -9,8 +9,9 @@ from typing import Any
 from agents import Agent, RunConfig, Runner
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.testing.model import ModelCall
-from frameworks import Answer, Request, playing
+from frameworks import Answer, Request, added_to, playing
 
+from planning import PlanPolicy
 from planning.integrations.openai_agents import planning_tools
 from planning.tools import Tool
 
@@ -22,21 +23,23 @@ _FAILURES = ("Refused, ", " was not called: ", " could not write: ", " cannot re
 class Run:
     """Runs by ``run``; a conversation is the list of its items."""
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        planning = planning_tools(session, tools=tools)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        planning = planning_tools(session, tools=tools, policy=policy)
         model = ScriptedModel([ModelStep.respond(self.play)] * 100)
         self.config = planning.run_config(RunConfig(tracing_disabled=True))
         self.agent = Agent("clerk", model=model, tools=planning)
 
     def play(self, call: ModelCall) -> list[Any]:
         offered: list[Any] = call.tools
-        *items, last = call.input
+        *items, last = (dict(each) for each in call.input)
+        roles = {"function_call": "assistant", "function_call_output": "tool"}
         calls = playing.get().next(
             Request(
                 call.system_instructions or "",
                 [json.dumps(each) for each in items],
-                last["content"] if last.get("role") == "user" and items else "",
+                added_to(last["content"] if "role" in last else last["output"]),
                 {each.name: (each.description, each.params_json_schema) for each in offered},
+                [each.get("role") or roles[each["type"]] for each in (*items, last)],
             )
         )
         made = [function_call(*made, call_id=call_id) for call_id, made in calls]

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from planning import PlanPolicy
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
 
@@ -28,8 +29,8 @@ class Run:
 
     follows = False
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = ()) -> None:
-        planning = Planning(session, tools=tools, follow_history=self.follows)
+    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+        planning = Planning(session, tools=tools, follow_history=self.follows, policy=policy)
         self.agent = Agent(FunctionModel(self.play), capabilities=[planning], name="clerk")
 
     def play(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -40,15 +41,17 @@ class Run:
             for content in (getattr(part, "content", None) or [getattr(part, "args", None)],)
         ]
         kind, _, last = parts.pop().partition(": ")
+        is_added = kind == "user-prompt" and last != "Go"
         calls = playing.get().next(
             Request(
                 info.instructions or "",
                 parts,
-                last if kind == "user-prompt" else "",
+                last if is_added else "",
                 {
                     each.name: (each.description or "", each.parameters_json_schema)
                     for each in info.function_tools
                 },
+                ["user" if each.kind == "request" else "assistant" for each in messages],
             )
         )
         return ModelResponse([ToolCallPart(*call, call_id) for call_id, call in calls] or [TextPart("Done.")])

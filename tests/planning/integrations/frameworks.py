@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import attrs
 import pytest
 
-from planning import Plan, PlanningToolsSection, Toolbox, plan_text
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, plan_text
 from planning.tools import Tool
 from session import Rewound, RolledBack, Session, select_latest
 
@@ -47,6 +47,11 @@ def text_of(session: Any) -> str:
     """The plan of a session, or of what a framework gives in its place."""
     plan = select_latest(session, Plan)
     return "" if plan is None else plan_text(plan)
+
+
+def added_to(message: str) -> str:
+    """What a request adds to a message whose own text is one paragraph."""
+    return message.partition("\n\n")[2]
 
 
 def plans_of(*sessions: Any) -> list[tuple[int, int] | None]:
@@ -93,15 +98,17 @@ class Request:
 
     Attributes:
         system: The text of the system.
-        messages: The messages but for the last one, each as text.
-        last: The text of the last message.
+        messages: The messages as they are kept, each as text, but for the last one.
+        last: What the last message has behind the text that is kept.
         tools: The description and the schema of each tool.
+        roles: Who says each message: ``user``, ``assistant`` or ``tool``.
     """
 
     system: str
     messages: list[str]
     last: str
     tools: dict[str, tuple[str, Any]]
+    roles: list[str]
 
 
 class Script:
@@ -145,8 +152,10 @@ class Talk:
 class Driver(Protocol):
     """An agent named ``clerk`` of a framework with our integration, and a model that plays ``playing``."""
 
-    def __init__(self, session: Any, tools: Iterable[Tool] | Toolbox = ()) -> None:
-        """Make the agent with a session, or a function that returns one, and further tools."""
+    def __init__(
+        self, session: Any, tools: Iterable[Tool] | Toolbox = (), policy: PlanPolicy | None = None
+    ) -> None:
+        """Make the agent with a session, or a function that returns one, further tools and a policy."""
 
     async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
         """Run the agent to its end, with a user who says ``Go``.
@@ -180,11 +189,13 @@ class EntryPoint:
     keeps_position: bool = False
     cannot: Mapping[str, str] = {}
 
-    def agent(self, session: Any, tools: Iterable[Tool] | Toolbox = ()) -> Driver:
+    def agent(
+        self, session: Any, tools: Iterable[Tool] | Toolbox = (), policy: PlanPolicy | None = None
+    ) -> Driver:
         """An agent; skips the test where the framework is not installed."""
         pytest.importorskip(self.needs, reason=f"{self.name} needs {self.needs}")
         module, _, name = self.driver.partition(":")
-        made: Driver = getattr(import_module(module), name)(session, tools)
+        made: Driver = getattr(import_module(module), name)(session, tools, policy)
         return made
 
     def play(self, session: Any, turns: Turns, tools: Iterable[Tool] | Toolbox = ()) -> Talk:
@@ -213,16 +224,21 @@ async def aplay(agent: Driver, turns: Turns, before: Any = None, ids: Iterator[s
 PROMISES = {
     "tools": "The six tools reach the model with their descriptions and schemas.",
     "section": "The section reaches the model, the same in each request, so that the provider can cache it.",
-    "reminder": "The live plan is the last message of each request, after everything that is kept.",
+    "reminder": "The live plan ends the last message of each request, after everything that is kept.",
+    "roles": "The live plan is not a message of its own: no request has two messages of one role in a row.",
     "refusal": "The model reads the refusal, repairs its call, and the run continues.",
     "unknown tool": "The answer to a call of an unknown tool lists the names of the tools.",
     "not JSON": "The toolbox repairs or refuses arguments that are not JSON.",
     "order": "Several calls of one turn are all made, in order.",
     "identity": "The events have the provider's id of a call and the agent's name.",
     "own tools": "Your own tools get the session and the id of their call.",
+    "news": "Two runs of agents with one name, in one session, hear of each other's changes.",
     "users": "One agent serves two users at once, with a plan for each.",
     "no session": "If there is no session for a call, its reply says so.",
     "restart": "Another process resumes the conversation with the plan from the store.",
+    "opened per call": "A function may open the session from the store at each call.",
+    "early restart": "A restart before the plan's first change ends no conversation.",
+    "two workers": "Two processes can serve one conversation in turn.",
     "rewind": "When a conversation goes back, so does the plan, and both branches are kept.",
     "store": "If the store is busy, full or gone, the call fails and the run continues.",
     "truncated": "A conversation that lost its beginning keeps the plan.",
@@ -252,6 +268,7 @@ BY_OPENAI_AGENTS = {
 NO_CONVERSATION = "A server does not see the conversation, so the plan is not rewound with it"
 BY_MCP = {
     "reminder": "Its requests do not end with a reminder",
+    "roles": "Its requests do not end with a reminder",
     "not JSON": "if they are not JSON, the call does not reach the server.",
     "rewind": NO_CONVERSATION,
     "truncated": NO_CONVERSATION,

@@ -83,7 +83,7 @@ def test_a_run_taken_back_to_before_the_plan_leaves_none(is_stored: bool, stored
         first = await go(runner)
         await back(runner, first)
         await go(runner)
-        assert tail(model.requests[-1]) == "Go"
+        assert tail(model.requests[-1]) == ""
         assert text_of(session) == ""
 
     asyncio.run(main())

@@ -88,7 +88,10 @@ def test_a_call_that_was_cut_off_is_asked_for_again_and_those_of_other_tools_are
     broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata={"finish_reason": "length"})
     agent, _ = agent_of([broken, said()], Session())
     result = agent.invoke(ASKED, thread("A"))
-    message = f"{SHOP[0]} was not called: your reply was cut off before the call was complete. Send it again."
+    message = (
+        f"{SHOP[0]} was not called: your reply was cut off before the call was complete. "
+        "Send it again, shorter: fewer steps in one call."
+    )
     assert ("c1", "error", message) in answers(result["messages"])
     assert [each["id"] for each in result["messages"][1].invalid_tool_calls] == ["c2"]
 

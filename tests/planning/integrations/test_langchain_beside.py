@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from itertools import count
+from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import mark, rewinds, text_of
+from frameworks import added_to, mark, rewinds, setup, text_of
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
@@ -24,6 +26,7 @@ from langgraph.types import Command, RetryPolicy, interrupt
 from planning import MarkStep, NewPlanStep, Plan, SetupPlan, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, select_latest
+from session.stores import SqliteStore
 
 T: Any = {"configurable": {"thread_id": "T"}}
 _numbers = count()
@@ -64,7 +67,7 @@ def marking(step_id: str, meet: Barrier | None = None) -> Model:
     return play
 
 
-def worker(session: Session, play: Any, **options: Any) -> Any:
+def worker(session: Any, play: Any, **options: Any) -> Any:
     return create_agent(ScriptedModel(script=play), middleware=[PlanningMiddleware(session)], **options)
 
 
@@ -100,9 +103,35 @@ def test_two_agents_that_one_turn_delegates_to_keep_each_others_work(
         supervisor.invoke(asked(), T)
     assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
     if plans:
-        assert model.requests[-1][-1].content == (
+        assert added_to(str(model.requests[-1][-1].content)) == (
             "The plan has changed since your last turn: S001, S002 done. Plan completed."
         )
+
+
+@pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
+def test_a_session_that_is_opened_for_each_call_is_not_rewound_behind_an_agent_that_plans_first(
+    kept: str, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+
+        def find() -> Session:
+            store = stack.enter_context(closing(SqliteStore(tmp_path / "plans.db")))
+            return Session(session_id="shop", store=store)
+
+        helper = worker(find, [calls(setup("Open the shop", "Rent a room", "Buy shelves")), said()])
+
+        @langchain_tool
+        def delegate() -> str:
+            """Delegate."""
+            return str(helper.invoke(asked())["messages"][-1].content)
+
+        script = [calls(("delegate", {})), calls(mark("S001")), calls(mark("S002")), said()]
+        supervisor = worker(find, script, tools=[delegate], checkpointer=saver_of(kept))
+        result = supervisor.invoke(asked(), T)
+        session = find()
+        register_plan(session)
+        assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
+        assert result["planning"]["version"] == session.version
 
 
 @pytest.mark.parametrize("kept", ["checkpoints", "nothing"])
@@ -123,8 +152,8 @@ def test_two_requests_at_once_keep_each_others_work(threads: tuple[str, str], ke
     session, meet = planned(), Barrier(2)
 
     def play(messages: list[BaseMessage]) -> AIMessage:
-        place = max(i for i, each in enumerate(messages) if str(each.content) in {"S001", "S002"})
-        return marking(str(messages[place].content), meet)(messages[place:])
+        place = max(i for i, each in enumerate(messages) if isinstance(each, HumanMessage))
+        return marking(str(messages[place].content).partition("\n")[0], meet)(messages[place:])
 
     agent = worker(session, play, checkpointer=saver_of(kept))
 

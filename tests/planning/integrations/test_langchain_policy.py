@@ -23,7 +23,7 @@ from langgraph.types import Command
 from syrupy.assertion import SnapshotAssertion
 
 from planning import ApprovePlan, ClearPlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
-from planning.facts import AskToFinish, PlanFacts
+from planning.facts import AskToFinish, EvidenceCall, PlanFacts
 from planning.integrations.langchain import PlanningMiddleware
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
@@ -43,7 +43,9 @@ def proved(step_id: str, *evidence: str) -> Call:
 class Agent:
     """An agent with a plan, two tools of its own, and a script."""
 
-    def __init__(self, policy: PlanPolicy, script: Script, session: Any = None, **options: Any) -> None:
+    def __init__(
+        self, policy: PlanPolicy | None, script: Script, session: Any = None, **options: Any
+    ) -> None:
         self.worked: list[str] = []
 
         @tool
@@ -260,6 +262,33 @@ def test_only_the_plan_that_was_shown_is_approved(change: Any, expected: str, is
     assert agent.worked == (["shelves"] if expected == "approved" and not is_end else [])
     is_asked = expected == "waiting" and not isinstance(change, ClearPlan)
     assert bool(asked_for(result)) is is_asked  # about the new plan
+
+
+def test_the_approval_of_another_plan_is_not_told_as_that_of_the_plan_that_was_shown() -> None:
+    session = Session()
+    agent = Agent(APPROVAL, [[SHOP], "May I?", "End.", "End."], session, checkpointer=InMemorySaver())
+    agent.run()
+    session.dispatch(UpdateStep("S001", "Buy a castle"))
+    session.dispatch(ApprovePlan())
+    result = agent.run(Command(resume="approve"))
+    told = [each.content for each in result["messages"] if isinstance(each, HumanMessage)]
+    assert told[1:] == ["The plan changed before the user could decide. Read it before you go on."]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_agent_without_a_policy_is_held_by_that_of_another_section(*, is_async: bool) -> None:
+    session = Session()
+    PlanningToolsSection(session=session, policy=PlanPolicy(approval=True, evidence="required"))
+    agent = Agent(None, [[SHOP], [WORK], "May I?"], session)
+    result = agent.run(is_async=is_async)
+    assert agent.worked == []
+    assert [each.content for each in result["messages"]][-2] == (
+        "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
+    )
+    session.dispatch(ApprovePlan())
+    agent.model.script = [turn(WORK), said("Done.")]
+    agent.run(is_async=is_async)
+    assert [each.tool for each in session.select_all(EvidenceCall) if each.success] == ["work"]
 
 
 def test_two_users_have_two_plans_that_wait() -> None:

@@ -11,7 +11,7 @@ import pytest
 from driver_clients import blocks, chat, items
 from frameworks import plans_of, toolbox
 
-from planning import Toolbox, register_plan
+from planning import NewPlanStep, Plan, Toolbox, register_plan
 from planning.commands import SetupPlan
 from planning.integrations import anthropic, openai
 from planning.tools import Tool
@@ -93,6 +93,90 @@ def test_a_response_that_is_carried_out_again_changes_nothing(
     assert (session.version, plans_of(session)) == (3, [(0, 2)])
     keys = [event.idempotency_key for event in session.select_all(ToolInvoked)]
     assert len({*keys}) == 3
+
+
+def responding(form: Callable[..., Any], call: tuple[str, Any], **more: Any) -> Any:
+    """A response with the ids of every turn; ``more`` is what else the server says of it."""
+    response = form(NAMED, ("call_0", call))
+    begun = response[0] if isinstance(response, list) else response
+    (begun.get("response") or begun.get("message") or begun).update(more)
+    return response
+
+
+PLAIN: list[Any] = [
+    *((openai, form) for form in (chat, chunked, items, itemised)),
+    *((anthropic, form) for form in (blocks, block_events)),
+]
+
+
+@pytest.mark.parametrize(("module", "form"), PLAIN)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_each_call_is_made_though_a_server_gives_all_responses_the_same_ids(
+    module: Any, form: Callable[..., Any], is_async: bool, tmp_path: Path
+) -> None:
+    runs = Runs(tmp_path)
+    runs.toolbox().invoke("planning_setup_plan", SetupPlan("Fix the login", (NewPlanStep("Reproduce it"),)))
+    for status in ("in_progress", "blocked", "in_progress"):
+        response = responding(form, ("planning_mark_step", {"step_id": "S001", "status": status}))
+        if is_async:
+            asyncio.run(module.arun_calls(response, runs.toolbox()))
+        else:
+            module.run_calls(response, runs.toolbox())
+        plan = runs.open().select_latest(Plan)
+        assert plan is not None
+        assert plan.steps[0].status == status
+
+
+NUMBERS: dict[str, Any] = {
+    "a later second": [{"created": n} for n in (1_760_000_000, 1_760_000_001)],
+    "a later part of a second": [{"created_at": n} for n in (1_760_000_000.5, 1_760_000_000.75)],
+    "a longer prompt": [{"usage": {"prompt_tokens": n}} for n in (41, 77)],
+    "more input": [{"usage": {"input_tokens": n}} for n in (41, 77)],
+    "more cached input": [{"usage": {"input_tokens": 4, "cache_read_input_tokens": n}} for n in (41, 77)],
+}
+
+
+@pytest.mark.parametrize(("module", "form"), PLAIN)
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_the_time_of_a_response_and_the_length_of_its_request_tell_turns_apart(
+    module: Any, form: Callable[..., Any], numbers: str
+) -> None:
+    session = Session()
+    box = toolbox(session, ())
+    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    first, second = (responding(form, ADDED, **more) for more in NUMBERS[numbers])
+    for response in (first, second, second, first):
+        module.run_calls(response, box)
+    assert plans_of(session) == [(0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("module", "whole", "streamed"),
+    [(openai, chat, chunked), (openai, items, itemised), (anthropic, blocks, block_events)],
+)
+def test_a_response_and_its_stream_are_one_turn(module: Any, whole: Any, streamed: Any) -> None:
+    session = Session()
+    box = toolbox(session, ())
+    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    numbers: dict[str, Any] = {"created": 1_760_000_000, "usage": {"input_tokens": 41}}
+    module.run_calls(responding(streamed, ADDED, **numbers, created_at=1_760_000_000.0), box)
+    module.run_calls(responding(whole, ADDED, **numbers, created_at=1_760_000_000), box)
+    assert plans_of(session) == [(0, 1)]
+
+
+def test_the_usage_at_the_end_of_a_stream_is_part_of_its_name() -> None:
+    session = Session()
+    box = toolbox(session, ())
+    box.invoke("planning_setup_plan", SetupPlan("Fix the login"))
+    for count in (41, 77, 77):
+        chunks = [
+            *responding(chunked, ADDED),
+            {"id": NAMED, "choices": [], "usage": {"prompt_tokens": count}},
+        ]
+        openai.run_calls([{"id": "", "created": 0, "choices": []}, *chunks], box)
+        end = {"type": "message_delta", "delta": {}, "usage": {"input_tokens": count, "output_tokens": None}}
+        anthropic.run_calls([*responding(block_events, ADDED, usage={"input_tokens": 0}), end], box)
+    assert plans_of(session) == [(0, 4)]
 
 
 @pytest.mark.parametrize(("module", "form"), EVERY)

@@ -74,7 +74,7 @@ class TestRequests:
         section = PlanningToolsSection(session=session)
         static = f"You run a shop.\n\n## Planning\n\n{section.body()}"
         assert [each.system_instructions for each in model.calls] == [static, static]
-        assert tails(model) == ["Go", OPEN]
+        assert tails(model) == ["", OPEN]
         assert [each.get("role") for each in result.to_input_list()] == ["user", None, None, "assistant"]
         offered: list[Any] = model.calls[0].tools
         assert [(each.name, each.description, each.params_json_schema) for each in offered] == [
@@ -99,7 +99,7 @@ class TestRequests:
             RunConfig(model=model, tracing_disabled=True, call_model_input_filter=shorten)
         )
         asyncio.run(Runner.run(Agent("clerk", tools=planning), "Go", run_config=config))
-        assert [len(each.input) for each in model.calls] == [1, 2]
+        assert [len(each.input) for each in model.calls] == [1, 1]
         assert str(model.calls[1].system_instructions).startswith("Be brief.\n\n## Planning\n\n")
         assert tails(model)[1] == OPEN
 
@@ -114,7 +114,7 @@ class TestRequests:
         Toolbox(PlanningToolsSection(session=session).tools()).call(*SHOP)
         model = script("Done.")
         run_async(planning, Agent("plain", instructions="You answer.", model=model))
-        assert (model.calls[0].system_instructions, tails(model)) == ("You answer.", ["Go"])
+        assert (model.calls[0].system_instructions, tails(model)) == ("You answer.", [""])
 
     def test_a_disabled_section_has_no_tools_and_no_text(self) -> None:
         section = PlanningToolsSection(session=Session(), enabled=lambda _: False)
@@ -187,7 +187,7 @@ class TestCalls:
         worker = Agent("worker", model=model, tools=planning, handoffs=[writer])
         run_async(planning, Agent("clerk", model=model, tools=planning, handoffs=[worker]))
         assert [each.actor for each in session.select_all(ToolInvoked)] == ["clerk", "worker"]
-        assert tails(model) == ["Go", OPEN, OPEN, HALF, ""]
+        assert tails(model) == ["", OPEN, OPEN, HALF, ""]
         assert model.calls[-1].system_instructions == "You write."
 
     def test_an_agent_that_is_a_tool_works_on_the_same_plan(self) -> None:
@@ -196,7 +196,7 @@ class TestCalls:
         model = script([SHOP], [("help", {"input": "Rent it"})], [mark("S001")], "Rented.", "Done.")
         helper = Agent("helper", model=model, tools=planning).as_tool("help", "Help.")
         run_async(planning, Agent("clerk", model=model, tools=[*planning, helper]))
-        assert tails(model) == ["Go", OPEN, OPEN, HALF, HALF]
+        assert tails(model) == ["", OPEN, OPEN, HALF, HALF]
 
     def test_a_custom_actor_is_in_the_history(self) -> None:
         session = Session()
@@ -247,7 +247,7 @@ class TestSessions:
         assert outputs(result) == [HALF]
         assert tails(model) == [HALF, HALF]
         kept = [str(each.get("role", each.get("type"))) for each in model.calls[0].input]
-        assert kept == ["user", "function_call", "function_call_output", "user", "user"]
+        assert kept == ["user", "function_call", "function_call_output", "user"]
 
     def test_messages_that_are_dropped_leave_the_plan_and_a_rewind_takes_it_back(self) -> None:
         session, memory = Session(), SQLiteSession("u")
@@ -269,7 +269,7 @@ class TestSessions:
         asyncio.run(main())
         assert tails(model)[-1] == OPEN
         assert [each.get("content") for each in model.calls[-1].input if each.get("role") == "user"] == [
-            *("Go", "Go on", OPEN)
+            *("Go", f"Go on\n\n{OPEN}")
         ]
 
 
@@ -365,7 +365,12 @@ def test_through_the_openai_client_requests_and_answers_are_the_same(
     ]
     bodies = [each.body for each in server.requests]
     ends = [(body.get("input") or body["messages"])[-1] for body in bodies]
-    assert ends == [{"role": "user", "content": each} for each in ("Go", OPEN, HALF)]
+    assert [each.get("content") or each["output"] for each in ends] == [
+        "Go",
+        f"hall is clean\n\n{OPEN}",
+        f"S001 done. Next: S002 Buy shelves\n\n{HALF}",
+    ]
+    assert [each.get("role", "tool") for each in ends] == ["user", "tool", "tool"]
     assert len(bodies[0]["tools"]) == 7
     sent = [each.call_id for each in session.select_all(ToolCall)]
     assert len(set(sent)) == 3

@@ -11,7 +11,17 @@ from frameworks import mark, setup, toolbox
 
 from planning import Plan, SetupPlan
 from planning.events import MOST_PLACES, FrameworkChange, last_change
-from planning.integrations._rewind import calling, go_back, merge, plan_from, position_of, restored, settle
+from planning.integrations._rewind import (
+    calling,
+    go_back,
+    is_current,
+    is_of,
+    merge,
+    plan_from,
+    position_of,
+    restored,
+    settle,
+)
 from planning.suite import register_plan
 from session import Session, SnapshotError, VersionError, replace_latest, select_all, select_latest
 from session.stores import SqliteStore
@@ -32,16 +42,49 @@ def test_a_position_is_json_and_gives_the_plan_back() -> None:
     assert plan_from(position) == select_latest(session, Plan)
 
 
-def test_what_another_process_wrote_is_taken_over_before_a_position_is_compared(tmp_path: Path) -> None:
-    def stored() -> Session:
-        session = Session(session_id="kept", store=SqliteStore(tmp_path / "plans.db"))
-        register_plan(session)
-        return session
+def opened(folder: Path) -> Session:
+    """A session with a store of its own, as each process has."""
+    session = Session(session_id="kept", store=SqliteStore(folder / "plans.db"))
+    register_plan(session)
+    return session
 
-    here, elsewhere = stored(), stored()  # each with a store of its own, as two processes have
+
+def test_what_another_process_wrote_is_taken_over_before_a_position_is_compared(tmp_path: Path) -> None:
+    here, elsewhere = opened(tmp_path), opened(tmp_path)
     elsewhere.dispatch(SetupPlan("From elsewhere"))
     settle(here, position_of(elsewhere))
     assert here.version == 1
+
+
+def test_a_position_before_the_first_change_fits_the_session_in_every_process(tmp_path: Path) -> None:
+    here, elsewhere = opened(tmp_path), opened(tmp_path)
+    position = position_of(here)
+    assert position["version"] == 0
+    assert position["since"] != elsewhere.created_at.isoformat()
+    assert is_current(elsewhere, position)
+    elsewhere.dispatch(SetupPlan("From elsewhere"))
+    settle(elsewhere, position)
+    assert (is_of(position, elsewhere), is_current(elsewhere, position)) == (True, False)
+    assert not is_of({**position, "version": 1}, elsewhere)
+    assert not is_of({**position, "session_id": "other"}, elsewhere)
+
+
+def test_a_position_that_is_made_while_another_process_makes_the_first_change_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, elsewhere = opened(tmp_path), opened(tmp_path)
+    began = here.created_at
+
+    def read_then_overtaken(session: Session) -> Any:
+        elsewhere.dispatch(SetupPlan("From elsewhere"))
+        session.refresh()
+        return began
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "created_at", property(read_then_overtaken))
+        position = position_of(here)
+    settle(here, position)
+    assert is_of(position, here)
 
 
 def test_what_else_a_session_in_memory_holds_is_in_its_position() -> None:
@@ -90,6 +133,11 @@ class TestMerge:
         first = position_of(planned())
         second, third = ({**first, "version": version} for version in (4, 5))
         assert merge(second, third) == merge(third, second) == third
+
+    def test_a_change_stays_beside_a_position_of_another_process_before_it(self) -> None:
+        changed = {"session_id": "shop", "since": "2026-01-01T00:00:01+00:00", "version": 1}
+        idle = {"session_id": "shop", "since": "2026-01-01T00:00:00+00:00", "version": 0}
+        assert merge(idle, changed) == merge(changed, idle) == changed
 
     def test_a_position_of_a_later_step_stays(self) -> None:
         first = position_of(planned(), step="1")

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
@@ -30,16 +31,18 @@ from frameworks import (
     plans_of,
     play,
     promise,
+    rewinds,
     setup,
     text_of,
     toolbox,
 )
+from postgres_server import store_for
 
-from planning import PlanningToolsSection, Toolbox, register_plan
+from planning import PlanningToolsSection, PlanPolicy, Toolbox, register_plan
 from planning.commands import MarkStep, NewPlanStep, SetupPlan
 from planning.tools import Tool, ToolContext, tool
 from session import Session, StoreError, ToolFailed, ToolInvoked, VersionError
-from session.stores import SqliteStore
+from session.stores import SqliteStore, Store
 
 SET = "Plan set: S001 to S002. Next: S001 Rent a room"
 DONE = "S001 done. Next: S002 Buy shelves"
@@ -103,10 +106,20 @@ def test_the_live_plan_is_the_last_message_behind_what_stays(entry: EntryPoint) 
     agent = entry.agent(Session())
     talk = play(agent, [[SHOP], [mark("S001")]])
     requests = [*talk.requests[1:], *play(agent, [], talk.after).requests]
-    assert [each.last for each in requests] == [OPEN, HALF, HALF]
+    assert [each.last for each in (talk.requests[0], *requests)] == ["", OPEN, HALF, HALF]
     for before, after in pairwise(requests):
         assert after.messages[: len(before.messages)] == before.messages
         assert [each for each in after.messages if " of 2 done" in each] == []  # it is not kept
+
+
+@promise("roles")
+def test_the_live_plan_is_no_message_of_its_own(entry: EntryPoint) -> None:
+    agent = entry.agent(Session())
+    talk = play(agent, [[SHOP, mark("S01x")], [mark("S001")]])
+    for request in (*talk.requests, *play(agent, [], talk.after).requests):
+        assert request.roles[0] == "user"
+        assert ("user", "user") not in pairwise(request.roles)
+        assert ("tool", "user") not in pairwise(request.roles)
 
 
 # Calls
@@ -287,6 +300,34 @@ def test_without_a_session_for_the_call_the_model_reads_so(entry: EntryPoint) ->
     assert answer.text.removeprefix("planning_setup_plan was not called: ") == "no session for this call"
 
 
+@promise("news")
+def test_two_runs_of_one_name_hear_of_each_other(entry: EntryPoint) -> None:
+    session, policy = Session(), PlanPolicy(dependencies=True)
+    texts: list[str] = []
+
+    @tool
+    def meet() -> str:
+        """Let the other agent work, in a thread, where it is not a part of this run."""
+        with ThreadPoolExecutor() as pool:
+            talk = pool.submit(play, other, [[setup("Open the bar", "Rent a cellar")], [READ]])
+            texts.extend(talk.result().texts)
+        return "met"
+
+    first = entry.agent(session, [meet], policy)
+    has_own_loop = entry.needs == "planning"  # there a toolbox is an agent
+    other = entry.agent(session, policy=policy) if has_own_loop else first
+    texts.extend(play(first, [[SHOP], [("meet", {})], [mark("S001")], [READ]]).texts)
+    bar = "Open the bar (active, 0 of 1 done)\nS001 pending: Rent a cellar"
+    assert texts == [
+        "Plan set: S001. It replaced a plan with 0 steps done, 2 not done. Next: S001 Rent a cellar",
+        bar,
+        SET,
+        "met",
+        "Since you last looked: New plan: Open the bar. Added S001. S001 done. Plan completed.",
+        bar.replace("pending", "done").replace("0 of 1", "1 of 1").replace("active", "completed"),
+    ]
+
+
 # Stores
 
 
@@ -304,6 +345,63 @@ def test_another_process_resumes_the_conversation_with_the_plan_of_the_store(
         talk = play(agent, [[mark("S001")], [READ]], after)
         assert talk.texts == [DONE, HALF]
         assert plans_of(session) == [(1, 2)]
+
+
+@promise("opened per call")
+@pytest.mark.parametrize(
+    "kind", ["one file", "opened files", pytest.param("server", marks=pytest.mark.postgres)]
+)
+def test_a_session_that_is_opened_for_each_call_keeps_its_plan(
+    entry: EntryPoint, path: Path, kind: str
+) -> None:
+    with ExitStack() as stack:
+
+        def store() -> Store:
+            made = store_for(path.parent) if kind == "server" else SqliteStore(path)
+            return stack.enter_context(closing(made))
+
+        shared = None if kind == "opened files" else store()
+        agent = entry.agent(lambda: Session(session_id="shop", store=shared or store()))
+        first = play(agent, [[READ], [SHOP, mark("S001", "in_progress")], [mark("S001")]])
+        assert [each.success for each in first.answers] == [False, True, True, True]
+        second = play(agent, [[READ]], first.after)
+        assert second.texts == [HALF]
+        if "reminder" not in entry.cannot:
+            assert [each.last for each in second.requests] == [HALF, HALF]
+        session = Session(session_id="shop", store=store())
+        register_plan(session)
+        assert (text_of(session), rewinds(session)) == (HALF, 0)
+
+
+@promise("early restart")
+@pytest.mark.parametrize("turns", [[], [[SHOP]]], ids=["no call", "a call that could not write"])
+def test_a_restart_before_the_plans_first_change_ends_no_conversation(
+    entry: EntryPoint, path: Path, turns: list[list[Call]]
+) -> None:
+    with opened(path) as session:
+        agent = entry.agent(session)
+        with ExitStack() as stack:
+            busy(session, path, stack)
+            talk = play(agent, turns)
+        assert [each.success for each in talk.answers] == [False] * len(turns)
+        assert session.version == 0
+        after = talk.after
+    with opened(path) as session:
+        talk = play(entry.agent(session), [[SHOP], [mark("S001")]], after)
+        assert talk.texts == [SET, DONE]
+        assert (text_of(session), rewinds(session)) == (HALF, 0)
+
+
+@promise("two workers")
+def test_two_processes_serve_one_conversation_in_turn(entry: EntryPoint, path: Path) -> None:
+    with opened(path) as here, opened(path) as there:
+        one, other = entry.agent(here), entry.agent(there)
+        begun = play(one, []).after
+        planned = play(other, [[SHOP]], begun)
+        marked = play(one, [[mark("S001")]], planned.after)
+        read = play(other, [[READ]], marked.after)
+        assert [planned.texts, marked.texts, read.texts] == [[SET], [DONE], [HALF]]
+        assert (text_of(there), rewinds(there)) == (HALF, 0)
 
 
 def busy(_stored: Session, path: Path, stack: ExitStack) -> str:

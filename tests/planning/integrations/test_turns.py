@@ -24,7 +24,10 @@ def clear(everything: bool = True) -> str:
 
 
 BOX = Toolbox([clear])
-CUT = "clear was not called: your reply was cut off before the call was complete. Send it again."
+CUT = (
+    "clear was not called: your reply was cut off before the call was complete. "
+    "Send it again, shorter: fewer steps in one call."
+)
 NOBODY = "Refused, nothing changed. no tool is named "
 
 

@@ -68,6 +68,23 @@ class Hostile(Mapping[str, Any]):
     __iter__ = __len__ = __getitem__  # type: ignore[assignment]  # what is tested
 
 
+def nested(levels: int, level: Callable[[Any], Any] = lambda part: [part]) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = level(value)
+    return value
+
+
+def wrapped(part: Any) -> Model:
+    return Model(part=[part])
+
+
+def endless() -> dict[str, Any]:
+    again: list[Any] = []
+    again.append(again)
+    return {"again": again}
+
+
 def add(left: int) -> int:
     """Add one."""
     return left + 1
@@ -87,7 +104,7 @@ def test_arguments_that_are_none_are_a_failed_result_and_the_next_call_works(
     assert [call.outcome for call in tool_calls(session)] == ["success", code]
 
 
-RETURN = "return text, numbers, booleans, None, lists, dicts or records of these"
+RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
 UNUSABLE = "t returned nothing that can be used. Go on without it."
 
 
@@ -104,8 +121,15 @@ UNUSABLE = "t returned nothing that can be used. Go on without it."
         (lambda: Model(part=object()), "test_bad_input.Model, which cannot be read"),
         (lambda: {1: 2, "1": 3}, "dict, which has two keys that are the same text in JSON"),
         (Hostile, "test_bad_input.Hostile, which cannot be read"),
+        (lambda: nested(101), "list with list in it, which is nested more than 100 levels deep"),
+        (lambda: nested(5_000), "list with list in it, which is nested more than 100 levels deep"),
+        (lambda: {"tree": nested(100, Holder)}, "dict with test_bad_input.Holder in it, which is nested more "
+         "than 100 levels deep"),
+        (lambda: nested(60, wrapped), "test_bad_input.Model with list in it, which is nested more than 100 "
+         "levels deep"),
+        (endless, "dict with list in it, which contains itself"),
     ],
-)
+)  # fmt: skip
 def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result(
     entry: str, make: Callable[[], Any], shown: str
 ) -> None:
@@ -113,6 +137,11 @@ def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result(
     assert (result.success, result.code, result.value) == (False, "bad_result", None)
     assert result.cause == f"the function returned {shown}; {RETURN}"
     assert (result.message, result.error, result.user_message) == (UNUSABLE, UNUSABLE, SORRY)
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_value_that_is_nested_a_hundred_levels_deep_is_shown_whole(entry: str) -> None:
+    assert through(entry, returning(nested(100))).message == "[" * 100 + '"x"' + "]" * 100
 
 
 @pytest.mark.parametrize("entry", CALLS)

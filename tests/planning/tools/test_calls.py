@@ -151,7 +151,8 @@ def test_the_log_says_what_a_tool_returned_that_is_no_result(caplog: pytest.LogC
     told, private = (vars(record) for record in caplog.records)
     reason = (
         "the function returned object, which has no JSON form; "
-        "return text, numbers, booleans, None, lists, dicts or records of these"
+        "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 "
+        "levels deep"
     )
     assert (told["message"], told["code"], told["reason"]) == ("tool_failed", "bad_result", reason)
     assert (private["code"], "reason" in private, "zq4711" in str(private)) == ("bad_result", False, False)

@@ -13,6 +13,7 @@ from planning.tools import Tool, Toolbox
 
 MOST = 1_000_000
 NOT_JSON_VALUES = "arguments must contain only JSON values: text, numbers, booleans, null, arrays, objects"
+HALF = "arguments have half of a surrogate pair at line {}, column {}; send the whole character"
 BROKEN = "arguments are nested too deep, or hold NaN, Infinity or broken Unicode; send one flat JSON object"
 OUT_OF_RANGE = "arguments hold a number that is out of range; send a smaller one"
 
@@ -90,12 +91,18 @@ def test_steps_are_taken_for_what_they_mean(steps: object) -> None:
         ('{"note": ' + "9" * 5_000 + "}", OUT_OF_RANGE),
         ('{"note": 1e400}', OUT_OF_RANGE),
         ('{"note": NaN}', BROKEN),
-        ('{"note": "\\ud800"}', BROKEN),
+        ('{"note": "\\ud800"}', HALF.format(1, 11)),
+        ('{"note": "\ud800"}', HALF.format(1, 11)),
+        ('{"\\udc00": 1}', HALF.format(1, 3)),
+        ("```json\n{'note': 'x \\ud83c\\ud83c\\udf0d'}\n```", HALF.format(2, 13)),
         (b'{"note": "\xff"}', BROKEN),
         ("[" * 100_000, BROKEN),
         ('{"left": ' + "[" * 100_000 + "]" * 100_000 + "}", BROKEN),
         ("[]", "arguments must be a JSON object, got an array"),
         ("1", "arguments must be a JSON object, got a number"),
+        ('"text"', "arguments must be a JSON object, got a string"),
+        (b'"text"', "arguments must be a JSON object, got a string"),
+        ('"two words"', "arguments must be a JSON object, got a string"),
         pytest.param(object(), "arguments must be a JSON object, got a value of type object", id="object"),
         (MarkStep("S001", "done"), "arguments must be a JSON object, got a value of type MarkStep"),
         (json.dumps(json.dumps(MARK)), "arguments must be a JSON object, got a string"),

@@ -83,8 +83,52 @@ def test_without_the_library_the_first_paragraph_is_the_description(monkeypatch:
 
 
 @pytest.mark.parametrize("line", ["url without a colon", "more text,"])
-def test_of_a_malformed_docstring_the_first_paragraph_is_the_description(line: str) -> None:
-    assert read(f"Find it.\n\nArgs:\n    x (int): It.\n    {line}") == ("Find it.", {})
+def test_a_malformed_docstring_is_the_description_as_a_whole(line: str) -> None:
+    document = f"Find it.\n\nArgs:\n    x (int): It.\n    {line}\n\nIt costs."
+    assert read(document) == (f"Find it.\n\nArgs: x (int): It. {line}\n\nIt costs.", {})
+
+
+BOTH = {"x": "The first.", "y": "The second."}
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "Args:\n    x: The first.\n    y: The second.",
+        "Args:\nx: The first.\ny: The second.",
+        "Args:\nx: The\n  first.\ny (int): The second.",
+        "Args:\n    x -- The first.\n    y -- The second.",
+        "Args:\n    x - The first.\n    y (int) - The second.",
+        "Args:\n    x -- The\n        first.\n    y: The second.",
+        "Args:\n    - x: The first.\n    - `y`: The second.",
+        "args:\n\tx: The first.\n\ty: The second.",
+        "Keyword arguments:\nx -- The first.\ny -- The second.",
+        "Params:\n    x: The first.\n    y: The second.\n\nReturns:\nNothing -- at all.",
+        "Parameters\n----------\nx : int\n    The first.\ny\n    The second.",
+        ":param x: The first.\n:param int y: The\n    second.",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "Find it.\n", "Find it.\n\n", "\n    "])
+def test_entries_are_read_however_they_are_written(section: str, before: str) -> None:
+    indented = textwrap.indent(section, "    ").lstrip() if before.endswith("    ") else section
+    assert read(before + indented) == (before.strip(), BOTH)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("Args:\n    x: It.\n\nFind it.", ("Find it.", {"x": "It."})),
+        ("Find it.\n\nArgs:\n    x: It.\n\nIt costs.\n\nNote:\n    Much.", (
+            "Find it.\n\nIt costs.\n\nNote: Much.", {"x": "It."})),
+        ("Find it.\n\nArgs:\nx: It.\n\ny: This.", ("Find it.\n\ny: This.", {"x": "It."})),
+        ("Find it.\n\nArgs:\n    x = it", ("Find it.\n\nArgs: x = it", {})),
+        ("Find it.\n\nParameters\n----------\nx -- it", ("Find it.", {"x": "it"})),
+        ("Find it.\n\nArgs:\n    x: At a -- or b.", ("Find it.", {"x": "At a -- or b."})),
+        ("Find it -- now.\n\nor - later.", ("Find it -- now.\n\nor - later.", {})),
+    ],
+)  # fmt: skip
+def test_no_part_of_a_description_is_lost(document: str, expected: tuple[str, dict[str, str]]) -> None:
+    assert read(document) == expected
 
 
 @pytest.mark.parametrize("style", [google, numpy, rest])

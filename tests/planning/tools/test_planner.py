@@ -89,7 +89,11 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
     ("field", "value", "message"),
     [
         ("tool_calls", LOOKUP, "expected an array, got an object"),
-        ("tool_calls", "[1", "the text breaks off here at line 1, column 3; send the whole JSON value"),
+        (
+            "tool_calls",
+            "[1",
+            "the text breaks off here at line 1, column 3; send the whole JSON value, shorter",
+        ),
         (
             "tool_calls",
             "[1] x",

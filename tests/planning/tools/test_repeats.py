@@ -97,12 +97,13 @@ def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Se
     ]
     assert [(each.success, each.code) for each in refused] == [(False, "bad_context")] * 4
     assert [each.message for each in refused] == [
-        f"{name} was not called: its idempotency key was used {otherwise}; use a new key"
+        f"{name} was not called: it was sent as a repeat of an earlier call {otherwise}. Send it as a new "
+        "call."
         for name, otherwise in [
             ("send", "with other arguments"),
-            ("ask", "for a call of send"),
+            ("ask", "of send"),
             ("planning_setup_plan", "with other arguments"),
-            ("planning_read_plan", "for a call of planning_setup_plan"),
+            ("planning_read_plan", "of planning_setup_plan"),
         ]
     ]
     assert (made, session.version, [change.changed for change in session.history(version)]) == (
@@ -150,8 +151,8 @@ def test_a_repeat_of_a_call_with_private_data_is_refused(opened: Callable[[], Se
     assert (again.success, again.code, again.message) == (
         False,
         "bad_context",
-        "send was not called: a call with its idempotency key was made before, and its private result is not "
-        "kept; use a new key",
+        "send was not called: it repeats an earlier call, whose private result is not kept. Make a new call "
+        "if you need it.",
     )
     assert made == ["Zq4711"]
     assert [event.fingerprint for event in session.select_all(ToolInvoked)] == [None]
@@ -176,6 +177,7 @@ def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object
     first, again = (toolbox.call("send", {"to": each}, context=by("1")) for each in pair)
     assert (first.success, again.message) == (
         True,
-        "send was not called: its idempotency key was used with other arguments; use a new key",
+        "send was not called: it was sent as a repeat of an earlier call with other arguments. Send it as a "
+        "new call.",
     )
     assert len(made) == 1

@@ -54,9 +54,7 @@ def test_two_at_once_are_one(opened: Callable[[], Session], tasks: bool) -> None
     assert made == ["Ann"]
 
 
-RUNNING = (
-    "{} was not called: a call with its idempotency key is running; wait until it ends, or use a new key"
-)
+RUNNING = "{} was not called: the same call is still running; wait until it ends"
 
 
 def test_a_call_that_would_wait_for_itself_is_refused() -> None:

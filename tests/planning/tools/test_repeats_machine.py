@@ -30,7 +30,10 @@ class CallsWithKeys(RuleBasedStateMachine):
             versions.append({**known, key: (to, said)})
             return
         first, answer = known[key]
-        refusal = "send was not called: its idempotency key was used with other arguments; use a new key"
+        refusal = (
+            "send was not called: it was sent as a repeat of an earlier call with other arguments. Send it "
+            "as a new call."
+        )
         assert (said, len(self.made)) == (answer if first == to else refusal, count)
         if first != to:
             versions.append(known)

@@ -17,8 +17,8 @@ from session import Session
 from session.stores import SqliteStore, Store
 
 REFUSED = (
-    "send may have taken effect: a call with its idempotency key was begun before, and it must not be made "
-    "twice. Check what it did, and use a new key to call it again."
+    "send may have taken effect: this call was begun before, and its result is not known. Check what it did "
+    "before you call it again."
 )
 
 

@@ -67,7 +67,7 @@ class Stubborn:
 def test_a_value_that_contains_itself_is_cut_there() -> None:
     endless: list[Any] = [1]
     endless.append({"again": endless})
-    assert ToolResult(True, "ok", endless).to_dict()["value"] == [1, {"again": "..."}]
+    assert ToolResult(True, "ok", endless).to_dict()["value"] == [1, {"again": "... (cut: contains itself)"}]
 
 
 def test_text_of_a_kind_of_its_own_is_text_and_what_cannot_be_read_is_named_by_its_type() -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox
-from planning.tools import Tool
+from planning.tools import Tool, tool
 from session import Session
 from session.stores import SqliteStore
 
@@ -111,3 +112,33 @@ def test_a_call_inside_the_callers_own_transaction_is_a_part_of_it(tmp_path: Pat
         1,
         ["ToolInvoked", "ToolInvoked", "ToolFailed"],
     )
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_call_that_is_begun_and_closed_ends_quietly_and_leaves_nothing_locked(
+    opened: Callable[..., SqliteStore], steps: int, key: str | None
+) -> None:
+    async def work(a: int) -> int:
+        await asyncio.sleep(0)
+        return a
+
+    async def main() -> None:
+        session = Session(session_id="run", store=opened())
+        box = Toolbox([*PlanningToolsSection(session=session).tools(), tool(work)], session=session)
+        await box.acall("planning_setup_plan", {"objective": "o", "initial_steps": ["x"]})
+        mark = ("planning_mark_step", {"step_id": "S001", "status": "done"})
+        for name, arguments in (mark, ("work", {"a": 1}), ("nothing", {})):
+            context = None if key is None else {"idempotency_key": f"{key} {name}"}
+            call = box.acall(name, arguments, context=context)
+            with suppress(StopIteration):
+                for _ in range(steps):
+                    waited: Any = call.send(None)
+                    while waited is not None and not waited.done():
+                        await asyncio.sleep(0.001)
+            call.close()
+            again = await box.acall(name, arguments, context=context)
+            assert again.success is (name != "nothing")
+        assert session.refresh() == session.version
+
+    asyncio.run(main())

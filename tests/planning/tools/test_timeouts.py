@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import socket
 import threading
 import time
@@ -135,7 +137,7 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
 @pytest.mark.parametrize("entry", CALLS)
 def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     hanging = Hanging(StorageUnavailable("later"))
-    assert through(entry, tool(hanging, timeout=0.01, retry=NOW)).code == ErrorKind.TIMEOUT
+    assert through(entry, tool(hanging, timeout=0.5, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
     assert len(hanging.threads) == 1
 
@@ -199,3 +201,135 @@ def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
     result = through(entry, counted, limiter=RateLimiter(storage=silent))
     assert (result.code, result.message, calls) == (ErrorKind.TIMEOUT, GIVEN_UP, [])
     assert breaker is None or breaker.state == "closed"
+
+
+class Untidy:
+    """An async function that takes its time to clean up, or does not stop when it is cancelled."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+        self.events: list[str] = []
+
+    async def __call__(self) -> str:
+        self.events.append("began")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await getattr(self, self.how)()
+        finally:
+            self.events.append("ended")
+        return "late"
+
+    async def cleans_up(self) -> None:
+        await asyncio.sleep(1.5)
+        self.events.append("cleaned")
+
+    async def never_ends(self) -> None:
+        await asyncio.Event().wait()
+
+    async def raises(self) -> None:
+        await asyncio.sleep(1.0)
+        raise ValueError("secret")
+
+    async def raises_at_once(self) -> None:
+        raise StorageUnavailable("secret")
+
+    async def returns(self) -> None:
+        pass
+
+    async def works_on(self) -> None:
+        for _ in range(30):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.05)
+        self.events.append("cleaned")
+
+
+LONG = ["cleans_up", "never_ends", "raises", "works_on"]
+SHORT = ["raises_at_once", "returns"]
+
+
+@pytest.mark.parametrize("how", LONG + SHORT)
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize("options", [{"timeout": 0.01}, {"timeout": 0.01, "retry": NOW}])
+def test_a_call_ends_at_its_time_whatever_its_clean_up_does_and_the_log_says_what_goes_on(
+    entry: str, how: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    untidy = Untidy(how)
+    took = time.perf_counter()
+    result = (
+        asyncio.run(timed(untidy, options)) if entry == "acall" else through(entry, tool(untidy, **options))
+    )
+    took = time.perf_counter() - took
+    assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)
+    assert untidy.events.count("began") == 1
+    assert took < 30
+    left = [vars(record)["tool"] for record in caplog.records if record.message == "tool_runs_on"]
+    assert left == (["t"] if how in LONG else [])
+    assert [record.name for record in caplog.records if record.name == "asyncio"] == []
+
+
+async def timed(untidy: Untidy, options: dict[str, Any]) -> Any:
+    return await Toolbox([tool(untidy, **options)]).acall("t", {})
+
+
+@pytest.mark.parametrize("how", ["cleans_up", "works_on"])
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_clean_up_goes_on_to_its_end_behind_the_call(entry: str, how: str) -> None:
+    untidy = Untidy(how)
+
+    async def call() -> list[str]:
+        await timed(untidy, {"timeout": 0.01})
+        seen = [*untidy.events]
+        while "ended" not in untidy.events:
+            await asyncio.sleep(0.01)
+        return seen
+
+    if entry == "acall":
+        seen = asyncio.run(call())
+    else:
+        assert not through(entry, tool(untidy, timeout=0.01)).success
+        seen = [*untidy.events]
+        while "ended" not in untidy.events:
+            time.sleep(0.01)
+    assert (seen, untidy.events) == (["began"], ["began", "cleaned", "ended"])
+
+
+def test_a_caller_that_is_cancelled_waits_no_longer_for_the_clean_up_than_a_timeout_does() -> None:
+    async def call() -> str:
+        task = asyncio.ensure_future(timed(untidy, {"timeout": 20}))
+        while not untidy.events:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=30)
+        return "cancelled" if [each.cancelled() for each in done] == [True] else "waits"
+
+    untidy = Untidy("never_ends")
+    assert asyncio.run(call()) == "cancelled"
+
+
+def test_the_error_of_a_call_that_was_given_up_is_not_reported_as_unread() -> None:
+    async def call() -> list[str]:
+        told: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, about: told.append(about["message"]))
+        untidy = Untidy("raises")
+        await timed(untidy, {"timeout": 0.01})
+        while "ended" not in untidy.events:
+            await asyncio.sleep(0.01)
+        for _ in range(3):
+            await asyncio.sleep(0)
+            gc.collect()
+        return told
+
+    assert asyncio.run(call()) == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_passes_a_timeout(error: type[BaseException]) -> None:
+    async def call() -> str:
+        try:
+            await Toolbox([raising(error, is_async=True, timeout=20)]).acall("t", {})
+        except error:
+            return "passed"
+        return "lost"
+
+    assert asyncio.run(call()) == "passed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -18,6 +19,7 @@ class CuttingProxy:
         port: Where it listens on 127.0.0.1.
         left: How many bytes of both directions pass before every connection is cut; None for all.
         cuts: How often it has cut.
+        is_silent: Whether it keeps what it gets to itself, as a pooler does while its server is away.
     """
 
     def __init__(self, server: tuple[str, int]) -> None:
@@ -26,6 +28,7 @@ class CuttingProxy:
         self.port: int = self._listening.getsockname()[1]
         self.left: int | None = None
         self.cuts = 0
+        self.is_silent = False
         self._lock = threading.Lock()
         self._ends: set[socket.socket] = set()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -56,6 +59,8 @@ class CuttingProxy:
                     allowed = data if self.left is None else data[: self.left]
                     is_cut = self.left is not None and self.left <= len(data)
                     self.left = None if is_cut or self.left is None else self.left - len(data)
+                while self.is_silent:
+                    time.sleep(0.01)
                 other.sendall(allowed)
                 if is_cut:
                     self.cuts += 1

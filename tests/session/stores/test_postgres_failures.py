@@ -5,16 +5,19 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
+from cutting_proxy import cutting
 from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
 from session_records import Note
-from store_places import open_session, refused, state_of
+from store_places import PLAN, call, open_session, refused, state_of
 
 from session import Session, StoreError
-from session.stores import PostgresStore, StoreBusy
+from session.stores import MemoryStore, PostgresStore, StoreBusy, copy_session
 
 pytestmark = pytest.mark.postgres
 NAME = "postgresql://127.0.0.1:{port}/postgres"
@@ -103,6 +106,183 @@ def test_a_commit_that_cannot_be_looked_for_is_unknown_until_it_is_settled(
     assert session.refresh() == 1
     session.dispatch(Note("second"))
     assert session.version == 2
+
+
+WRITES: dict[str, Callable[[PostgresStore, Session], object]] = {
+    "claim": lambda store, _: store.claim("run-7", "mail"),
+    "fork": lambda _, session: session.fork(session_id="fork").version,
+    "delete": lambda store, _: store.delete("run-7"),
+    "drop_checkpoints": lambda store, _: store.drop_checkpoints("run-7"),
+    "restore": lambda store, _: copy_session(_filled(), store, "copied").version,
+    "create": lambda store, _: store.create(),
+}
+
+
+def _filled() -> MemoryStore:
+    source = MemoryStore()
+    open_session(source, "copied").dispatch(Note("first"))
+    return source
+
+
+def lose_commits(
+    monkeypatch: pytest.MonkeyPatch, store: PostgresStore, *, is_done: bool, then: Callable[[], object]
+) -> None:
+    """Lose the answer to the next commit: after it is done, or before."""
+    run, lost = store._run, list[str]()
+
+    def lose(connection: Any, seconds: float, statements: str, *values: Any) -> Any:
+        if lost or not (statements.startswith("COMMIT") or "CREATE TABLE" in statements):
+            return run(connection, seconds, statements, *values)
+        if is_done:
+            run(connection, seconds, statements, *values)
+        lost.append(statements)
+        connection.close()
+        then()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(store, "_run", lose)
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("is_done", [True, False])
+def test_every_write_whose_answer_is_lost_is_looked_for(
+    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, write: str, is_done: bool
+) -> None:
+    session = begun(store)
+    if write == "drop_checkpoints":
+        session.rewind(0)  # with a checkpoint
+    if write == "create":
+        admin(server, f'DROP SCHEMA "{store._schema}" CASCADE')
+    lose_commits(monkeypatch, store, is_done=is_done, then=lambda: None)
+    if not is_done:
+        with pytest.raises(StoreError) as caught:
+            WRITES[write](store, session)
+        assert (str(caught.value), caught.value.outcome) == (cannot(server, ENDED), "refused")
+    assert WRITES[write](store, session) == {"claim": True, "fork": 1, "delete": True, "restore": 1}.get(
+        write
+    )
+
+
+def test_a_claim_that_another_made_after_ours_was_lost_is_not_ours(
+    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = again(server, store)
+
+    def claim_there() -> None:
+        with ThreadPoolExecutor() as threads:
+            assert threads.submit(other.claim, "run-7", "mail").result() is True
+
+    lose_commits(monkeypatch, store, is_done=False, then=claim_there)
+    with pytest.raises(StoreError) as caught:
+        store.claim("run-7", "mail")
+    assert caught.value.outcome == "refused"
+    assert store.claim("run-7", "mail") is False
+
+
+def test_a_claim_of_unknown_outcome_is_ours_when_the_server_is_back(
+    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_commits(monkeypatch, store, is_done=True, then=server.stop)
+    with pytest.raises(StoreError) as caught:
+        store.claim("run-7", "mail")
+    assert caught.value.outcome == "unknown"
+    server.start()
+    assert [store.claim("run-7", "mail"), store.claim("run-7", "mail")] == [True, False]
+
+
+READS: dict[str, Callable[[PostgresStore, Session], object]] = {
+    "refresh": lambda _, session: session.refresh(),
+    "history": lambda _, session: session.history(),
+    "at": lambda _, session: session.at(1).select_all(Note),
+    "find_call": lambda _, session: session.find_call("key"),
+    "fork": lambda _, session: session.fork(),
+    "open": lambda store, _: open_session(store, "other"),
+    "sessions": lambda store, _: store.sessions(),
+    "verify": lambda store, _: store.verify("run-7"),
+    "claims": lambda store, _: store.claims("run-7"),
+    "watch": lambda store, _: list(store.watch("run-7", after=0, timeout=9)),
+    "mark": lambda _, session: session.dispatch(Note("late")),
+}
+
+
+def in_time(work: Callable[[], object]) -> StoreError | None:
+    """The error of what ends long before it would without a timeout."""
+    caught: list[StoreError | None] = []
+
+    def run() -> None:
+        try:
+            work()
+        except StoreError as error:
+            caught.append(error)
+        else:
+            caught.append(None)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(8)
+    assert not thread.is_alive()
+    return caught[0]
+
+
+def ended(store: PostgresStore, session: Session) -> dict[str, str | None]:
+    """The messages of all reads, and of a mark; None for those that need nothing of the server."""
+    errors = {name: in_time(partial(read, store, session)) for name, read in READS.items()}
+    return {name: None if error is None else str(error) for name, error in errors.items()}
+
+
+@pytest.mark.parametrize(
+    ("table", "free"),
+    [("sessions", {"history", "at", "claims"}), ("changes", {"refresh", "sessions", "claims"})],
+)
+def test_every_call_ends_while_a_table_is_locked(
+    server: PostgresServer, store: PostgresStore, table: str, free: set[str]
+) -> None:
+    store = again(server, store, timeout=0.2)
+    session = open_session(store)
+    call(session, *PLAN)
+    with psycopg.connect(server.conninfo) as lock:
+        lock.execute(f'LOCK TABLE "{store._schema}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
+        busy = "another program is writing to the store, for more than 0.2 s: try again"
+        assert ended(store, session) == {name: None if name in free else busy for name in READS}
+        assert call(session, "planning_read_plan", {}).success is True
+    session.dispatch(Note("later"))
+    assert store.verify("run-7") == session.version
+
+
+def test_every_call_ends_while_a_pooler_waits_for_its_server(
+    server: PostgresServer, store: PostgresStore
+) -> None:
+    with cutting(server.port) as proxy:
+        kept = PostgresStore(server.url_at(proxy.port), schema=store._schema, timeout=0.2)
+        session = open_session(kept)
+        session.dispatch(Note("first"))
+        proxy.is_silent = True
+        for name in ("mark", "refresh", "sessions"):
+            assert in_time(partial(READS[name], kept, session)) is not None
+        proxy.is_silent = False
+        session.dispatch(Note("second"))
+    assert store.verify("run-7") == 2
+
+
+def test_a_commit_that_a_pooler_keeps_is_unknown_in_time(
+    server: PostgresServer, store: PostgresStore
+) -> None:
+    with cutting(server.port) as proxy:
+        session = open_session(PostgresStore(server.url_at(proxy.port), schema=store._schema, timeout=0.2))
+        session.dispatch(Note("first"))
+
+        def commit() -> None:
+            with session.transaction() as transaction:
+                transaction.dispatch(Note("second"))
+                proxy.is_silent = True
+
+        error = in_time(commit)
+        assert error is not None
+        assert error.outcome == "unknown"
+        proxy.is_silent = False
+        session.refresh()
+        session.dispatch(Note("third"))
+    assert store.verify("run-7") == session.version
 
 
 READ_ONLY = (

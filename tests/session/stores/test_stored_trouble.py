@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +30,11 @@ from session import Session, ToolInvoked, stored
 from session.events import SessionId
 from session.stores import SqliteStore, StoredSession, StoreError
 
+NO_STORE = (
+    "{} is not a store of sessions any more, it was overwritten or cut: end the programs that use it, and "
+    "restore it from a copy"
+)
+CUT = "{}, or its WAL, was cut: end the programs that use it, and restore it from a copy"
 OTHER = "another file has replaced {}, or of its WAL: end the programs that use it, and open it again"
 
 
@@ -164,6 +171,40 @@ def test_a_commit_whose_answer_is_lost_is_looked_for(tmp_path: Path, is_done: bo
     assert [step.status for step in plan.steps] == ["done", "pending", "pending"]
 
 
+WRITES: dict[str, Callable[[Session], object]] = {
+    "claim": lambda session: session.claim("mail"),
+    "fork": lambda session: session.fork(session_id="fork").version,
+    "delete": lambda session: store_of(session).delete("run-7"),
+    "drop_checkpoints": lambda session: store_of(session).drop_checkpoints("run-7"),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_every_write_whose_answer_is_lost_is_looked_for(
+    tmp_path: Path, write: str, is_done: bool, is_gone: bool
+) -> None:
+    session = open_session(SqliteStore(tmp_path / "plans.db"))
+    session.dispatch(Note("first"))
+    session.rewind(0)  # with a checkpoint
+    store = store_of(session)
+    inner = store._writer.connected()
+    store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
+    right = {"claim": True, "fork": 2, "delete": True}.get(write)
+    if is_done and not is_gone:
+        assert WRITES[write](session) == right
+        return
+    with pytest.raises(StoreError) as error:
+        WRITES[write](session)
+    assert error.value.outcome == ("unknown" if is_gone else "refused")
+    store._writer.connection = inner
+    if inner.in_transaction:
+        inner.execute("ROLLBACK")
+    if not is_done or write == "claim":  # which is known to be ours
+        assert WRITES[write](session) == right
+
+
 def test_a_file_in_the_place_of_another_is_never_written_to(tmp_path: Path) -> None:
     path, other = tmp_path / "plans.db", tmp_path / "other.db"
     session = open_session(SqliteStore(path))
@@ -230,6 +271,80 @@ def test_a_file_that_another_store_is_written_over_is_refused(
         assert refused(work) == OTHER.format(path)
     assert mark(session, "S001").success is False
     assert call(session, "planning_read_plan", {}).success is False
+
+
+def of_another_application(path: Path) -> bytes:
+    with closing(sqlite3.connect(path.with_name("notes.db"))) as connection:
+        connection.execute("CREATE TABLE store AS SELECT 'mine' AS id")
+        connection.commit()
+    return path.with_name("notes.db").read_bytes()
+
+
+SPOILED: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "emptied": (lambda _: b"", NO_STORE),
+    "text": (lambda _: b"notes\n" * 1_000, NO_STORE),
+    "text of its length": (lambda path: b"x" * path.stat().st_size, NO_STORE),
+    "another application's": (of_another_application, NO_STORE),
+    "a zeroed first page": (lambda path: bytes(4096) + path.read_bytes()[4096:], NO_STORE),
+    "a zeroed header": (lambda path: bytes(100) + path.read_bytes()[100:], NO_STORE),
+    "cut to a part of the first page": (lambda path: path.read_bytes()[:2048], NO_STORE),
+    "cut to half": (lambda path: path.read_bytes()[: path.stat().st_size // 2], CUT),
+}
+
+
+@pytest.mark.parametrize("way", SPOILED)
+@pytest.mark.parametrize("is_in_wal", [False, True], ids=["in the file", "in the WAL"])
+def test_an_open_file_that_is_overwritten_is_refused_by_every_call(
+    way: str, is_in_wal: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "plans.db"
+    session = open_session(SqliteStore(path))
+    call(session, *PLAN)
+    store = store_of(session)
+    if not is_in_wal:
+        store._writer.checkpoint()
+        session.dispatch(Note("kept"))
+        session.refresh()
+    spoil, message = SPOILED[way]
+    spoiled = spoil(path)
+    path.write_bytes(spoiled)
+    assert mark(session, "S001").success is False
+    for work in (
+        lambda: session.dispatch(Note("lost")),
+        lambda: session.claim("x"),
+        session.fork,
+        session.refresh,
+        session.history,
+        lambda: store.verify("run-7"),
+        lambda: list(store.watch("run-7", after=0, timeout=0)),
+        store.sessions,
+        lambda: store.delete("run-7"),
+    ):
+        assert refused(work) == message.format(path)
+    store.close()
+    assert path.read_bytes() == spoiled or sys.version_info < (3, 12)
+
+
+def test_an_open_file_that_is_overwritten_with_its_times_kept_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    session = open_session(SqliteStore(path))
+    session.dispatch(Note("kept"))
+    before = path.stat()
+    path.write_bytes(b"x" * before.st_size)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert refused(lambda: session.dispatch(Note("lost"))) == NO_STORE.format(path)
+
+
+def test_an_open_log_that_is_emptied_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    session = open_session(SqliteStore(path))
+    call(session, *PLAN)
+    os.truncate(f"{path}-wal", 0)
+    for _ in range(2):
+        assert refused(lambda: session.dispatch(Note("lost"))) in {
+            CUT.format(path),
+            f"the store {path} cannot be used: the disk reports an error: check whether it is full",
+        }
 
 
 @pytest.mark.parametrize("vacuumed", [False, True])

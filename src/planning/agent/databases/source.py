@@ -9,6 +9,7 @@ from time import time_ns
 from typing import Final
 
 from planning.agent.sql.failures import Failure
+from session.address import is_address, show_address
 
 __all__ = ["LOG_SIZE", "is_settled", "locate", "stamp"]
 
@@ -32,12 +33,11 @@ def locate(source: str | os.PathLike[str]) -> tuple[str, str]:
             f"a database is a path or a URL, got {type(source).__name__}; {_WANTED}"
         )
     path = os.fsdecode(source)
-    dialect, found, rest = path.partition("://")
-    if found and dialect.replace("+", "").isalnum():
+    dialect, _, rest = path.partition("://")
+    if is_address(path):
         path = rest.removeprefix("/")
         if dialect not in _KINDS or path == rest or "?" in rest:
-            host = rest.rpartition("@")[2].partition("?")[0]  # the rest may hold a password
-            shown = source if dialect in _KINDS else f"{dialect}://{host}"
+            shown = source if dialect in _KINDS and "@" not in rest else show_address(os.fsdecode(source))
             raise ValueError(f"unsupported database URL {shown}; {_WANTED}, four slashes if it is absolute")
     else:
         dialect = "duckdb" if Path(path).suffix.lower() in _OF_DUCKDB else "sqlite"

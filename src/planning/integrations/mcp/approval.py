@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -12,8 +11,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from planning.approval import Pending, answer_approval, decision_of, pending_approval
-from planning.commands import RejectPlan
+from planning.approval import Pending, answer_approval, decision_of, pending_approval, state_of
+from planning.commands import AddStep, RejectPlan, SetupPlan, UpdateStep
+from planning.facts import PlanFacts
 from planning.tools import ToolResult
 from planning.tools.context import Gate
 from planning.tools.tool import Tool
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from session import Session
 
-__all__ = ["after_call", "before_call"]
-
 _KEY: Final = "planning/approval"
 _FORM: Final[dict[str, Any]] = {
     "type": "object",
@@ -35,7 +33,8 @@ _FORM: Final[dict[str, Any]] = {
     },
     "required": ["decision"],
 }
-_CHANGING: Final = ("planning_setup_plan", "planning_add_step", "planning_update_step")
+_CHANGING: Final = (SetupPlan, AddStep, UpdateStep)
+_CHANGED: Final = "The plan changed before the user could decide."
 _DECLINED: Final = "the user declined it"
 
 
@@ -60,17 +59,15 @@ async def before_call(
     Raises:
         StoreError: The session's store cannot be reached.
     """
-    refusal = session.companion(Gate).refusal
-    if refusal is None or tool is None:
+    if tool is None:
         return None
     answer = (params.input_responses or {}).get(_KEY)
     if isinstance(answer, types.ElicitResult):
         digest, reply = _state_of(params)
         said = await session.off_loop(partial(_decide, session, digest, answer))
         return None if reply is None else _with(ToolResult(True, reply), said)
-    if tool.read_only:
-        return None
-    if await session.off_loop(partial(refusal, session, tool.name)) is None:
+    refusal = None if tool.read_only else Gate.of(session, tool.name)
+    if refusal is None or await session.off_loop(refusal) is None:
         return None
     asked = await _ask(ctx, session, None)
     return None if isinstance(asked, str) else asked
@@ -84,9 +81,7 @@ async def after_call(
     Returns:
         The result, with the decision if there is one; or what makes the client ask, and send the call again.
     """
-    if session.companion(Gate).refusal is None or tool is None or not result.success:
-        return result
-    if not tool.name.startswith(_CHANGING):
+    if tool is None or not result.success or not isinstance(result.value, _CHANGING):
         return result
     try:
         asked = await _ask(ctx, session, result)
@@ -102,17 +97,19 @@ async def _ask(
     pending, client = pending_approval(session), ctx.session.client_params
     if pending is None or client is None or client.capabilities.elicitation is None:
         return ""
+    if reply is not None and not _is_of(pending, reply.value):
+        return _CHANGED  # by another client, which asks about it
     message = f"{pending.text}\n\nThe agent wants to work on this plan. Do you approve it?"
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         params = types.ElicitRequestFormParams(message=message, requested_schema=_FORM)
-        state = json.dumps([_digest(pending), None if reply is None else reply.message])
+        state = json.dumps([pending.digest, None if reply is None else reply.message])
         asked: dict[str, Any] = {_KEY: types.ElicitRequest(params=params)}
         return types.InputRequiredResult(input_requests=asked, request_state=state)
     try:
         answer = await ctx.session.elicit_form(message, _FORM, ctx.request_id)
     except MCPError:  # the client cannot be asked after all
         return ""
-    return await session.off_loop(partial(_decide, session, _digest(pending), answer))
+    return await session.off_loop(partial(_decide, session, pending.digest, answer))
 
 
 def _state_of(params: types.CallToolRequestParams) -> tuple[Any, str | None]:
@@ -135,12 +132,18 @@ def _decide(session: Session, digest: object, answer: types.ElicitResult) -> str
     if decision is None:
         return ""
     pending = pending_approval(session)
-    if pending is None or _digest(pending) != digest or not answer_approval(session, pending, decision):
-        return "The plan changed before the user could decide."
-    if isinstance(decision, RejectPlan):
-        return f"The user rejected it: {decision.reason}. Change the plan."
-    return "The user approved it."
+    if pending is not None and pending.digest == digest:
+        answer_approval(session, pending, decision)
+    state, facts = state_of(session, str(digest)), session.select_latest(PlanFacts)
+    if state == "rejected" and facts is not None:
+        return f"The user rejected it: {facts.reason}. Change the plan."
+    return "The user approved it." if state == "approved" else _CHANGED
 
 
-def _digest(pending: Pending) -> str:
-    return sha256(repr((pending.content, pending.step_ids)).encode()).hexdigest()
+def _is_of(pending: Pending, command: object) -> bool:
+    """Whether the plan that waits still has what a call set up or changed."""
+    objective, steps, _ = pending.content
+    made = [step.title for step in getattr(command, "initial_steps", getattr(command, "steps", ()))]
+    made += [command.title] if isinstance(command, UpdateStep) and command.title is not None else []
+    is_same = getattr(command, "objective", objective) == objective
+    return is_same and {title for _, title, _ in steps}.issuperset(made)

@@ -1,23 +1,47 @@
-"""Tools and their results as MCP has them."""
+"""Tools, their calls and their results as MCP has them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import mcp_types as types
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.errors import LONGEST_MESSAGE
+from planning.integrations._common import call_context
 from planning.model import STEP_STATUSES, Plan, PlanStatus
 from planning.render import plan_to_dict
+from planning.tools.context import AGENT
+from planning.tools.parameters.schema import single_types
+from planning.tools.parameters.words import declared_names
 from planning.tools.result import ToolResult, plain
 
 if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
     from planning.tools.tool import Tool
     from session import Session
 
-__all__ = ["called", "definition", "refused"]
+__all__ = [
+    "CLIENT_FIELDS",
+    "called",
+    "connection_of",
+    "context_of",
+    "declared",
+    "definition",
+    "is_single",
+    "refused",
+]
+
+CLIENT_FIELDS: Final = (
+    *("toolCallId", "sessionId", "action", "chatInput"),  # n8n
+    "wait_for_previous",  # Gemini CLI
+    "random_string",  # Cursor, for a tool without parameters
+)
+"""The arguments that clients add to a model's call by themselves."""
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -44,11 +68,12 @@ _PLAN: Final[dict[str, Any]] = {
 }
 _STEPS: Final = {"type": "array", "items": _STEP, "description": "Absent when they are too long."}
 _WHOLE_PLAN: Final = _PLAN | {"properties": {**_PLAN["properties"], "steps": _STEPS}}
-_ABOUT: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
-_VALUES: Final = frozenset({"default", "examples", "enum", "const", "required"})
 _READ: Final = "planning_read_plan"
 _OWN: Final = "own"
 _ALWAYS_LOAD: Final = "anthropic/alwaysLoad"
+_CALL_ID: Final = "planning/call_id"
+_CALL_ID_OF_CLAUDE_CODE: Final = "claudecode/toolUseId"
+_KEY: Final = "planning/idempotency_key"
 
 
 def _outputs(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +83,9 @@ def _outputs(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
 
 _OF_PLAN: Final = _outputs("plan", _PLAN)
 _OF_READ: Final = _outputs("plan", _WHOLE_PLAN)
-_OF_ANY: Final = _outputs("value", {"description": "What the tool returned; absent when it is too long."})
+_OF_ANY: Final = _outputs(
+    "value", {"description": "What the tool returned; absent when it is too long or not JSON."}
+)
 
 
 def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool:
@@ -66,33 +93,44 @@ def definition(tool: Tool, *, always_load: bool, structured: bool) -> types.Tool
     return types.Tool(
         name=tool.name,
         description=tool.description,
-        input_schema=_single_types(tool.parameters_schema()),
-        output_schema=_single_types(_output_schema(tool)) if structured else None,
+        input_schema=single_types(tool.parameters_schema()),
+        output_schema=single_types(_output_schema(tool)) if structured else None,
         annotations=_hints(tool),
         _meta={_ALWAYS_LOAD: True} if always_load else None,
     )
 
 
-def _single_types(schema: Any) -> Any:
-    """The same schema with ``anyOf`` in place of a list of types, which many clients cannot read."""
-    if isinstance(schema, list):
-        return [_single_types(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    schema = {key: value if key in _VALUES else _single_types(value) for key, value in schema.items()}
-    kinds = schema.get("type")
-    if not isinstance(kinds, list) or "anyOf" in schema:
-        return schema
-    about = {key: value for key, value in schema.items() if key in _ABOUT}
-    rules = {key: value for key, value in schema.items() if key not in _ABOUT and key != "type"}
-    return about | {"anyOf": [_of_kind(kind, rules) for kind in kinds]}
+def declared(arguments: dict[str, Any], schema: Mapping[str, Any], ignored: Set[str]) -> dict[str, Any]:
+    """The arguments of a call without those that are ignored, unless the tool's schema names them."""
+    dropped = ignored & arguments.keys()
+    if dropped:
+        dropped -= declared_names(schema)
+    return {name: value for name, value in arguments.items() if name not in dropped}
 
 
-def _of_kind(kind: str, rules: dict[str, Any]) -> dict[str, Any]:
-    if kind == "null":
-        return {"type": kind}
-    enum = [each for each in rules.get("enum", ()) if each is not None]
-    return {"type": kind, **rules, **({"enum": enum} if enum else {})}
+def is_single(ctx: ServerRequestContext[Any]) -> bool:
+    """Whether a request over HTTP belongs to no connection."""
+    return ctx.request is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def connection_of(ctx: ServerRequestContext[Any]) -> Any:
+    """What lives as long as the connection of a request; there is no public way to it."""
+    return ctx.lifespan_context if ctx.request is None else ctx.session._connection
+
+
+def context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
+    """What a call is told of its client.
+
+    The id of a JSON-RPC request counts the messages of one connection, so that each connection has the
+    same ones: it does not identify a call. Only an id and a key that the client gives are passed on. A key
+    that is not text is refused, and not omitted: with it the client says what a repeat is.
+    """
+    client = ctx.session.client_params
+    meta: Any = ctx.meta or {}
+    actor = None if client is None else client.client_info.name
+    call_id = meta.get(_CALL_ID, meta.get(_CALL_ID_OF_CLAUDE_CODE))
+    agent = None if is_single(ctx) else connection_of(ctx).state.setdefault(AGENT, object())
+    return call_context(call_id, actor, **{"idempotency_key": meta.get(_KEY), AGENT: agent})
 
 
 def called(
@@ -105,7 +143,8 @@ def called(
         return types.CallToolResult(content=_text(result.message))
     data: dict[str, Any] = {"message": result.message}
     if not _is_of_plan(tool):
-        data |= _if_short("value", plain(result.value))
+        with suppress(Exception):  # it has no JSON form, and reading it may do anything
+            data |= _if_short("value", plain(result.value, strict=True))
     elif session is not None:
         data["plan"] = _plan_now(session.select_latest(Plan), with_steps=tool.name == _READ)
     return types.CallToolResult(content=_text(result.message), structured_content=data)

@@ -16,16 +16,25 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from planning.definitions import ToolSource, tools_of
 from planning.errors import cut, printable, show
-from planning.integrations._common import call_context, out_of_reach, toolbox_of
+from planning.integrations._common import out_of_reach, toolbox_of
 from planning.integrations.mcp.approval import after_call, before_call
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
 from planning.integrations.mcp.prompts import Strategies
-from planning.integrations.mcp.results import called, definition, refused
+from planning.integrations.mcp.results import (
+    CLIENT_FIELDS,
+    called,
+    connection_of,
+    context_of,
+    declared,
+    definition,
+    is_single,
+    refused,
+)
 from planning.policy import PlanPolicy
 from planning.prompt.section import Section
 from planning.prompt.strategies import PlanningStrategy
@@ -50,9 +59,6 @@ __all__ = ["PLAN_TOOLS", "SessionOf", "build_server"]
 SessionOf = Callable[[], Session | None]
 PLAN_TOOLS: Final = tuple(tool.name for tool in planning_tools(lambda: None))
 _RESUMED: Final = "Planning-Session"
-_CALL_ID: Final = "planning/call_id"
-_CALL_ID_OF_CLAUDE_CODE: Final = "claudecode/toolUseId"
-_KEY: Final = "planning/idempotency_key"
 _MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
 _NO_SESSION: Final = "no session for this call"
 _NO_CONNECTION: Final = (
@@ -74,6 +80,7 @@ def build_server(
     workflows: Capabilities | None = None,
     always_load: bool = False,
     structured: bool = True,
+    ignore: Iterable[str] = CLIENT_FIELDS,
     name: str = "planning",
 ) -> Server[Any]:
     """Make a server of the planning tools, and of other tools.
@@ -101,12 +108,14 @@ def build_server(
             MCP servers behind a search, and a model that does not search never reads them.
         structured: Whether results have the plan, or a tool's value, as data beside their text. Claude Code
             gives its model the data in place of the text: pass False for it.
+        ignore: The names of arguments that clients add by themselves, in place of ``CLIENT_FIELDS``. They are
+            dropped from the calls of tools that do not declare a parameter of that name.
         name: The server's name.
 
     Raises:
         ValueError: A planning tool is unknown, two tools have the same name, or a session or a policy is
             given beside a toolbox.
-        TypeError: ``tools`` is not a toolbox, a section or a collection of tools.
+        TypeError: ``tools`` is not a toolbox, a section or a collection of tools, or ``ignore`` is a string.
     """
     service = _Service(
         tools,
@@ -118,6 +127,7 @@ def build_server(
         workflows,
         always_load=always_load,
         structured=structured,
+        ignore=ignore,
     )
     server: Server[Any] = Server(
         name,
@@ -139,9 +149,9 @@ def build_server(
 
     async def discovered(ctx: ServerRequestContext[Any], params: types.RequestParams) -> Any:
         result = await discover.handler(ctx, params) if discover is not None else None
-        if service.has_no_connection(ctx) and isinstance(result, types.DiscoverResult):
-            # Without a connection there is nothing that a session could belong to: the client falls back
-            # to the handshake, whose connections have an id.
+        if service.needs_connection(ctx) and isinstance(result, types.DiscoverResult):
+            # Without a connection there is nothing that a session or an agent could be: the client falls
+            # back to the handshake, whose connections have an id.
             return result.model_copy(update={"supported_versions": list(HANDSHAKE_PROTOCOL_VERSIONS)})
         return result
 
@@ -173,7 +183,11 @@ class _Service:
         *,
         always_load: bool,
         structured: bool,
+        ignore: Iterable[str],
     ) -> None:
+        if isinstance(ignore, str):
+            raise TypeError(f"ignore must be a collection of names, got {show(ignore)}")
+        self._ignored = frozenset(ignore)
         known = tuple(tool.name for tool in planning_tools(lambda: None, policy))
         self._names = known if plan_tools is None else tuple(plan_tools)
         unknown = [each for each in self._names if each not in known]
@@ -210,8 +224,12 @@ class _Service:
 
     def has_no_connection(self, ctx: ServerRequestContext[Any]) -> bool:
         """Whether a session for each connection is asked for, and the request belongs to none."""
-        is_single = ctx.request is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        return is_single and self._given is None and self._is_own
+        return is_single(ctx) and self._given is None and self._is_own
+
+    def needs_connection(self, ctx: ServerRequestContext[Any]) -> bool:
+        """Whether the request belongs to no connection, but needs one: for a plan, or for news of it."""
+        has_no_news = self._is_own and self._given is not None and self._policy is None
+        return is_single(ctx) and not has_no_news
 
     def session_of(self, ctx: ServerRequestContext[Any]) -> Session | None:
         """The session that a request is for."""
@@ -229,8 +247,7 @@ class _Service:
         return session
 
     def _of_connection(self, ctx: ServerRequestContext[Any]) -> Session:
-        # What lives as long as a connection has no public way to it.
-        connection = ctx.lifespan_context if ctx.request is None else ctx.session._connection
+        connection = connection_of(ctx)
         session: Session | None = connection.state.get("planning")
         if session is None:
             named = None if ctx.request is None else ctx.request.headers.get(_RESUMED)
@@ -283,8 +300,10 @@ class _Service:
         token = self._current.set(session)
         try:
             with self._progress_of(ctx.session):
-                context = _context_of(ctx)
-                result = await self._toolbox.acall(params.name, params.arguments or {}, context=context)
+                schema = self._schemas.get(params.name, {})
+                arguments = declared(params.arguments or {}, schema, self._ignored)
+                context = context_of(ctx)
+                result = await self._toolbox.acall(params.name, arguments, context=context)
         finally:
             self._current.reset(token)
         answer = result if session is None else await after_call(ctx, session, tool, result)
@@ -367,20 +386,6 @@ async def _contain(ctx: ServerRequestContext[Any], call_next: CallNext) -> Handl
     except Exception as error:  # noqa: BLE001 - what comes here is a defect, and may be of any kind
         _logger.warning("%s failed with %s", ctx.method, type(error).__name__)
         raise MCPError(types.INTERNAL_ERROR, f"{ctx.method} failed") from None
-
-
-def _context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
-    """What a call is told of its client.
-
-    The id of a JSON-RPC request counts the messages of one connection, so that each connection has the
-    same ones: it does not identify a call. Only an id and a key that the client gives are passed on. A key
-    that is not text is refused, and not omitted: with it the client says what a repeat is.
-    """
-    client = ctx.session.client_params
-    meta: Any = ctx.meta or {}
-    actor = None if client is None else client.client_info.name
-    call_id = meta.get(_CALL_ID, meta.get(_CALL_ID_OF_CLAUDE_CODE))
-    return call_context(call_id, actor, idempotency_key=meta.get(_KEY))
 
 
 def _session_of(toolbox: Toolbox) -> Session | None:

@@ -15,8 +15,6 @@ from pydantic_core import from_json
 
 from planning.tools.parameters import words
 
-__all__ = ["BOOLEANS", "coerced"]
-
 Options = Sequence[Mapping[str, Any]]
 _EXACT = 2**53  # up to here a float holds every integer
 _MOST_DIGITS = 400
@@ -100,14 +98,9 @@ def _coerced_object(
             value is None
             and name in properties
             and name not in required
-            and _has_no_null(properties[name], root)
+            and not words.takes_null(root, properties[name])
         )
     }
-
-
-def _has_no_null(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
-    options = words.options(root, schema)
-    return not any(option.get("type") == "null" or None in option.get("enum", ()) for option in options)
 
 
 def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:

@@ -15,8 +15,6 @@ from planning.errors import writable
 from planning.tools.parameters import words
 from planning.tools.result import safe_text
 
-__all__ = ["LIMITS", "REFUSING", "CheckBroken", "Constructing", "keeping", "validating", "words_of"]
-
 REFUSING = (ValueError, TypeError)
 """What a check refuses a value with. Any other exception is a failure of the check, and passes."""
 

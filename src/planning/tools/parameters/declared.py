@@ -9,8 +9,6 @@ from typing import Any
 
 from planning.tools.parameters.model import Diagnose, FreeModel, ParameterModel
 
-__all__ = ["DeferredModel", "model_of"]
-
 Convert = Callable[[dict[str, Any], Diagnose | None], Any]
 
 

@@ -12,8 +12,6 @@ from planning.errors import Problem
 from planning.tools.parameters import words
 from planning.tools.parameters.model import NO_JSON
 
-__all__ = ["problems_of"]
-
 Path = tuple[int | str, ...]
 Node = Mapping[str, Any]
 
@@ -31,7 +29,7 @@ _LIMITS = {
     "too_long": ("maxItems", "max_length"),
 }
 _FIELDS = {"minItems": "minProperties", "maxItems": "maxProperties"}
-_OPTIONS = frozenset({"literal_error", "enum"})
+_OPTIONS = frozenset({"literal_error", "enum", "int_parsing_size"})  # the last: a number like no option
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 # The texts of these are of pydantic itself; a validator may make up others, and means what it says.
 _WRONG_TYPE = frozenset(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from planning.tools.parameters.words import limits, spell
-
-__all__ = ["is_recursive", "strict_schema"]
+from planning.tools.parameters.schema import single_types
+from planning.tools.parameters.words import limits, spell, takes_null
 
 _PLACES = ("$defs", "definitions")  # the second is the older drafts'
 # The keywords and formats that the strict modes of OpenAI and of Anthropic both take:
@@ -27,25 +26,6 @@ _SPARE = frozenset({
     "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
 })  # fmt: skip
-_CHOICES = frozenset({"enum", "const", "anyOf", "$ref"})
-_NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
-
-
-def _types(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[str]:
-    """The types of the values that a part of a schema allows, references followed."""
-    todo = [node]
-    seen: set[str] = set()
-    while todo:
-        each = todo.pop()
-        kind = each.get("type", ())
-        yield from [kind] if isinstance(kind, str) else kind
-        listed = [*each.get("enum", ()), *([each["const"]] if "const" in each else ())]
-        yield from (_NAMES.get(type(value), "object") for value in listed if not kind)
-        todo += [*each.get("anyOf", ()), *each.get("oneOf", ())]
-        place = each.get("$ref", "")
-        if place in definitions and place not in seen:
-            seen.add(place)
-            todo.append(definitions[place])
 
 
 def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,19 +41,19 @@ def strict_schema(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
     Raises:
         ValueError: A strict schema cannot describe the arguments.
     """
-    definitions = _definitions(schema)
-    made: dict[str, Any] = _strict(schema, definitions, (), name)
+    schema = single_types(schema)
+    made: dict[str, Any] = _strict(schema, schema, (), name)
     for place in _PLACES:
         if place in schema:
             made[place] = {
-                each: _strict(node, definitions, (place, each), name) for each, node in schema[place].items()
+                each: _strict(node, schema, (place, each), name) for each, node in schema[place].items()
             }
     return made
 
 
-def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ...], name: str) -> Any:
+def _strict(node: Any, root: Mapping[str, Any], path: tuple[str | int, ...], name: str) -> Any:
     def inner(part: Any, *places: str | int) -> Any:
-        return _strict(part, definitions, (*path, *places), name)
+        return _strict(part, root, (*path, *places), name)
 
     if not isinstance(node, Mapping) or not node.keys() & {"type", "enum", "const", "anyOf", "oneOf", "$ref"}:
         _refuse(name, path, "takes any value; give it a type")
@@ -81,16 +61,15 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
     if foreign:
         _refuse(name, path, f"is declared with {foreign[0]}; declare it without")
     if "$ref" in node:  # beside it nothing is allowed
-        if node["$ref"] not in definitions:
+        if node["$ref"] not in _definitions(root):
             _refuse(name, path, f"refers to {node['$ref']}; refer to a definition in $defs")
         return {"$ref": node["$ref"]}
     made = {key: value for key, value in node.items() if key in _STRICT}
-    kinds = list(dict.fromkeys(_types(node, {})))
-    if "enum" in node or "const" in node:
-        if "object" in kinds:
-            _refuse(name, path, "lists arrays or objects; list text or numbers")
-        made.setdefault("type", kinds[0] if len(kinds) == 1 else kinds)
-    if "object" in kinds and "anyOf" not in made and "oneOf" not in node:
+    listed = node.get("enum", [node.get("const")])
+    if any(isinstance(value, (Mapping, list)) for value in listed):
+        _refuse(name, path, "lists arrays or objects; list text or numbers")
+    kind = None if "anyOf" in node or "oneOf" in node else node.get("type")
+    if kind == "object":
         properties = node.get("properties", {})
         if node.get("additionalProperties", True) is not False:
             instead = (
@@ -99,11 +78,11 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
             _refuse(name, path, f"takes fields that it does not name; name each, {instead}")
         required = node.get("required", ())
         made["properties"] = {
-            each: _nullable(inner(part, each), definitions) if each not in required else inner(part, each)
+            each: _nullable(inner(part, each), root) if each not in required else inner(part, each)
             for each, part in properties.items()
         }
         made["required"] = list(properties)
-    if "array" in kinds and "anyOf" not in made and "oneOf" not in node:
+    if kind == "array":
         made["items"] = inner(node.get("items"), 0)
     options = [*node.get("anyOf", ()), *node.get("oneOf", ())]
     if options:
@@ -116,13 +95,10 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
     return made
 
 
-def _nullable(node: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of a schema that also allows null; shortest where it only adds a type."""
-    if "null" in _types(node, definitions):
+def _nullable(node: dict[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of a schema that also allows null."""
+    if takes_null(root, node):
         return node
-    if "type" in node and not node.keys() & _CHOICES:
-        own = [node["type"]] if isinstance(node["type"], str) else node["type"]
-        return {**node, "type": [*own, "null"]}
     said = {"description": node["description"]} if "description" in node else {}
     rest = {key: value for key, value in node.items() if key != "description"}
     return {**said, "anyOf": [*(rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]), {"type": "null"}]}

@@ -21,9 +21,8 @@ import typing_extensions
 from pydantic_core import core_schema
 
 from planning.tools.parameters.construct import LIMITS, Constructing, keeping, validating
+from planning.tools.parameters.schema import without_null
 from planning.tools.parameters.signature import refuse_field_default, resolved
-
-__all__ = ["Field", "Hints", "fields_of", "is_record"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _REQUIRED = (typing.Required, typing_extensions.Required)
@@ -149,6 +148,19 @@ class _Said:
         return {**node, "anyOf": options, **outer}
 
 
+@attrs.frozen(eq=False)
+class _OmitsNull:
+    """Publishes a type without null; equal to itself alone, as typing takes str | int for int | str."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return without_null(handler(schema))
+
+
+def omitting_null(hint: Any, default: object) -> Any:
+    """The hint of a field: without null in the published schema if that is the default anyway."""
+    return typing.Annotated[hint, _OmitsNull()] if default is None else hint
+
+
 def fields_of(kind: Any) -> Iterator[Field]:
     """The fields that may be sent of a record, in order.
 
@@ -172,11 +184,12 @@ def fields_of(kind: Any) -> Iterator[Field]:
                 default = (field.default, field.default_factory)
                 required = default == (dataclasses.MISSING, dataclasses.MISSING)
                 refuse_field_default(name, field.name, field.default)
-                yield Field(field.name, hints[field.name], required, field.metadata)
+                hint = omitting_null(hints[field.name], field.default)
+                yield Field(field.name, hint, required, field.metadata)
     elif attrs.has(kind):
         for attribute in attrs.fields(kind):
             if attribute.init:
-                hint = hints.get(attribute.name, Any)
+                hint = omitting_null(hints.get(attribute.name, Any), attribute.default)
                 refuse_field_default(name, attribute.name, attribute.default)
                 yield Field(attribute.name, hint, attribute.default is attrs.NOTHING, attribute.metadata)
     else:

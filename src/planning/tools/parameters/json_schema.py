@@ -16,8 +16,6 @@ from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
 from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep
 from planning.tools.parameters.shape_errors import shape_problems
 
-__all__ = ["SchemaModel"]
-
 
 class SchemaModel(ParameterModel):
     """A JSON Schema of an object; arguments stay dictionaries.

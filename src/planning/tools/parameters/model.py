@@ -9,8 +9,6 @@ from typing import Any
 from planning.errors import Problem
 from planning.tools.result import copied
 
-__all__ = ["NO_JSON", "Diagnose", "FreeModel", "ParameterModel"]
-
 NO_JSON = "arguments must contain only JSON values: text, numbers, booleans, null, arrays, objects"
 """For a mapping from Python that is not JSON: names that are not text, values that contain themselves."""
 

@@ -10,8 +10,6 @@ import jsonschema_rs
 from planning.errors import Problem
 from planning.tools.parameters import words
 
-__all__ = ["shape_problems"]
-
 Errors = list[jsonschema_rs.ValidationError]
 
 

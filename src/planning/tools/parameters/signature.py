@@ -12,18 +12,7 @@ from typing import Any
 
 import attrs
 
-__all__ = [
-    "Signature",
-    "behind",
-    "is_of_type",
-    "read_signature",
-    "refuse_field_default",
-    "resolved",
-    "signature_fields",
-]
-
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_KEYWORDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 @attrs.frozen
@@ -56,6 +45,27 @@ class Signature:
         return least <= positional <= most
 
 
+_REMEDIES: dict[str | tuple[str, ...], str] = {
+    "langchain": "give it to create_agent(tools=...), or convert it with "
+    "planning.integrations.langchain.tools_from",
+    "agents.tool.": "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
+    "google.adk.": "give it to LlmAgent(tools=...), or pass its function",
+    "pydantic_ai.": "give it to Pydantic AI's Agent(tools=...), or pass its function",
+    ("mcp.", "mcp_types."): "convert its server's tools with planning.integrations.mcp.tools_from",
+    "builtins.dict": "convert it with planning.integrations.openai.tools_from",
+}
+"""How to use a tool of another framework, by the beginning of its class's full name."""
+
+
+def remedy(value: object) -> str:
+    """How to use a tool of another framework, for the end of a message; empty for anything else."""
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(value).__mro__]
+    for start, text in _REMEDIES.items():
+        if any(name.startswith(start) for name in names):
+            return f": {text}"
+    return ""
+
+
 def read_signature(function: Callable[..., Any]) -> Signature:
     """Look at a function.
 
@@ -63,7 +73,9 @@ def read_signature(function: Callable[..., Any]) -> Signature:
         TypeError: It cannot be called.
     """
     if not callable(function):
-        raise TypeError(f"a tool's function must be callable, got {type(function).__name__}")
+        raise TypeError(
+            f"a tool's function must be callable, got {type(function).__name__}{remedy(function)}"
+        )
     called = (function,) if isinstance(function, types.FunctionType) else (function, _called(function))
     is_async = any(map(inspect.iscoroutinefunction, called))
     try:
@@ -76,7 +88,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 
 def signature_fields(
     function: Callable[..., Any], signature: Signature, context_type: type
-) -> tuple[list[tuple[str, Any, bool]], tuple[str, ...]]:
+) -> tuple[list[tuple[str, Any, Any]], tuple[str, ...], tuple[str, Any] | None]:
     """Read what a function takes by keyword.
 
     Args:
@@ -85,8 +97,8 @@ def signature_fields(
         context_type: The parameters with this type take the context, and are not arguments.
 
     Returns:
-        Of each parameter its name, its type hint, and whether it is required; and the names of those that
-        take the context.
+        Of each parameter its name, its type hint and its default; the names of those that take the context;
+        and the name and the type hint of ``**others``, None without them.
 
     Raises:
         TypeError: A parameter has no name to send it by, or a type hint cannot be read.
@@ -97,8 +109,9 @@ def signature_fields(
             f"{_name(function)} takes {first.name}: it is a method; make the tool of a bound one, such as "
             f"tool(thing.{_name(function)})"
         )
-    fields: list[tuple[str, Any, bool]] = []
+    fields: list[tuple[str, Any, Any]] = []
     contexts = []
+    others = ("", Any) if signature.is_open else None
     for name, parameter in signature.parameters.items():
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise TypeError(
@@ -109,15 +122,18 @@ def signature_fields(
             raise TypeError(
                 f"{_name(function)} takes *{name}, which has no name to send; take a list instead"
             )
-        if parameter.kind not in _KEYWORDS:
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             continue
         hint = _hint(function, name, context_type)
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            others = (name, Any if isinstance(hint, typing.ParamSpecKwargs) else hint)
+            continue
         if _is_optionally(hint, context_type):
             contexts.append(name)
             continue
         refuse_field_default(_name(function), name, parameter.default)
-        fields.append((name, hint, parameter.default is parameter.empty))
-    return fields, tuple(contexts)
+        fields.append((name, hint, parameter.default))
+    return fields, tuple(contexts), others
 
 
 def refuse_field_default(owner: str, name: str, default: object) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from inspect import Parameter
 from operator import is_
-from typing import Any
+from typing import Any, Self
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema
@@ -18,12 +19,10 @@ from planning.tools.parameters import words
 from planning.tools.parameters.coercion import coerced
 from planning.tools.parameters.construct import REFUSING, CheckBroken, words_of
 from planning.tools.parameters.errors import problems_of
-from planning.tools.parameters.hints import Hints, fields_of, is_record
+from planning.tools.parameters.hints import Hints, fields_of, is_record, omitting_null
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep, published_schema
+from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep, published_schema, without_null
 from planning.tools.parameters.validators import Validate, strict_validator
-
-__all__ = ["TypedModel"]
 
 
 class TypedModel(ParameterModel):
@@ -57,40 +56,53 @@ class TypedModel(ParameterModel):
     def of_fields(
         cls,
         name: str,
-        fields: Sequence[tuple[str, Any, bool]],
+        fields: Sequence[tuple[str, Any, Any]],
         descriptions: Mapping[str, str],
-        *,
-        is_open: bool,
+        others: tuple[str, Any] | None,
+        reserved: Collection[str],
     ) -> TypedModel:
-        """The model of a function's parameters; arguments stay a dict.
+        """The model of a function's parameters, as ``signature_fields`` reads them; arguments stay a dict.
 
         Raises:
             TypeError: Arguments in JSON cannot become what a type hint names.
         """
+        if others is not None and typing.get_origin(others[1]) is typing.Unpack:
+            more = fields_of(typing.get_args(others[1])[0])
+            fields = [*fields, *((x.name, x.hint, Parameter.empty if x.required else ...) for x in more)]
+            others = None
+        hints = Hints(checks=True)
 
         def schema() -> core_schema.CoreSchema:  # a TypedDict of the same takes far longer
-            hints = Hints(checks=True)
-            listed: Any = tuple[tuple(hints.rewritten(hint) for _, hint, _ in fields)]  # type: ignore[misc]  # made here
+            hinted = (omitting_null(hint, default) for _, hint, default in fields)
+            listed: Any = tuple[tuple(map(hints.rewritten, hinted))]  # type: ignore[misc]  # made here
             read: Any = pydantic.TypeAdapter(listed).core_schema
             inner = read.get("schema", read)  # beside definitions, where there are some
             made = core_schema.typed_dict_schema(
                 {
-                    each: core_schema.typed_dict_field(item, required=is_required)
-                    for (each, _, is_required), item in zip(fields, inner["items_schema"], strict=True)
+                    each: core_schema.typed_dict_field(item, required=default is Parameter.empty)
+                    for (each, _, default), item in zip(fields, inner["items_schema"], strict=True)
                 }
             )
             return made if inner is read else {**read, "schema": made}
 
-        model = cls.__new__(_OpenModel if is_open else cls)
-        model.name = name
-        model._rules = True
-        model._read(schema, is_open=is_open)
+        model = (cls if others is None else _OpenModel)._made(name, schema)
         for each, node in model._published["properties"].items():
             if each in descriptions:
                 node.setdefault("description", descriptions[each])
+        if others is not None and isinstance(model, _OpenModel):
+            said = descriptions.get(others[0])
+            hint = others[1] if said is None else typing.Annotated[others[1], said]
+            model.admit(hints.rewritten(hint), reserved)
         return model
 
-    def _read(self, make: Callable[[], core_schema.CoreSchema], *, is_open: bool = False) -> None:
+    @classmethod
+    def _made(cls, name: str, make: Callable[[], core_schema.CoreSchema]) -> Self:
+        model = cls.__new__(cls)
+        model.name, model._rules = name, True
+        model._read(make)
+        return model
+
+    def _read(self, make: Callable[[], core_schema.CoreSchema]) -> None:
         try:
             core = make()
             schema = _Schemas().generate(core)
@@ -101,7 +113,7 @@ class TypedModel(ParameterModel):
                 "use types that JSON has, or records of them"
             ) from None
         self._validate = strict_validator(core)
-        self._published = published_schema(schema, is_open=is_open)
+        self._published = published_schema(schema)
         self._branches = branches(self._published, "anyOf")
 
     @property
@@ -147,24 +159,49 @@ class TypedModel(ParameterModel):
 
     def _repaired(self, data: dict[str, Any]) -> dict[str, Any]:
         """The arguments taken for what they mean."""
-        given = data | {name: repair(data[name]) for name, repair in self._repairs.items() if name in data}
         try:
-            repaired: dict[str, Any] = coerced(given, self._published)
+            given: dict[str, Any] = coerced(data, self._published)
         except RecursionError:
             pass
         else:
-            return repaired
+            return given | {
+                name: repair(given[name]) for name, repair in self._repairs.items() if name in given
+            }
         raise ToolValidationError(Problem(NO_JSON))
 
 
 class _OpenModel(TypedModel):
-    """The parameters of a function that takes any others, too."""
+    """The parameters of a function that takes others, too."""
+
+    _others: TypedModel
+    _reserved: Collection[str]
+
+    def admit(self, hint: Any, reserved: Collection[str]) -> None:
+        """Take others of one type, by every name that is not reserved."""
+        kind: Any = dict[str, hint]
+        self._others = TypedModel._made(self.name, lambda: pydantic.TypeAdapter(kind).core_schema)
+        self._reserved = reserved
+        others = self._others.published
+        self._published["additionalProperties"] = others["additionalProperties"]
+        if "$defs" in others:
+            self._published["$defs"] = {**others["$defs"], **self._published.get("$defs", {})}
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
-        """See ``ParameterModel``; the others stay as they are."""
-        names = self.published["properties"]
-        others = {name: value for name, value in data.items() if name not in names}
-        return others | super().convert({name: data[name] for name in data if name in names}, diagnose)
+        """See ``ParameterModel``."""
+        names = self._published["properties"]
+        named = {name: data[name] for name in data if name in names}
+        reserved = [name for name in data if name in self._reserved and name not in names]
+        others = {name: data[name] for name in data if name not in names and name not in reserved}
+        problems = [Problem("this name is reserved; use another", words.spell([name])) for name in reserved]
+        taken: dict[str, Any] = {}
+        for convert, part in ((self._others.convert, others), (super().convert, named)):
+            try:
+                taken |= convert(part, diagnose if part is named else None)
+            except ToolValidationError as error:
+                problems += error.problems
+        if problems:
+            raise words.refusal(problems, self._published)
+        return taken
 
 
 class _Schemas(GenerateJsonSchema):
@@ -176,7 +213,8 @@ class _Schemas(GenerateJsonSchema):
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
         """The schema of the value alone."""
-        return self.generate_inner(schema["schema"])
+        node = self.generate_inner(schema["schema"])
+        return without_null(node) if schema.get("default", ...) is None else node
 
     def decimal_schema(self, _schema: Any) -> dict[str, Any]:
         """A decimal number as text: JSON's own numbers may be rounded on their way."""

@@ -13,8 +13,6 @@ from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from planning.tools.parameters.construct import Constructing
 
-__all__ = ["Validate", "strict_validator"]
-
 Validate = Callable[[Any], Any]
 
 _LEAVES = frozenset({"bool", "float", "int", "str"})

@@ -9,27 +9,6 @@ from typing import Any
 
 from planning.errors import Problem, ToolValidationError, listed, nearest, show, unknown_option
 
-__all__ = [
-    "MOST_PROBLEMS",
-    "below",
-    "expected",
-    "has_place",
-    "is_of_type",
-    "limits",
-    "missing",
-    "node_at",
-    "options",
-    "out_of_bounds",
-    "refusal",
-    "spell",
-    "type_word",
-    "union",
-    "unknown_field",
-    "withheld",
-    "wrong_option",
-    "wrong_type",
-]
-
 Path = Sequence[str | int]
 
 _JSON_TYPES = {
@@ -76,6 +55,7 @@ _BOUNDS = {
 }
 _NULL: Mapping[str, Any] = {"type": "null"}
 _COMPOSED = frozenset({"$ref", "anyOf", "oneOf"})
+_PARTS = ("allOf", "anyOf", "oneOf")
 _LONG = 10**15
 _JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
 MOST_PROBLEMS = 50
@@ -110,9 +90,15 @@ def wrong_type(node: Mapping[str, Any], path: Path, value: object) -> Problem:
 def wrong_option(node: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is not one of the options."""
     nodes = node.get("anyOf", [node])
-    listed = [name for node in nodes for name in node.get("enum", [node["const"]] if "const" in node else ())]
-    listed = [option for option in listed if option is not None] or listed
-    return Problem(unknown_option(value, dict.fromkeys(map(_option, listed))), spell(path))
+    options = [
+        name for node in nodes for name in node.get("enum", [node["const"]] if "const" in node else ())
+    ]
+    options = [option for option in options if option is not None] or options
+    known = dict.fromkeys(map(_option, options))
+    is_number = type(value) is int or type(value) is float
+    if is_number and abs(value) < _LONG and {int, float} & {*map(type, options)}:  # type: ignore[arg-type]  # a number
+        return Problem(f"{value} is unknown; send one of {listed(known)}", spell(path))
+    return Problem(unknown_option(value, known), spell(path))
 
 
 def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:
@@ -193,6 +179,17 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[st
         else:
             found.append(each)
     return found
+
+
+def takes_null(root: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    """Whether a part of a schema allows null."""
+    return any(each.get("type") == "null" or None in each.get("enum", ()) for each in options(root, node))
+
+
+def declared_names(node: Mapping[str, Any]) -> set[str]:
+    """The names of the fields that an object has, in any part of its schema."""
+    parts = [part for keyword in _PARTS for part in node.get(keyword, ()) if isinstance(part, Mapping)]
+    return set(node.get("properties", ())).union(*map(declared_names, parts))
 
 
 def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:

@@ -36,12 +36,7 @@ class ToolInputs:
     """
 
     def __init__(self, name: str, tool: Tool) -> None:
-        """Keep what is checked against.
-
-        Args:
-            name: What plans call it.
-            tool: The tool.
-        """
+        """Keep what is checked against."""
         self._name = named(name)
         self._tool = tool
         self._published: dict[str | None, SchemaModel] = {}

@@ -94,12 +94,7 @@ class Overview:
         ]
 
     def declares(self, place: int, path: str) -> bool:
-        """Whether a step declares the output that a path begins with, or declares none at all.
-
-        Args:
-            place: The place of the step.
-            path: As written in a reference: ``.title``, ``[0]`` or nothing.
-        """
+        """Whether a step declares the output that a path (``.title``) begins with, or declares none."""
         outputs = self.drafts[place].outputs
         if outputs is None or path[:1] != ".":
             return True

@@ -11,7 +11,14 @@ from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found, Path
-from planning.workflow.references import NoReference, Reference, iter_references, path_of, texts_in
+from planning.workflow.references import (
+    NoReference,
+    Reference,
+    iter_references,
+    path_of,
+    references_in,
+    texts_in,
+)
 
 __all__ = ["ReferenceChecks", "foreign_references", "named_steps"]
 
@@ -30,21 +37,13 @@ class ReferenceChecks:
     """The findings about the references of the steps that need a close check."""
 
     def __init__(self, overview: Overview) -> None:
-        """Begin with a plan.
-
-        Args:
-            overview: Its steps.
-        """
+        """Begin with a plan."""
         self._overview = overview
         self._undeclared: list[_Undeclared] = []
         self._forms: dict[tuple[str, str | None], str] = {}  # a mistake is seldom made once
 
     def findings(self, at: int) -> Iterator[Found]:
-        """What can be said of the references of one step alone.
-
-        Args:
-            at: The place of the step.
-        """
+        """What can be said of the references of one step alone."""
         overview = self._overview
         draft = overview.drafts[at]
         declared = set(draft.depends_on)
@@ -116,8 +115,8 @@ class ReferenceChecks:
         name = reference.path[0] if reference.path else 0
         if outputs is None or isinstance(name, int) or overview.declares(target, f".{name}"):
             return
-        if step_id in overview.twin_ids:
-            return  # the other step with this id may declare it
+        if name in outputs or step_id in overview.twin_ids:
+            return  # its name has a dot, or the other step with this id may declare it
         owner = f"outputs of {named(step_id)}"
         hint = overview.speller.suggest(name, outputs, owner) if outputs else f"add it to the {owner}"
         message = f"step {show(step_id)} declares no output {show(name)}"
@@ -145,10 +144,8 @@ class ReferenceChecks:
 def named_steps(draft: Draft, overview: Overview) -> Iterator[str]:
     """The ids that a step depends on or refers to."""
     yield from (each for each in draft.depends_on if each is not None)
-    for text, _ in texts_in(draft.inputs):
-        for each in iter_references(text, overview.ids):
-            if isinstance(each, Reference) and each.step_id is not None:
-                yield each.step_id
+    found = references_in(draft.inputs, overview.ids)
+    yield from (each.step_id for each in found if each.step_id is not None)
 
 
 def foreign_references(draft: Draft, overview: Overview) -> Iterator[Found]:

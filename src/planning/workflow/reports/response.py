@@ -72,13 +72,7 @@ _GENERAL: Final = MappingProxyType({
 def response_of(
     errors: Sequence[Finding], warnings: Sequence[Finding], parsed_plan: Sequence[Any]
 ) -> dict[str, Any]:
-    """The response for a workflow; its keys are the same whether the workflow has errors or not.
-
-    Args:
-        errors: In the order of the document.
-        warnings: In the order of the document.
-        parsed_plan: The steps as far as they could be parsed.
-    """
+    """The response for a workflow; its keys are the same whether the workflow has errors or not."""
     ranked = by_importance(errors)
     examples = [sentence(finding) for finding in ranked[:_EXAMPLES]]
     return {

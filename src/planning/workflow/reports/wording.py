@@ -32,13 +32,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def listed(errors: int, warnings: int, *, more: str = "") -> str:
-    """How many errors and warnings there are, omitting a count of zero.
-
-    Args:
-        errors: How many errors.
-        warnings: How many warnings.
-        more: A word before each noun, with a space after it.
-    """
+    """How many errors and warnings there are, omitting a count of zero."""
     numbers = ((errors, f"{more}error"), (warnings, f"{more}warning"))
     return " and ".join(counted(number, noun) for number, noun in numbers if number)
 

@@ -12,6 +12,7 @@ import attrs
 from planning.errors import show
 from planning.tools.result import field_names, plain, safe_text
 from planning.workflow.failures import StepFailed
+from planning.workflow.references import spelled
 from planning.workflow.values import json_keys
 
 __all__ = [
@@ -105,7 +106,7 @@ def extract_value(
 
 def spell_path(path: Iterable[str | int]) -> str:
     """A path as references spell it: ``.data.items[0]``; of a very long one only its ends."""
-    parts = [f"[{part}]" if isinstance(part, int) else f".{show(part)[1:-1]}" for part in path]
+    parts = [f"[{part}]" if isinstance(part, int) else spelled(show(part)[1:-1]) for part in path]
     if len(parts) > 2 * _LISTED:
         parts = [*parts[:_LISTED], "...", *parts[-_LISTED:]]
     return "".join(parts)
@@ -141,6 +142,6 @@ def _there(value: Any) -> str:
     names = list(value) if isinstance(value, Mapping) else field_names(value)
     if names is None:
         return f"is {show(value) if isinstance(value, str) else type(value).__name__}"
-    listed = ", ".join(show(safe_text(name))[1:-1] for name in names[:_LISTED])
+    listed = ", ".join(spelled(show(safe_text(name))[1:-1]).removeprefix(".") for name in names[:_LISTED])
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"has {listed}{more}" if names else "is empty"

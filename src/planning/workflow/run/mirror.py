@@ -24,6 +24,7 @@ StepMark = tuple[str, StepStatus, str | None]
 _NAMELESS = "Run a workflow"
 _FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
 _STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
+_REFUSED = "the session refused a change of the plan, which no longer shows this run: {}"
 _PENDING: tuple[StepStatus, str | None] = ("pending", None)
 _UNSPELLED = "the plan allows only ASCII text; it shows step ids in place of other text"
 
@@ -101,13 +102,18 @@ class RunMirror:
             (self._places[step_id], status, note if note is None or is_kept else self._fitted(status, note))
             for step_id, status, note in marks
         ]
-        if not self._mirror.mark(transaction, found):
-            self._problem = _STOPPED
+        self._note(is_shown=self._mirror.mark(transaction, found))
 
     def finish(self, transaction: Transaction) -> None:
         """Complete the plan of a run that is completed; open steps that others added keep it active."""
-        if self._problem is None and not self._mirror.finish(transaction):
-            self._problem = _STOPPED
+        if self._problem is None:
+            self._note(is_shown=self._mirror.finish(transaction))
+
+    def _note(self, *, is_shown: bool) -> None:
+        """Keep why the plan shows the run no longer."""
+        if not is_shown:
+            refusal = self._mirror.refusal
+            self._problem = _STOPPED if refusal is None else _REFUSED.format(refusal)
 
     def _fitted(self, status: StepStatus, note: str) -> str | None:
         fits = fitted(note, self._rules.outcome)
@@ -119,10 +125,6 @@ class RunMirror:
 
 def own_ids(plan: Plan | None, run: WorkflowRun | None) -> Mapping[str, str]:
     """The ids that a workflow has for the steps of the plan that shows its run, by their ids in the plan.
-
-    Args:
-        plan: A plan.
-        run: The newest run of the same session.
 
     Returns:
         The ids; none where the plan shows something else.

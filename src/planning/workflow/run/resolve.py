@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from sys import getsizeof
 from typing import Any
 
@@ -19,8 +19,8 @@ from planning.workflow.references import (
     NoReference,
     Reference,
     StepIds,
-    iter_references,
     parse_references,
+    references_in,
 )
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MissingValue, extract_value, spell_path
@@ -52,7 +52,7 @@ class Values:
     def uses_private(self, inputs: Mapping[str, Any]) -> bool:
         """Whether inputs refer to an output that no store may keep."""
         return bool(self._known.private) and any(
-            each.step_id in self._known.private for each in _references_in(inputs, self._ids)
+            each.step_id in self._known.private for each in references_in(inputs, self._ids)
         )
 
     def resolve(self, inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
@@ -147,23 +147,9 @@ class Values:
 def step_with_prompt(workflow: Workflow) -> str | None:
     """The id of the first step whose inputs refer to the user's prompt; None where no step does."""
     for step in workflow.steps:
-        if step.inputs and any(each.step_id is None for each in _references_in(step.inputs, _NO_STEPS)):
+        if step.inputs and any(each.step_id is None for each in references_in(step.inputs, _NO_STEPS)):
             return step.step_id
     return None
-
-
-def _references_in(inputs: Mapping[str, Any], ids: StepIds) -> Iterator[Reference]:
-    """The references in a step's inputs, in any order."""
-    todo: list[Any] = [*inputs.values()]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, str):
-            if MARK in value:
-                yield from (each for each in iter_references(value, ids) if isinstance(each, Reference))
-        elif isinstance(value, Mapping):
-            todo += value.values()
-        elif isinstance(value, (list, tuple)):
-            todo += value
 
 
 def text_of(value: Any) -> str:

@@ -288,7 +288,10 @@ class Steps:
             note = f"{'Skipped' if skipped else 'Blocked'}: step {step.step_id} failed"
             for step_id in self._schedule.behind(step.step_id):
                 known = self._states.get(step_id)
-                if known is None or (known.status == "pending" and known.after is None):
+                # A failure that is not tolerated counts for more, whichever of them comes first.
+                if known is None or (
+                    known.status == "pending" and (known.after is None or known.skipped > skipped)
+                ):
                     record = self._record(step_id, "pending", skipped=skipped, after=step.step_id)
                     self._change(record, "blocked", note)
         if not self.writer.is_stored:

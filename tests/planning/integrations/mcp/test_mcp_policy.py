@@ -15,10 +15,19 @@ from mcp import Client
 from mcp_served import MODES, connecting, in_both_eras, over_http, said, setup
 from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, UpdateStep, tool
+from planning import (
+    ApprovePlan,
+    PlanningToolsSection,
+    PlanPolicy,
+    RejectPlan,
+    SetupPlan,
+    Toolbox,
+    UpdateStep,
+    tool,
+)
 from planning.facts import PlanFacts
 from planning.integrations.mcp import build_server
-from session import Session
+from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
 APPROVAL = PlanPolicy(approval=True)
@@ -127,6 +136,41 @@ async def test_only_the_plan_that_was_shown_is_approved(mode: str) -> None:
     assert facts.approval == "waiting"
 
 
+@in_both_eras
+async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_once(mode: str) -> None:
+    session, asked = Session(), list[str]()
+    other = Toolbox(PlanningToolsSection(session=session, policy=APPROVAL).tools(), session=session)
+
+    def replace(event: ToolInvoked) -> None:
+        if event.params.objective == "Open the shop":
+            other.call("planning_setup_plan", setup("Sell the shop", "Find a buyer"))
+
+    session.bus.subscribe(ToolInvoked, replace)
+    callback = answering(asked, APPROVE)
+    async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
+        shown = await conversation(client, SET)
+    assert shown.endswith("go on. The plan changed before the user could decide.\n")
+    assert asked == []
+
+
+@in_both_eras
+@pytest.mark.parametrize(
+    ("decision", "said_of_it"),
+    [
+        (ApprovePlan(), "The user approved it."),
+        (RejectPlan("no"), "The user rejected it: no. Change the plan."),
+        (SetupPlan("Sell the shop"), "The plan changed before the user could decide."),
+    ],
+)
+async def test_the_model_reads_the_decision_that_was_made_on_the_plan_that_was_shown(
+    mode: str, decision: Any, said_of_it: str
+) -> None:
+    session = Session()
+    callback = answering([], APPROVE, before=lambda: session.dispatch(decision))
+    async with Client(serving(session), mode=mode, elicitation_callback=callback) as client:
+        assert (await conversation(client, SET)).endswith(f"go on. {said_of_it}\n")
+
+
 async def test_an_answer_to_no_question_approves_nothing() -> None:
     session = Session()
     answer: Any = {"planning/approval": types.ElicitResult(action="accept", content={"decision": "approve"})}
@@ -202,3 +246,21 @@ def test_a_toolbox_brings_its_policy() -> None:
     with pytest.raises(ValueError, match="is not a planning tool"):
         build_server(plan_tools=["planning_move_step"])
     assert build_server(plan_tools=["planning_move_step"], policy=PlanPolicy(agent_edits=True)) is not None
+
+
+@pytest.mark.parametrize("way", ["memory", "http"])
+@in_both_eras
+async def test_two_clients_of_one_name_hear_of_each_other(way: str, mode: str) -> None:
+    policy, session = PlanPolicy(dependencies=True), Session(session_id="shared")
+    async with connecting(way, mode, session=session, policy=policy) as connect:
+        async with connect() as one, connect() as other:
+            for client, objective in ((one, "A"), (other, "B")):
+                await client.call_tool("planning_setup_plan", setup(objective, "Ask legal"))
+            done = said(await one.call_tool(*mark("S001")))
+            reopened = said(await other.call_tool(*mark("S001", "pending")))
+        session.dispatch(UpdateStep("S001", title="Ask the board"))
+        async with connect() as again:  # as a client that lost its connection
+            retitled = said(await again.call_tool(*mark("S001", "in_progress")))
+    assert done == "Since you last looked: New objective: B. S001 done. Plan completed."
+    assert reopened == "Since you last looked: S001 done. Plan completed. S001 pending."
+    assert retitled == "Since you last looked: S001 retitled: Ask the board. S001 in_progress."

@@ -17,7 +17,7 @@ from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.suite import planning_tools
-from planning.tools import Tool, ToolContext
+from planning.tools import Tool, ToolContext, ToolResult, tool, tool_from_schema
 from session import Session
 
 READ = "planning_read_plan"
@@ -218,6 +218,13 @@ def long() -> list[str]:
     return ["x" * 1_000] * 100
 
 
+def deep() -> ToolResult:
+    """Return what has no JSON form, with a message."""
+    value: list[Any] = []
+    value.append(value)
+    return ToolResult(True, "Look around.", value)
+
+
 def leak() -> str:
     """Fail."""
     raise OSError("password=hunter2")
@@ -231,12 +238,12 @@ async def whose(context: ToolContext) -> str:
 @in_both_eras
 async def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
     session = Session(session_id="mine")
-    async with Client(build_server([add, long, leak, whose], session=session), mode=mode) as client:
+    async with Client(build_server([add, long, deep, leak, whose], session=session), mode=mode) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert names == [*PLAN_TOOLS, "add", "long", "leak", "whose"]
+        assert names == [*PLAN_TOOLS, "add", "long", "deep", "leak", "whose"]
         calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("add", {"a": "x"})]
-        calls += [(name, {}) for name in ("long", "leak", "whose")]
-        added, refused, much, leaked, own = [await client.call_tool(*each) for each in calls]
+        calls += [(name, {}) for name in ("long", "deep", "leak", "whose")]
+        added, refused, much, endless, leaked, own = [await client.call_tool(*each) for each in calls]
     assert (said(added), added.structured_content) == ("3", {"message": "3", "value": 3})
     assert said(refused) == (
         "error: Refused, nothing changed. 2 problems:\n"
@@ -245,6 +252,7 @@ async def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> No
     )
     assert much.structured_content == {"message": said(much)}
     assert len(said(much)) <= 50_000
+    assert endless.structured_content == {"message": "Look around."}
     assert said(leaked) == "error: leak failed. Call it again, or go on without it."
     assert said(own) == "mine"
 
@@ -320,3 +328,70 @@ async def test_a_defect_is_answered_without_its_text(mode: str) -> None:
             await client.call_tool(READ)
         result = failed.value.error.message
     assert result == "tools/call failed"
+
+
+# Arguments of clients
+
+FIELDS = ("toolCallId", "sessionId", "action", "chatInput", "wait_for_previous", "random_string")
+BUILT_IN = dict.fromkeys(FIELDS, "call_made_up_1")
+
+
+@tool
+def order(action: str, rows: list[dict[str, Any]] | None = None, **rest: str) -> str:
+    """Order something."""
+    return json.dumps([action, rows, rest])
+
+
+@pytest.mark.parametrize("way", ["memory", "http"])
+@in_both_eras
+async def test_arguments_that_clients_add_are_dropped(way: str, mode: str) -> None:
+    session = Session(session_id="shared")
+    async with connecting(way, mode, session=session) as connect, connect() as client:
+        setup_call = await client.call_tool("planning_setup_plan", setup("A", "B") | BUILT_IN)
+        read = await client.call_tool(READ, BUILT_IN)
+        wrong = await client.call_tool("planning_mark_step", BUILT_IN | {"step_id": "S001", "state": "done"})
+    assert [said(each) for each in (setup_call, read, wrong)] == [
+        "Plan set: S001. Next: S001 B",
+        "A (active, 0 of 1 done)\nS001 pending: B",
+        "error: Refused, nothing changed. 2 problems:\n"
+        "- status: missing; send one of pending, in_progress, blocked, done\n"
+        "- state: unknown field; the fields are step_id, status, note",
+    ]
+    assert BUILT_IN["action"] not in repr(list(session.history()))
+
+
+@in_both_eras
+async def test_a_tool_has_an_argument_that_it_declares_by_name(mode: str) -> None:
+    named = {"properties": {"sessionId": {"type": "string"}}}
+    of_schema = tool_from_schema("of_schema", "Any.", {"type": "object", "allOf": [named]}, dict)
+    free = Tool("free", "Any.", json.dumps, parameters={"type": "object"})
+    async with Client(build_server([order, of_schema, free]), mode=mode) as client:
+        results = [
+            said(
+                await client.call_tool(
+                    "order", {"action": "buy", "rows": [BUILT_IN], "chatInput": "x", "a": "b"}
+                )
+            ),
+            said(await client.call_tool("of_schema", BUILT_IN | {"other": 1})),
+            said(await client.call_tool("free", BUILT_IN | {"other": 1})),
+        ]
+    assert [json.loads(each) for each in results] == [
+        ["buy", [BUILT_IN], {"a": "b"}],
+        {"sessionId": "call_made_up_1", "other": 1},
+        {"other": 1},
+    ]
+
+
+@in_both_eras
+async def test_the_host_says_which_arguments_are_dropped(mode: str) -> None:
+    async with Client(build_server(ignore=["trace"]), mode=mode) as client:
+        results = [
+            said(await client.call_tool("planning_setup_plan", setup("A") | {each: 1}))
+            for each in ("trace", "action")
+        ]
+    assert results == [
+        "Plan set, no steps yet. Add them with planning_add_step.",
+        "error: Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
+    ]
+    with pytest.raises(TypeError, match=r"^ignore must be a collection of names, got 'trace'$"):
+        build_server(ignore="trace")

@@ -204,3 +204,18 @@ def test_for_claude_code_its_tools_are_always_loaded_and_its_results_are_text() 
         ({"anthropic/alwaysLoad": True}, False)
     ] * 6
     assert "structuredContent" not in planned["result"]
+
+
+def test_the_arguments_that_are_dropped_can_be_named() -> None:
+    calls = [
+        call("planning_setup_plan", objective="A", initial_steps=[], **{name: 1})
+        for name in ("span", "action")
+    ]
+    code, messages = answered(lines(*calls), "--ignore", "trace, span")
+    assert (code, texts(messages)) == (
+        0,
+        [
+            "Plan set, no steps yet. Add them with planning_add_step.",
+            "Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
+        ],
+    )

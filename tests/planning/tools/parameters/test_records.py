@@ -207,7 +207,12 @@ REFUSED: dict[str, list[tuple[Any, ...]]] = {
     "an option": [
         (list[Literal["z", "a"]], ["a", "q"], "x[1]: 'q' is unknown; send one of z, a"),
         (Literal["z", None], "q", "x: 'q' is unknown; send one of z"),
-        (Number, 3, "x: a value of type int is unknown; send one of 2, 1"),
+        (Number, 3, "x: 3 is unknown; send one of 2, 1"),
+        (Literal[1, 2], -4, "x: -4 is unknown; send one of 1, 2"),
+        (Literal[1, 2], 4.5, "x: 4.5 is unknown; send one of 1, 2"),
+        (Literal[1, 2], 10**30, "x: a value of type int is unknown; send one of 1, 2"),
+        (Literal[1, "a"], 4, "x: 4 is unknown; send one of 1, a"),
+        (Literal["a", "b"], 4, "x: a value of type int is unknown; send one of a, b"),
         (Letter | None, "q", "x: 'q' is unknown; send one of z, a"),
         (Literal["b", "a"] | int, "c", "x: 'c' is unknown; send one of b, a"),
     ],
@@ -349,17 +354,84 @@ RECORD = {
         (list[Literal["z", "a"]], {"type": "array", "items": {"type": "string", "enum": ["z", "a"]}}),
         (Number, {"type": "integer", "enum": [2, 1]}),
         (Letter | None, {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]}),
-        (Literal["b", 1, "a"], {"enum": ["b", 1, "a"]}),
+        (
+            Literal["b", 1, "a"],
+            {"anyOf": [{"type": "string", "enum": ["b", "a"]}, {"type": "integer", "enum": [1]}]},
+        ),
         (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
         (str | int, {"anyOf": [{"type": "string"}, {"type": "integer"}]}),
         (Point, RECORD),
         (list[Point], {"type": "array", "items": RECORD}),
-        (Point | None, {**RECORD, "type": ["object", "null"]}),
+        (Point | None, {"anyOf": [RECORD, {"type": "null"}]}),
     ],
 )
 def test_a_type_is_published_as_it_is_declared(hint: Any, published: dict[str, Any]) -> None:
     for model in models(hint).values():
         assert model.schema()["properties"] == {"x": published}
+
+
+def defaulting(hint: Any, default: Any) -> dict[str, ParameterModel]:
+    """A declaration with one field, x, that has a default, in each of the four ways."""
+
+    def function(x: Any = default) -> Any: ...
+
+    function.__annotations__ = {"x": hint}
+    field = dataclasses.field(default=default)
+    return {
+        "pydantic": model_of(pydantic.create_model("Made", x=(hint, default))),
+        "dataclass": model_of(dataclasses.make_dataclass("Made", [("x", hint, field)])),
+        "attrs": model_of(attrs.make_class("Made", {"x": attrs.field(type=hint, default=default)})),
+        "function": tool(function).model,
+    }
+
+
+OPTIONAL_RECORD = {**RECORD, "properties": {"size": {"type": "integer"}, "word": {"type": "string"}}}
+NONE_OR = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+
+
+@dataclass
+class Optionally:
+    size: int
+    word: str | None = None
+
+
+@pytest.mark.parametrize(
+    ("hint", "published"),
+    [
+        (int | None, {"type": "integer"}),
+        (list[str] | None, {"type": "array", "items": {"type": "string"}}),
+        (list[int | None] | None, {"type": "array", "items": NONE_OR}),
+        (Optionally | None, OPTIONAL_RECORD),
+        (list[Optionally] | None, {"type": "array", "items": OPTIONAL_RECORD}),
+        (dict[str, int | None] | None, {"type": "object", "additionalProperties": NONE_OR}),
+        (int | str | None, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (Letter | None, {"type": "string", "enum": ["z", "a"]}),
+        (Literal["a", None], {"type": "string", "enum": ["a"]}),
+        (Annotated[int | None, Field(ge=1, description="N")],
+         {"type": "integer", "description": "N", "minimum": 1}),
+        (type(None), {"type": "null"}),
+    ],
+)  # fmt: skip
+def test_an_option_whose_default_is_none_is_published_without_null_which_means_not_given(
+    hint: Any, published: dict[str, Any]
+) -> None:
+    for model in defaulting(hint, None).values():
+        assert model.schema()["properties"] == {"x": published}
+        value = decode(model, {"x": None})
+        assert (value["x"] if isinstance(value, dict) else value.x) is None
+
+
+@pytest.mark.parametrize(("hint", "default"), [(int | None, 5), (Literal[1, None], 1)])
+def test_null_is_published_where_it_is_not_the_default(hint: Any, default: int) -> None:
+    published = (
+        NONE_OR if hint == int | None else {"anyOf": [{"type": "integer", "enum": [1]}, {"type": "null"}]}
+    )
+    for model in defaulting(hint, default).values():
+        assert model.schema()["properties"] == {"x": published}
+        value = decode(model, {"x": None})
+        assert (value["x"] if isinstance(value, dict) else value.x) is None
+    for model in models(hint).values():
+        assert (model.schema()["properties"], model.schema()["required"]) == ({"x": published}, ["x"])
 
 
 @pytest.mark.parametrize("count", [49, 50, 5_000])

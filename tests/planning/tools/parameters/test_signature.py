@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec, Required, TypedDict, Unpack
 from unittest.mock import MagicMock
 
 import pydantic
 import pytest
 from typing_extensions import TypeAliasType
 
-from planning.tools import Tool, ToolContext, ToolSpec, tool
+from planning.tools import Tool, Toolbox, ToolContext, ToolSpec, tool
 
 
 def fields(function: Any) -> dict[str, Any]:
@@ -232,3 +233,121 @@ def test_what_cannot_be_called_with_parameters_is_refused() -> None:
     assert str(caught.value) == (
         "the function of t must take a query type and its parameters by position, and then at most a context"
     )
+
+
+# **rest
+
+
+class Extras(TypedDict, total=False):
+    size: Required[int]
+    word: str | None
+
+
+P = ParamSpec("P")
+
+
+def typed(a: int, **rest: str) -> Any:
+    """Label.
+
+    Args:
+        a: A number.
+        **rest: Words.
+    """
+    return a, rest
+
+
+def optional(**rest: int | None) -> Any:
+    return rest
+
+
+def bare(a: int = 0, **rest) -> Any:  # type: ignore[no-untyped-def]  # what is tested
+    return a, rest
+
+
+def anything(**rest: Any) -> Any:
+    return rest
+
+
+def records(**rest: Size) -> Any:
+    return rest
+
+
+def unpacked(a: int, **rest: Unpack[Extras]) -> Any:
+    return a, rest
+
+
+def forwarding(function: Callable[P, Any]) -> Callable[P, Any]:
+    def forward(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return function(*args, **kwargs)
+
+    return forward
+
+
+def with_context(context: ToolContext, **rest: str) -> Any:
+    return rest
+
+
+OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
+A = {"a": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("function", "published"),
+    [
+        (typed, {"type": "object", "properties": {"a": {"type": "integer", "description": "A number."}},
+                 "required": ["a"], "additionalProperties": {"type": "string", "description": "Words."}}),
+        (optional, {**OPEN, "additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}),
+        (bare, {**OPEN, "properties": A}),
+        (anything, OPEN),
+        (forwarding(dict), OPEN),
+        (with_context, {**OPEN, "additionalProperties": {"type": "string"}}),
+        (unpacked, {"type": "object", "properties": {**A, "size": {"type": "integer"}, "word": {"anyOf": [
+            {"type": "string"}, {"type": "null"}]}}, "required": ["a", "size"],
+            "additionalProperties": False}),
+    ],
+)  # fmt: skip
+def test_further_keyword_arguments_are_published_with_their_type(
+    function: Any, published: dict[str, Any]
+) -> None:
+    assert Tool("t", "d", function).parameters_schema() == published
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "result"),
+    [
+        (typed, {"a": 1, "b": "x", "rest": "y"}, (1, {"b": "x", "rest": "y"})),
+        (optional, {"a": None, "b": "2"}, {"a": None, "b": 2}),
+        (bare, {"b": {"c": [1]}}, (0, {"b": {"c": [1]}})),
+        (records, {"a": {"size": 1}, "b": '{"size": 2}'}, {"a": Size(1), "b": Size(2)}),
+        (unpacked, {"a": 1, "size": 2}, (1, {"size": 2})),
+        (with_context, {"a": "x"}, {"a": "x"}),
+    ],
+)
+def test_further_keyword_arguments_of_their_type_are_taken(
+    function: Any, arguments: dict[str, Any], result: Any
+) -> None:
+    assert called(function, **arguments) == result
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "problems"),
+    [
+        (typed, {"a": "x", "b": 3, "c": {"x": [1]}},
+         ["a: expected an integer, got a string", "b: expected a string, got a number",
+          "c: expected a string, got an object"]),
+        (optional, {"a": "x"}, ["a: expected an integer, got a string"]),
+        (records, {"a": {"size": "x"}, "b": {"size": 1, "sise": 2}},
+         ["a.size: expected an integer, got a string", "b.sise: unknown field; did you mean size?"]),
+        (unpacked, {"a": 1, "sise": 2},
+         ["size: missing; send an integer", "sise: unknown field; did you mean size?"]),
+        (with_context, {"context": "x"}, ["context: this name is reserved; use another"]),
+    ],
+)  # fmt: skip
+def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_with_all_problems(
+    function: Any, arguments: dict[str, Any], problems: list[str]
+) -> None:
+    refused = Toolbox([Tool("t", "d", function)]).call("t", arguments).message
+    listed = problems[0] if len(problems) == 1 else f"{len(problems)} problems:" + "".join(
+        f"\n- {problem}" for problem in problems
+    )  # fmt: skip
+    assert refused == f"Refused, nothing changed. {listed}"

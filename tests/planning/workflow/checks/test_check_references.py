@@ -8,6 +8,8 @@ import pytest
 from plan_findings import findings, findings_text, older, plan, step, thought
 from syrupy.assertion import SnapshotAssertion
 
+from planning.errors import show
+
 GENERAL = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
 FETCH = step("fetch", outputs=["items", "title"])
 
@@ -31,6 +33,10 @@ def malformed(text: str) -> list[tuple[str, str, str]]:
         ("${fetch.items.0.name}", "${fetch.output.items[0].name}"),
         ("${a.b}", "${a.b.output}"),
         ("${ fetch.output.items }", "${fetch.output.items}"),
+        ("${{fetch.output.items}}", "${fetch.output.items}"),
+        ("${{ steps.fetch.outputs.items }}", "${fetch.output.items}"),
+        ("${{fetch}}", "${fetch.output}"),
+        ('${fetch["a.b"]}', '${fetch.output["a.b"]}'),
     ],
 )
 def test_the_hint_for_a_malformed_reference_is_its_right_form(text: str, right: str) -> None:
@@ -53,6 +59,66 @@ def test_a_malformed_reference_with_an_unclear_meaning_gets_the_general_forms(
     text: str, shown: str | None
 ) -> None:
     assert malformed(text) == [("malformed_reference", f"'{shown or text}' is not a reference", GENERAL)]
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("{{fetch}}", "${fetch.output}"),
+        ("{{steps.fetch.output.items}}", "${fetch.output.items}"),
+        ("{{ tasks.a.b.outputs.x.0 }}", "${a.b.output.x[0]}"),
+        ('{{$node["fetch"].json.items}}', "${fetch.output.items}"),
+        ("{{ $('fetch').json['k.x'] }}", "${fetch.output['k.x']}"),
+        ("{{#fetch.items#}}", "${fetch.output.items}"),
+        ("$steps.fetch.output.items", "${fetch.output.items}"),
+        ("$.steps.fetch.output.items", "${fetch.output.items}"),
+        ('$node["fetch"].json.items', "${fetch.output.items}"),
+        ("$(tasks.fetch.results.items)", "${fetch.output.items}"),
+        ("$(fetch.items)", "${fetch.output.items}"),
+        ("{fetch.output.items}", "${fetch.output.items}"),
+        ("{steps.fetch}", "${fetch.output}"),
+        ("<GENERATED>-fetch", "${fetch.output}"),
+        ("<fetch.items>", "${fetch.output.items}"),
+        ("#fetch", "${fetch.output}"),
+    ],
+)
+def test_a_reference_in_a_foreign_notation_gets_the_right_form(text: str, right: str) -> None:
+    warning = ("foreign_reference", f"{show(text)} names a step, but is plain text here", f"write {right}")
+    assert malformed(text) == [warning]
+    assert malformed(f"Read {text} now") == [warning]
+
+
+@pytest.mark.parametrize("text", ["{fetch}", "$(fetch)", "<fetch>", "$fetch"])
+def test_a_name_alone_in_a_foreign_notation_counts_where_it_is_the_whole_text(text: str) -> None:
+    assert [code for code, _, _ in malformed(text)] == ["foreign_reference"]
+    assert malformed(f"Read {text} now") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{x}} {{steps.x.output}} {x.output} $x.y $steps.x $(tasks.x.results.y) {{#x.y#}} <GENERATED>-x",
+        "{'fetch': {'output': 1}}",
+        '{"fetch": "${fetch.output}"}',
+        "f'{fetch.name}' costs {fetch.price} of {fetch, now}",
+        "if (fetch.output) { return fetch.output; }",
+        "{steps} {output} {} {{}} {{{}}} $() $. #",
+        r"\frac{fetch}{2}, steps.fetch.output, $${fetch.output}",
+        "{{now.output}} $steps.now.output",
+    ],
+)
+def test_prose_and_code_with_braces_is_quiet(text: str) -> None:
+    assert malformed(text) == []
+
+
+def test_a_key_with_a_dot_is_an_output_like_any_other() -> None:
+    fetch = step("fetch", outputs=["a.b", "c"])
+    text = """${fetch.output["a.b"]} ${fetch.output['c']} ${fetch.output["d"]} ${fetch.output.a.b}"""
+    told = findings(plan(fetch, step("now", "fetch", inputs={"x": text})))
+    assert [(each.code, each.message) for each in told] == [
+        ("undeclared_output", "step 'fetch' declares no output 'd'"),
+        ("undeclared_output", "step 'fetch' declares no output 'a'"),
+    ]
 
 
 def deep(value: Any, levels: int) -> Any:

@@ -28,7 +28,7 @@ TOO_LARGE = (
 NO_FORM = (
     "give_lock returned nothing that can be used. Go on without it. Reason: the function returned "
     "executor_tools.Unwritable, which has no JSON form; return text, numbers, booleans, None, lists, "
-    "dicts or records of these."
+    "dicts or records of these, at most 100 levels deep."
 )
 FAILED = "{} failed. Call it again, or go on without it."
 

@@ -75,6 +75,35 @@ def test_at_most_forty_findings_are_written_out(errors: int, warnings: int, last
     assert ("Warnings:" in lines) == (errors not in {0} and errors < 40 and warnings > 0)
 
 
+def test_of_the_same_problem_at_many_places_three_are_written_and_the_others_counted() -> None:
+    many = [attrs.evolve(FIELD, pointer=f"/steps/{at}/priority", line=at, step_index=at) for at in range(60)]
+    told = "'priority' is not a field of a step; remove it"
+    for count, more in ((3, ""), (4, "; and 1 more place"), (60, "; and 57 more places")):
+        _, line = report(*many[:count]).to_prompt().split("\n")
+        places = [f"line {at}, column 6, step {at + 1} 'sum', /steps/{at}/priority" for at in range(3)]
+        assert line == f"- {'; '.join(places)}{more}: {told}"
+
+
+def test_of_many_problems_of_one_kind_three_are_written_once_the_report_is_long() -> None:
+    long = "x" * 100
+    errors = [Finding("unknown_tool", f"no tool is named 't{at} {long}'", "", at) for at in range(20)]
+    other = Finding("wrong_type", "the step is a number", "send an object", 20)
+    warnings = [
+        Finding("foreign_reference", f"'{{{{s{at}}}}}' names a step {long}", "", at) for at in range(9)
+    ]
+    report_ = report(*errors, other, *warnings)
+    assert report_.to_prompt().split("\n") == [
+        "The workflow was not accepted: 21 errors and 9 warnings."
+        " Send the whole corrected workflow as JSON, without any other text.",
+        *[f"- step {at + 1}: no tool is named 't{at} {long}'" for at in range(3)],
+        "- step 21: the step is a number; send an object",
+        "Warnings:",
+        *[f"- step {at + 1}: '{{{{s{at}}}}}' names a step {long}" for at in range(3)],
+        "...and 17 more errors and 6 more warnings like these.",
+    ]
+    assert report(*errors[:4]).to_prompt().count("no tool is named") == 4
+
+
 def test_what_is_wrong_at_one_place_stands_on_one_line() -> None:
     found = [
         Finding("missing_field", f"{name} is missing", f"add {name}: a string", 0, "a", "/0", 2, 3)

@@ -25,11 +25,17 @@ class Drawn:
 
 @st.composite
 def drawn_runs(draw: st.DrawFn, most: int = 7) -> Drawn:
-    """A workflow in any order of its steps: they use the outputs of some of those that they depend on."""
+    """A workflow in any order of its steps: they use the outputs of some of those that they depend on.
+
+    Two steps store under one key only if one of them runs after the other: the later value counts.
+    """
     ids = [f"s{number}" for number in range(draw(st.integers(1, most)))]
     steps, failing = [], set()
+    before: dict[str, set[str]] = {}
+    holders: dict[str, set[str]] = {"one": set(), "two": set()}
     for at, step_id in enumerate(ids):
         depends_on = draw(st.lists(st.sampled_from(ids[:at]), max_size=3)) if at else []
+        before[step_id] = {*depends_on}.union(*(before[each] for each in depends_on))
         used = draw(st.lists(st.sampled_from(depends_on), unique=True)) if depends_on else []
         kind = draw(st.sampled_from(["tool", "tool", "fails", "thinking"]))
         said: dict[str, Any] = {}
@@ -42,7 +48,11 @@ def drawn_runs(draw: st.DrawFn, most: int = 7) -> Drawn:
         if kind == "fails":
             failing.add(step_id)
         if draw(st.booleans()):
-            said["expected_key"] = draw(st.sampled_from(["one", "two"])) if not used else f"key of {step_id}"
+            key = draw(st.sampled_from(["one", "two"]))
+            is_free = holders[key] <= before[step_id]
+            said["expected_key"] = key if is_free else f"key of {step_id}"
+            if is_free:
+                holders[key].add(step_id)
         said["on_failure"] = draw(st.sampled_from(["fail", "skip_dependents", "continue"]))
         steps.append(thought(step_id, *depends_on, **said))
     return Drawn(flow(*draw(st.permutations(steps))), frozenset(failing))
@@ -77,7 +87,7 @@ class Expected:
     statuses: dict[str, str]
     outputs: dict[str, str]
     failed: set[str]
-    skipped: dict[str, set[bool]]
+    skipped: dict[str, bool]
     plan: list[str]
 
 
@@ -113,7 +123,8 @@ def expected(drawn: Drawn) -> Expected:
         {step_id: outputs[step_id] for step_id in steps if step_id in outputs},
         failed,
         {
-            each: {steps[cause].on_failure == "skip_dependents" for cause in causes[each]} or {False}
+            each: bool(causes[each])
+            and all(steps[cause].on_failure == "skip_dependents" for cause in causes[each])
             for each in steps
         },
         [marks[statuses[step_id]] for step_id in steps],

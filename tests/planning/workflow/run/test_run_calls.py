@@ -218,7 +218,12 @@ def test_a_tool_that_fails_or_reports_a_failure_fails_its_step(failure: Any, err
     assert outcome(called("a"), capable(work=work)) == error
 
 
-NO_FORM = "which has no JSON form; return text, numbers, booleans, None, lists, dicts or records of these"
+RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
+NO_FORM = f"which has no JSON form; {RETURN}"
+TOO_DEEP = f"which is nested more than 100 levels deep; {RETURN}"
+DEEP: Any = "x"
+for _ in range(101):
+    DEEP = {"in": DEEP}
 
 
 class Thing:
@@ -232,6 +237,10 @@ class Thing:
         (
             {"hits": [1, {"first": Thing()}]},
             f"the function returned dict with test_run_calls.Thing in it, {NO_FORM}",
+        ),
+        (
+            DEEP,
+            f"the function returned dict with dict in it, {TOO_DEEP}",
         ),
     ],
 )

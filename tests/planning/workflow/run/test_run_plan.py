@@ -10,10 +10,12 @@ from run_cases import called, capable, flow, plan_notes, plan_of, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_text
+from planning.commands import MarkSteps
 from planning.tools import ToolError
 from planning.workflow import Capabilities, WorkflowResult, run_workflow
 from planning.workflow.run.records import StepChanged
-from session import Session
+from session import Session, Transaction
+from session.stores import MemoryStore
 
 REPLACED = "other code replaced the plan while the workflow ran; it no longer shows this run"
 
@@ -112,6 +114,75 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
         "S003 done: Do c\n  step c\n  - Thought through\n"
     )
     assert result.warnings == ("the plan allows only ASCII text; it shows step ids in place of other text",)
+
+
+# Policies
+
+POLICIES = {
+    "most_in_progress": PlanPolicy(most_in_progress=1),
+    "dependencies": PlanPolicy(dependencies=True, most_in_progress=1, batch_marks=True),
+    "approval": PlanPolicy(approval=True),
+    "evidence": PlanPolicy(evidence="unique"),
+    "replace": PlanPolicy(replace="refuse_unfinished", agent_edits=True, text="unicode"),
+    "tools": PlanPolicy(tools=("read",), most_in_progress=1),
+    "gates": PlanPolicy(stale_after=1, finish_gate=1),
+}
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("policies", [*[(name,) for name in POLICIES], tuple(POLICIES)], ids="+".join)
+def test_no_policy_holds_the_plan_of_a_run_up_also_where_it_is_resumed(
+    policies: tuple[str, ...], *, is_stored: bool
+) -> None:
+    session = Session(session_id="run", store=MemoryStore() if is_stored else None)
+    for name in policies:
+        PlanningToolsSection(session=session, policy=POLICIES[name])
+    steps = [called(name) for name in "abc"] + [called("d", "a", tool="later"), called("e", "b", "d")]
+    shown = list[list[str]]()
+    session.bus.subscribe(
+        StepChanged, lambda _event: shown.append([step.status for step in plan_of(session).steps])
+    )
+    first = run_workflow(flow(*steps), capable(work=dict, later=broken), session=session)
+    assert (first.status, first.warnings) == ("failed", ())
+    assert [step.status for step in plan_of(session).steps] == ["done"] * 3 + ["blocked"] * 2
+    assert ["in_progress"] * 3 + ["pending"] * 2 in shown
+    second = run_workflow(flow(*steps), capable(work=dict, later=dict), session=session)
+    assert (second.status, second.warnings) == ("completed", ())
+    assert (plan_of(session).status, {step.status for step in plan_of(session).steps}) == (
+        "completed",
+        {"done"},
+    )
+
+
+def test_an_agent_is_held_to_the_policy_beside_the_steps_of_a_run() -> None:
+    session = Session()
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(most_in_progress=1))
+    replies = list[str]()
+
+    def act() -> None:
+        mark = {"step_id": "S002", "status": "in_progress"}
+        replies.append(Toolbox(section.tools(), session=session).call("planning_mark_step", mark).message)
+
+    run_workflow(flow(called("a"), thought("b", "a")), capable(work=act), session=session)
+    assert replies == [
+        "Refused, nothing changed. at most 1 step may be in progress; "
+        "mark S001 done, blocked or pending first"
+    ]
+
+
+def test_a_change_that_the_session_refuses_is_a_warning_with_the_reason() -> None:
+    session = Session()
+
+    def refuse(_command: Any, _transaction: Transaction) -> tuple[()]:
+        raise ToolError("no marks on Sundays")
+
+    session.register_guard(MarkSteps, refuse)
+    result = run_workflow(flow(thought("a")), capable(), session=session)
+    assert (result.status, result.warnings) == (
+        "completed",
+        ("the session refused a change of the plan, which no longer shows this run: no marks on Sundays",),
+    )
+    assert text(session) == "Find it out (active, 0 of 1 done)\nS001 pending: Do a\n  step a\n"
 
 
 # Others at the same plan

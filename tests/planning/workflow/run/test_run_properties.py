@@ -27,7 +27,7 @@ def check(result: WorkflowResult, drawn: Drawn) -> None:
     assert (result.status, statuses, dict(result.outputs)) == (wanted.status, wanted.statuses, wanted.outputs)
     failed = [each for each in statuses if each in wanted.failed]
     assert (list(result.outputs), list(result.errors)) == (list(wanted.outputs), failed)
-    assert all(step.skipped in wanted.skipped[step.step_id] for step in result.workflow.steps)
+    assert all(step.skipped is wanted.skipped[step.step_id] for step in result.workflow.steps)
     assert result.session.select_latest(Workflow) == result.workflow
     assert plan_states(result.session) == wanted.plan
     keys = [step.expected_key for step in drawn.workflow.steps if step.step_id in wanted.outputs]

@@ -58,6 +58,7 @@ def test_a_reference_as_a_whole_is_the_value_and_keeps_its_type(value: Any) -> N
     found = one("${a.output}", a=value)
     assert (found, type(found)) == (value, type(value))
     assert one("${a.output.in[1]}", a={"in": [0, value]}) == value
+    assert one("""${a.output["v 2.0"][0]['a[b]']}""", a={"v 2.0": [{"a[b]": value}]}) == value
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,9 @@ NOWHERE: list[tuple[str, Any, str]] = [
     ("${a.output.x.y}", {"x": {"z": 1}}, "a.output.x.y is missing: a.output.x has z"),
     ("${a.output[2]}", [1, 2], "a.output[2] is missing: a.output has 2 items"),
     ("see ${a.output.x[0]}", {"x": []}, "a.output.x[0] is missing: a.output.x has 0 items"),
+    ("${a.output.v 2.0}", {"v 2.0": 1, "b": 2}, 'a.output.v 2 is missing: a.output has ["v 2.0"], b'),
+    ("${a.output['x.y'].z}", {"x.y": 1}, 'a.output["x.y"].z is missing: a.output["x.y"] is int'),
+    ("${{a.output}}", 1, f"'${{{{a.output}}}}' {NO_REFERENCE}"),
     ("${nobody.output}", 1, "'${nobody.output}' has no value: step nobody gave no output; let this step "
      "depend on it, or remove the reference"),
     ("${later.output.x}", 1, "'${later.output.x}' has no value: step later gave no output; let this step "

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import pydantic
 import pytest
 from run_cases import called, capable, flow, plain_tool, states, thought, told
 
@@ -25,6 +28,26 @@ class Greedy(dict[str, int]):
         raise MemoryError
 
 
+@dataclass
+class Record:
+    part: Any
+
+
+class Model(pydantic.BaseModel):
+    part: Any
+
+
+def nested(level: Callable[[Any], Any]) -> Any:
+    value: Any = "x"
+    for _ in range(101):
+        value = level(value)
+    return value
+
+
+TOO_DEEP = (
+    "produce returned a value that contains itself or is nested more than 100 levels deep; use text, "
+    "numbers, lists and objects"
+)
 NO_FORM = (
     "produce returned an object of type Connection, which has no form in JSON; use text, numbers, lists and "
     "objects"
@@ -41,6 +64,9 @@ UNKEPT: list[tuple[Any, str, str]] = [
          "bad_result")
         for each in (10**5000, {"n": [1, 10**5000]}, -(10**3000), [10**3000])
     ),
+    *((nested(each), TOO_DEEP, "bad_result") for each in (lambda part: [part], Record)),
+    (nested(lambda part: Model(part=part)), "produce returned an object of type dict, which is nested more "
+     "than 100 levels deep; use text, numbers, lists and objects", "bad_result"),
     (Greedy(a=1), "produce returned more than 32 MB, which is too much to keep; let it store its data "
      "and return where it is", "too_large"),
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from planning.workflow import (
     arun_workflow,
     run_workflow,
 )
+from planning.workflow.model import OnFailure
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged as RunLog
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
@@ -82,6 +83,27 @@ def test_a_stored_run_that_is_cut_off_at_any_commit_goes_on_and_repeats_nothing(
         assert not [each for each in calls if newest.get(each) == "completed"]
         assert outcome(again) == outcome(alone)
         assert len(session.select_all(WorkflowRun)) == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("skip_dependents", "fail"), ("fail", "skip_dependents")])
+def test_a_step_behind_two_failures_comes_out_the_same_whichever_of_them_is_first(
+    first: OnFailure, second: OnFailure
+) -> None:
+    """The whole run comes to b first; one that is resumed after x, to a."""
+    workflow = flow(
+        called("y", tool="broken", on_failure="continue"),
+        called("x"),
+        called("b", "y", tool="broken", on_failure=first),
+        called("a", "x", tool="broken", on_failure=second),
+        called("c", "a", "b"),
+    )
+    tools = capable(work=dict, broken=lambda: 1 / 0)
+    whole = nightly(MemoryStore())
+    alone = run_workflow(workflow, tools, session=whole, max_parallel=1)
+    assert states(alone.workflow)["c"] == "pending"
+    for version in range(whole.version):
+        session = whole.fork(at=version, session_id=f"cut{version}")
+        assert outcome(run_workflow(workflow, tools, session=session, max_parallel=1)) == outcome(alone)
 
 
 # Cancelled

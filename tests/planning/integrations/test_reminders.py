@@ -1,0 +1,299 @@
+"""The reminder in a request: added to its last message, behind what is cached, and not kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from copy import deepcopy
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from frameworks import HALF, OPEN, READ, SHOP, mark, toolbox
+
+from planning import PlanningToolsSection
+from planning.integrations import anthropic, openai
+from planning.testing import ScriptedModel
+from planning.tools.errors import ContextInvalid
+from session import Session
+
+CACHED = {"type": "text", "text": "Go", "cache_control": {"type": "ephemeral"}}
+RESULT = {"type": "tool_result", "tool_use_id": "1", "content": "ok", "cache_control": {"type": "ephemeral"}}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:"}}
+SOUND = {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}
+USER = {"role": "user", "content": OPEN}
+TEXT, INPUT_TEXT = {"type": "text", "text": OPEN}, {"type": "input_text", "text": OPEN}
+
+
+def planned() -> PlanningToolsSection:
+    """A section with an active plan."""
+    section = PlanningToolsSection(session=Session())
+    toolbox(section.session, ()).call(*SHOP)
+    return section
+
+
+@pytest.mark.parametrize("module", [openai, anthropic])
+@pytest.mark.parametrize(
+    ("last", "sent"),
+    [
+        ({"role": "user", "content": "Go"}, {"role": "user", "content": f"Go\n\n{OPEN}"}),
+        ({"role": "user", "content": [CACHED]}, {"role": "user", "content": [CACHED, TEXT]}),
+        ({"role": "user", "content": (IMAGE,)}, {"role": "user", "content": [IMAGE, TEXT]}),
+        ({"role": "user", "content": [SOUND]}, {"role": "user", "content": [SOUND, TEXT]}),
+        ({"role": "user", "content": [RESULT]}, {"role": "user", "content": [RESULT, TEXT]}),
+        (
+            {"role": "tool", "tool_call_id": "1", "content": "ok"},
+            {"role": "tool", "tool_call_id": "1", "content": f"ok\n\n{OPEN}"},
+        ),
+        ({"role": "tool", "tool_call_id": "1"}, {"role": "tool", "tool_call_id": "1", "content": OPEN}),
+        (
+            {"role": "tool", "tool_call_id": "1", "content": [IMAGE]},
+            {"role": "tool", "tool_call_id": "1", "content": [IMAGE, TEXT]},
+        ),
+        (
+            {"type": "function_call_output", "call_id": "1", "output": "ok"},
+            {"type": "function_call_output", "call_id": "1", "output": f"ok\n\n{OPEN}"},
+        ),
+        (
+            {"type": "custom_tool_call_output", "call_id": "1", "output": [{"type": "input_image"}]},
+            {
+                "type": "custom_tool_call_output",
+                "call_id": "1",
+                "output": [{"type": "input_image"}, INPUT_TEXT],
+            },
+        ),
+        (
+            {"role": "user", "content": [{"type": "input_text", "text": "Go"}]},
+            {"role": "user", "content": [{"type": "input_text", "text": "Go"}, INPUT_TEXT]},
+        ),
+    ],
+)
+def test_it_is_added_to_the_last_message_of_the_user_or_of_a_tool(module: Any, last: Any, sent: Any) -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}, last]
+    before = deepcopy(messages)
+    assert module.with_reminder(messages, planned()) == [*before[:-1], sent]
+    assert messages == before
+
+
+@pytest.mark.parametrize("module", [openai, anthropic])
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [{"role": "system", "content": "Be brief."}],
+        [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "Done."}],
+        [{"type": "reasoning", "summary": []}],
+        [{"type": "computer_call_output", "call_id": "1", "output": {"type": "computer_screenshot"}}],
+        [{"role": "user", "content": {"unknown": "form"}}],
+    ],
+)
+def test_behind_anything_else_it_is_a_message_of_the_user(module: Any, messages: list[Any]) -> None:
+    assert module.with_reminder(tuple(messages), planned()) == [*messages, USER]
+
+
+def test_the_last_message_may_be_a_clients_object_or_the_text_of_the_user() -> None:
+    assert openai.with_reminder([SimpleNamespace(role="user", content="Go")], planned()) == [
+        {"role": "user", "content": f"Go\n\n{OPEN}"}
+    ]
+    assert openai.with_reminder("Go", planned()) == [{"role": "user", "content": f"Go\n\n{OPEN}"}]
+
+
+def test_without_an_active_plan_the_messages_stay_as_they_are() -> None:
+    messages: list[Any] = [{"role": "user", "content": "Go"}]
+    section = PlanningToolsSection(session=Session())
+    sent = openai.with_reminder(messages, section)
+    assert sent == messages
+    assert sent is not messages
+    toolbox(section.session, ()).call(*SHOP)
+    toolbox(section.session, ()).call("planning_clear_plan", {})
+    assert openai.with_reminder(messages, section) == messages
+
+
+def test_the_session_of_a_request_may_be_given() -> None:
+    section = PlanningToolsSection(session=lambda: None)
+    assert openai.with_reminder([], section, session=planned().session) == [USER]
+    with pytest.raises(ContextInvalid, match="no session for this call"):
+        openai.with_reminder([], section)
+
+
+class TestPydanticAI:
+    """Some models get a request as one message, and others a message for each of its parts."""
+
+    def run(self, kind: str, *script: Any, **options: Any) -> list[Any]:
+        """The messages of each request of two runs."""
+        pytest.importorskip("pydantic_ai", reason="needs pydantic-ai")
+        from anthropic import AsyncAnthropic
+        from openai import AsyncOpenAI
+        from pydantic_ai import Agent
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.models.openai import OpenAIChatModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        from planning.integrations.pydantic_ai import Planning
+
+        async def main(server: ScriptedModel) -> None:
+            async with (
+                AsyncOpenAI(base_url=server.openai_url, api_key="test") as for_openai,
+                AsyncAnthropic(base_url=server.anthropic_url, api_key="test") as for_anthropic,
+            ):
+                model: Any = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=for_openai))
+                if kind == "anthropic":
+                    model = AnthropicModel("m", provider=AnthropicProvider(anthropic_client=for_anthropic))
+                agent = Agent(model, capabilities=[Planning(Session())], **options)
+                result = await agent.run("Go")
+                await agent.run("Go on", message_history=result.all_messages())
+
+        with ScriptedModel(*script, "Done.", "Again.") as server:
+            asyncio.run(main(server))
+        return [request.body["messages"] for request in server.requests]
+
+    def test_a_server_for_which_each_part_is_a_message_reads_it_in_the_last_one(self) -> None:
+        requests = self.run("openai", [SHOP], [mark("S07")], [mark("S001"), READ])
+        for messages in requests:
+            roles = [each["role"] for each in messages if each["role"] != "system"]
+            assert ("tool", "user") not in pairwise(roles)
+            assert ("user", "user") not in pairwise(roles)
+        first, second, third, fourth, again = (messages[-1]["content"] for messages in requests)
+        assert first == "Go"
+        assert second == f"Plan set: S001 to S002. Next: S001 Rent a room\n\n{OPEN}"
+        refusal = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
+        assert json.loads(third) == {"error": f"{refusal}\n\n{OPEN}"}
+        assert fourth == f"{HALF}\n\n{HALF}"
+        assert [each["text"] for each in again] == ["Go on", HALF]
+
+    @pytest.mark.parametrize(
+        ("returned", "read"),
+        [({"rooms": [1, 2]}, '{"rooms":[1,2]}'), (["a"], '["a"]'), (None, "")],
+    )
+    def test_what_another_tool_returned_is_read_as_before(self, returned: Any, read: str) -> None:
+        def look() -> Any:
+            """Look around."""
+            return returned
+
+        requests = self.run("openai", [SHOP], [("look", {})], tools=[look])
+        assert requests[2][-1]["content"] == "\n\n".join(filter(None, [read, OPEN]))
+
+    def test_a_tool_that_returns_an_image_keeps_it(self) -> None:
+        def look() -> Any:
+            """Look around."""
+            from pydantic_ai import BinaryContent
+
+            return ["A room", BinaryContent(b"png", media_type="image/png", identifier="room")]
+
+        requests = self.run("openai", [SHOP], [("look", {})], tools=[look])
+        *_, result = (each for each in requests[2] if each["role"] == "tool")
+        assert json.loads(result["content"]) == ["A room", "See file room.", OPEN]
+        assert [part["type"] for part in requests[2][-1]["content"]] == ["text", "image_url", "text"]
+
+    def test_what_comes_before_it_stays_cached(self) -> None:
+        requests = self.run("anthropic", [SHOP], [mark("S001")])
+        for messages, plan in zip(requests[1:], (OPEN, HALF, HALF), strict=True):
+            assert [each["role"] for each in messages[-2:]] == ["assistant", "user"]
+            *_, kept, reminder = messages[-1]["content"]
+            assert kept["cache_control"]["type"] == "ephemeral"
+            assert reminder == {"type": "text", "text": plan}
+
+
+class TestGoogleADK:
+    @pytest.mark.parametrize("name", ["ScriptedLlm", "LiteLlm"])
+    def test_a_model_class_that_splits_a_content_reads_it_in_the_answer_of_the_tool(self, name: str) -> None:
+        pytest.importorskip("google.adk", reason="needs google-adk")
+        from adk_models import ADA, ScriptedLlm, adk_of, go, said, turn
+        from google.adk.agents import LlmAgent
+        from google.adk.runners import Runner
+        from google.adk.sessions import InMemorySessionService
+
+        from planning.integrations.google_adk import PlanningToolset
+
+        async def main() -> None:
+            model = type(name, (ScriptedLlm,), {})(script=[turn(SHOP), said(), said()])
+            agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(Session())])
+            runner = Runner(app_name="shop", agent=agent, session_service=InMemorySessionService())
+            await go(runner)
+            await go(runner)
+            answer, *text = model.requests[1].contents[-1].parts
+            said_so = {"result": "Plan set: S001 to S002. Next: S001 Rent a room"}
+            split = {**said_so, "reminder": OPEN}
+            assert answer.function_response.response == (split if name == "LiteLlm" else said_so)
+            assert [each.text for each in text] == ([] if name == "LiteLlm" else [OPEN])
+            assert [each.text for each in model.requests[2].contents[-1].parts] == ["Go", OPEN]
+            kept = [part for event in (await adk_of(runner, ADA)).events for part in event.content.parts]
+            assert OPEN not in str(kept)
+
+        asyncio.run(main())
+
+
+class TestOpenAIAgents:
+    def test_a_server_that_keeps_the_conversation_gets_each_item_once(self) -> None:
+        pytest.importorskip("agents", reason="needs the OpenAI Agents SDK")
+        from agents_runs import agent_of, run_async, run_streamed
+
+        from planning.integrations.openai_agents import planning_tools
+
+        for run in (run_async, run_streamed):
+            planning = planning_tools(section=planned())
+            agent, model = agent_of(planning, [mark("S07")], [mark("S001")], "Done.")
+            run(planning, agent, conversation_id="conv_1")
+            sent: list[Any] = [[dict(item) for item in call.input] for call in model.calls]
+            refusal = (
+                "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
+            )
+            assert [[item.get("content") or item["output"] for item in items] for items in sent] == [
+                [f"Go\n\n{OPEN}"],
+                [f"{refusal}\n\n{OPEN}"],
+                [f"S001 done. Next: S002 Buy shelves\n\n{HALF}"],
+            ]
+
+    def test_it_is_kept_in_no_session_of_the_sdk(self, tmp_path: Path) -> None:
+        pytest.importorskip("agents", reason="needs the OpenAI Agents SDK")
+        from agents import SQLiteSession
+        from agents_runs import agent_of, run_async, run_streamed
+
+        from planning.integrations.openai_agents import planning_tools
+
+        for run in (run_async, run_streamed):
+            planning, memory = planning_tools(Session()), SQLiteSession(run.__name__, tmp_path / "chat.db")
+            agent, _ = agent_of(planning, [SHOP], "Done.", "Again.")
+            run(planning, agent, session=memory)
+            run(planning, agent, session=memory)
+            assert OPEN not in str(asyncio.run(memory.get_items()))
+            memory.close()
+
+    def test_items_that_your_filter_makes_are_not_changed(self) -> None:
+        pytest.importorskip("agents", reason="needs the OpenAI Agents SDK")
+        from agents import Agent, RunConfig, Runner
+        from agents.run_config import ModelInputData
+        from agents_runs import script
+
+        from planning.integrations.openai_agents import planning_tools
+
+        section = planned()
+        planning, own = planning_tools(section=section), {"role": "user", "content": "Go now"}
+        config = RunConfig(
+            tracing_disabled=True,
+            call_model_input_filter=lambda data: ModelInputData([own], data.model_data.instructions),  # type: ignore[list-item]  # an item
+        )
+        model = script("Done.")
+        agent = Agent("clerk", model=model, tools=planning)
+        asyncio.run(Runner.run(agent, "Go", run_config=planning.run_config(config)))
+        assert own == {"role": "user", "content": "Go now"}
+        assert model.calls[0].input == [{"role": "user", "content": f"Go now\n\n{OPEN}"}]
+
+
+class TestLangChain:
+    def test_parts_of_a_message_stay_before_it(self) -> None:
+        pytest.importorskip("langchain.agents", reason="needs langchain")
+        from langchain.agents import create_agent
+        from langchain_models import ScriptedModel as Model
+        from langchain_models import said
+
+        from planning.integrations.langchain import PlanningMiddleware
+
+        model = Model(script=[said()])
+        agent: Any = create_agent(model, middleware=[PlanningMiddleware(section=planned())])
+        result = agent.invoke({"messages": [{"role": "user", "content": [CACHED, IMAGE]}]})
+        assert [each.content for each in model.requests[0][1:]] == [[CACHED, IMAGE, TEXT]]
+        assert result["messages"][0].content == [CACHED, IMAGE]

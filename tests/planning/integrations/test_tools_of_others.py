@@ -1,0 +1,114 @@
+"""A tool of another framework in the place of a declaration: the error says where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from planning import Toolbox, tool_definitions
+from planning.integrations import openai
+from planning.tools import ToolRegistry
+from planning.workflow import Capabilities
+from session import Session
+
+
+def look() -> str:
+    """Look around."""
+    return "a room"
+
+
+def of_langchain() -> Any:
+    return pytest.importorskip("langchain_core.tools").tool(look)
+
+
+def of_your_own_in_langchain() -> Any:
+    base: Any = pytest.importorskip("langchain_core.tools").BaseTool
+    body = {"__annotations__": {"name": str, "description": str}, "name": "look", "description": "Look."}
+    return type("Look", (base,), {**body, "_run": lambda _: "a room"})()
+
+
+def of_openai_agents() -> Any:
+    return pytest.importorskip("agents").function_tool(look)
+
+
+def of_google_adk() -> Any:
+    return pytest.importorskip("google.adk.tools").FunctionTool(look)
+
+
+def of_pydantic_ai() -> Any:
+    return pytest.importorskip("pydantic_ai").Tool(look)
+
+
+def of_mcp() -> Any:
+    return pytest.importorskip("mcp_types").Tool(name="look", input_schema={"type": "object"})
+
+
+def of_openai() -> Any:
+    return {"type": "function", "function": {"name": "look"}}
+
+
+CONVERTED = (
+    "give it to create_agent(tools=...), or convert it with planning.integrations.langchain.tools_from"
+)
+TOOLS = [
+    (of_langchain, "StructuredTool", CONVERTED),
+    (of_your_own_in_langchain, "Look", CONVERTED),
+    (
+        of_openai_agents,
+        "FunctionTool",
+        "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
+    ),
+    (of_google_adk, "FunctionTool", "give it to LlmAgent(tools=...), or pass its function"),
+    (of_pydantic_ai, "Tool", "give it to Pydantic AI's Agent(tools=...), or pass its function"),
+    (of_mcp, "Tool", "convert its server's tools with planning.integrations.mcp.tools_from"),
+    (of_openai, "dict", "convert it with planning.integrations.openai.tools_from"),
+]
+each_tool = pytest.mark.parametrize(
+    ("made", "kind", "remedy"), TOOLS, ids=[made.__name__ for made, *_ in TOOLS]
+)
+
+
+def integration(module: str, name: str, needs: str) -> Callable[[list[Any]], object]:
+    def take(tools: list[Any]) -> object:
+        pytest.importorskip(needs)
+        return getattr(import_module(f"planning.integrations.{module}"), name)(session=Session(), tools=tools)
+
+    return take
+
+
+ENTRIES: dict[str, Callable[[list[Any]], object]] = {
+    "Toolbox": Toolbox,
+    "ToolRegistry": ToolRegistry,
+    "openai.tools": openai.tools,
+    "tool_definitions": lambda tools: tool_definitions("openai", tools=tools),
+    "langchain": integration("langchain", "PlanningMiddleware", "langchain.agents"),
+    "pydantic_ai": integration("pydantic_ai", "Planning", "pydantic_ai"),
+    "openai_agents": integration("openai_agents", "planning_tools", "agents"),
+    "google_adk": integration("google_adk", "PlanningToolset", "google.adk"),
+    "mcp": integration("mcp", "build_server", "mcp"),
+}
+
+
+@each_tool
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_the_error_says_where_it_belongs(entry: str, made: Callable[[], Any], kind: str, remedy: str) -> None:
+    take = ENTRIES[entry]
+    if (entry, made) == ("openai_agents", of_openai_agents):
+        take([made()])  # this one takes its SDK's own tools
+        return
+    with pytest.raises(TypeError) as caught:
+        take([made()])
+    assert str(caught.value) == f"a tool's function must be callable, got {kind}: {remedy}"
+
+
+@each_tool
+def test_capabilities_say_so_too(made: Callable[[], Any], kind: str, remedy: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        Capabilities(tools=[made()])
+    assert str(caught.value) == f"a value of type {kind} in tools is not a tool of this toolkit: {remedy}"
+    with pytest.raises(TypeError) as caught:
+        Capabilities(tools={"look": made()})
+    assert str(caught.value) == f"look must be a tool or something that can be called, got {kind}: {remedy}"

@@ -1,0 +1,233 @@
+"""A key made of a provider's ids is a guess: with a different call it shows that such keys name nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repeat_calls import SCHEMA, counting, openers
+
+from planning import Plan, PlanningToolsSection, Toolbox
+from planning.tools import Tool, ToolResult
+from planning.tools.repeats import RepeatedIds, guessed_key
+from session import Session, ToolInvoked
+from session.stores import SqliteStore
+
+SETUP = {"objective": "Fix the login bug", "initial_steps": ["Reproduce it"]}
+
+
+@pytest.fixture(params=["memory", "a memory store", "a file"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
+    """Opens the session, as another process does if it has a store."""
+    open_, name = openers(tmp_path)[request.param], request.param
+    if name == "memory":
+        session = open_()
+        return lambda: session
+    return open_
+
+
+def guess(call_id: str = "call_0") -> dict[str, Any]:
+    """The context of a call whose ids are those of every turn."""
+    return {"call_id": call_id, "idempotency_key": guessed_key("the turn", call_id)}
+
+
+def mark(status: str) -> tuple[str, dict[str, Any]]:
+    return "planning_mark_step", {"step_id": "S001", "status": status}
+
+
+def planned(session: Session, *tools: Tool) -> Toolbox:
+    section = PlanningToolsSection(session=session)
+    toolbox = Toolbox([*section.tools(), *tools], session=session)
+    if session.select_latest(Plan) is None:
+        toolbox.call("planning_setup_plan", SETUP)
+    return toolbox
+
+
+def status_of(session: Session) -> str:
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return plan.steps[0].status
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_mark_that_is_made_again_after_another_with_its_ids_is_carried_out(
+    opened: Callable[[], Session], is_async: bool
+) -> None:
+    for status in ("in_progress", "blocked", "in_progress", "in_progress", "blocked", "blocked"):
+        name, arguments = mark(status)
+        box = planned(opened())
+        if is_async:
+            answer = asyncio.run(box.acall(name, arguments, context=guess()))
+        else:
+            answer = box.call(name, arguments, context=guess())
+        assert (answer.success, status_of(opened())) == (True, status)
+    assert len(opened().select_all(RepeatedIds)) == 1
+
+
+DIFFERENT: dict[str, Any] = {
+    "other arguments": ("send", {"to": "Bob"}),
+    "another tool": mark("blocked"),
+    "arguments that do not decode": ("send", {"to": 5}),
+    "JSON that does not parse": ("send", '{"to": '),
+    "a status that is refused": mark("bogus"),
+    "a step that is unknown": ("planning_mark_step", {"step_id": "S009", "status": "done"}),
+    "an unknown tool": ("sned", {"to": "Ann"}),
+}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("different", DIFFERENT)
+def test_any_different_call_shows_that_the_ids_are_repeated(
+    opened: Callable[[], Session], different: str, is_async: bool
+) -> None:
+    tool, made = counting()
+
+    def call(name: str, arguments: Any, call_id: str = "call_0") -> ToolResult:
+        box = planned(opened(), tool)
+        if is_async:
+            return asyncio.run(box.acall(name, arguments, context=guess(call_id)))
+        return box.call(name, arguments, context=guess(call_id))
+
+    ann = ("send", {"to": "Ann"})
+    assert [call(*ann).message, call(*ann).message] == ["Sent 1 to Ann"] * 2
+    call(*ann, "call_1")
+    before = len(made)
+    call(*DIFFERENT[different])
+    after = len(made)
+    assert [call(*ann).message, call(*ann, "call_1").message] == [
+        f"Sent {after + 1} to Ann",
+        f"Sent {after + 2} to Ann",
+    ]
+    assert after - before == (1 if different == "other arguments" else 0)
+
+
+def test_a_rewind_does_not_take_back_that_the_ids_are_repeated(opened: Callable[[], Session]) -> None:
+    tool, made = counting()
+    session = opened()
+    box = planned(session, tool)
+    box.call("send", {"to": "Ann"}, context=guess())
+    version = session.version
+    box.call("send", {"to": "Bob"}, context=guess())
+    session.rewind(version)
+    box.call("send", {"to": "Ann"}, context=guess())
+    assert made == ["Ann", "Bob", "Ann"]
+
+
+def test_after_a_rewind_and_in_a_fork_guessed_keys_are_free_again(opened: Callable[[], Session]) -> None:
+    tool, made = counting()
+    session = opened()
+    box = planned(session, tool)
+    version = session.version
+    box.call("send", {"to": "Ann"}, context=guess())
+    fork, whole = session.fork(version), session.fork()
+    session.rewind(version)
+    for each in (session, fork, whole):
+        Toolbox([tool], session=each).call("send", {"to": "Bob"}, context=guess())
+        Toolbox([tool], session=each).call("send", {"to": "Bob"}, context=guess())
+    assert made == ["Ann", "Bob", "Bob", "Bob", "Bob"]
+    assert [len(each.select_all(RepeatedIds)) for each in (session, fork, whole)] == [0, 0, 1]
+
+
+def test_a_key_of_the_host_stays_strict_beside_repeated_ids(opened: Callable[[], Session]) -> None:
+    tool, made = counting()
+    session = opened()
+    box = planned(session, tool)
+    for to in ("Ann", "Bob", "Ann"):
+        box.call("send", {"to": to}, context=guess())
+    own = {"idempotency_key": str(guessed_key("the turn", "a call of the host"))}
+    answers = [box.call("send", {"to": to}, context=own) for to in ("Eve", "Eve", "Joe")]
+    assert [each.message for each in answers] == [
+        *["Sent 4 to Eve"] * 2,
+        "send was not called: it was sent as a repeat of an earlier call with other arguments. Send it as a "
+        "new call.",
+    ]
+    assert made == ["Ann", "Bob", "Ann", "Eve"]
+
+
+@pytest.mark.parametrize("is_private", [False, True])
+def test_a_call_that_was_never_made_is_not_said_to_have_taken_effect(
+    opened: Callable[[], Session], is_private: bool
+) -> None:
+    made: list[str] = []
+
+    def send(arguments: dict[str, str]) -> str:
+        made.append(arguments["to"])
+        if arguments["to"] == "Ann":
+            raise ConnectionError
+        return "Sent"
+
+    options: Any = {"parameters": SCHEMA, "idempotent": False, "returns_private_data": is_private}
+    tool = Tool("send", "Send.", send, **options)
+    planned(opened(), tool).call("send", {"to": "Ann"}, context=guess())
+    again = planned(opened(), tool).call("send", {"to": "Ann"}, context=guess())
+    assert again.message == (
+        "send may have taken effect: this call was begun before, and its result is not known. Check what it "
+        "did before you call it again."
+    )
+    assert planned(opened(), tool).call("send", {"to": "Bob"}, context=guess()).message == "Sent"
+    planned(opened(), tool).call("send", {"to": "Ann"}, context=guess())
+    assert made == ["Ann", "Bob", "Ann"]
+
+
+def test_private_arguments_are_compared_and_not_stored(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    tool, made = counting(returns_private_data=True)
+
+    def call(to: str) -> str:
+        with closing(SqliteStore(path)) as store:
+            session = Session(session_id="run-7", store=store)
+            return Toolbox([tool], session=session).call("send", {"to": to}, context=guess()).message
+
+    refused = (
+        "send was not called: it repeats an earlier call, whose private result is not kept. Make a new call "
+        "if you need it."
+    )
+    answers = [call(to) for to in ("Zq4711", "Zq4711", "Bob", "Zq4711")]
+    assert answers == ["Sent 1 to Zq4711", refused, "Sent 2 to Bob", "Sent 3 to Zq4711"]
+    assert made == ["Zq4711", "Bob", "Zq4711"]
+    assert all(b"Zq4711" not in each.read_bytes() for each in tmp_path.iterdir())
+
+
+def test_a_refused_call_leaves_its_guessed_key_free(opened: Callable[[], Session]) -> None:
+    tool, made = counting()
+    answers = [
+        planned(opened(), tool).call("send", {"to": to}, context=guess()).success for to in (5, "Ann", "Ann")
+    ]
+    assert (answers, made, opened().select_all(RepeatedIds)) == ([False, True, True], ["Ann"], ())
+
+
+def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
+    session = Session()
+    tool, _ = counting()
+    Toolbox([tool], session=session).call("send", {"to": "Ann"}, context=guess())
+    (event,) = session.select_all(ToolInvoked)
+    assert (type(event.idempotency_key), len(str(event.idempotency_key))) == (str, 71)
+
+
+@pytest.mark.parametrize(
+    ("turn", "call_id"), [(None, "call_0"), ("", "call_0"), ("t", None), ("t", ""), ("t", 5)]
+)
+def test_what_has_no_name_has_no_key(turn: str | None, call_id: object) -> None:
+    assert guessed_key(turn, call_id) is None
+
+
+def test_the_history_of_a_session_says_that_ids_are_repeated(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "plans.db")) as store:
+        box = planned(Session(session_id="run-7", store=store))
+        for status in ("in_progress", "blocked"):
+            box.call(*mark(status), context=guess())
+    pytest.importorskip("typer", reason="needs the commands: pip install '.[cli]'")
+    from typer.testing import CliRunner
+
+    from planning.cli.app import app
+
+    shown = CliRunner().invoke(app, ["history", str(tmp_path / "plans.db")]).stdout
+    assert [line.split("  ")[-1] for line in shown.splitlines()] == [
+        "New plan: Fix the login bug. Added S001.",
+        "S001 in_progress.",
+        "RepeatedIds. S001 blocked.",
+    ]

@@ -1,0 +1,177 @@
+"""Classes that were moved since a store was written: refused at their first read, and found by written_as."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from store_places import refused
+
+from session import Session, SessionError, Snapshot, append
+from session.slices import type_name
+from session.stores import SqliteStore
+
+CLASSES = """
+from dataclasses import dataclass
+import attrs
+from session import SessionEvent
+
+@dataclass(frozen=True)
+class Note:
+    text: str
+
+@dataclass(frozen=True)
+class Put:
+    note: Note
+
+@attrs.frozen(kw_only=True)
+class Heard(SessionEvent):
+    number: int = 0
+"""
+MOVED = (
+    "the store has {0}, whose class cannot be found, and not {1}: if the class was moved, call "
+    "session.register_types({2}, written_as={0!r}) first; if that is another class, import its module first"
+)
+
+
+def place(name: str, monkeypatch: pytest.MonkeyPatch, code: str = CLASSES) -> Any:
+    """A module that is loaded."""
+    module = ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, module)
+    exec(code, vars(module))  # noqa: S102 - what importing it would do
+    return module
+
+
+def opened(path: Path, module: Any, *, grows: bool) -> Session:
+    session = Session(session_id="run-7", store=SqliteStore(path))
+    if grows:
+        session.register_reducer(module.Note, append)
+    else:
+        session.register_reducer(module.Put, lambda _, put: (put.note,), module.Note)
+    session.register_types(module.Heard)
+    return session
+
+
+def note(module: Any, text: str, *, grows: bool) -> Any:
+    return module.Note(text) if grows else module.Put(module.Note(text))
+
+
+def moved(path: Path, monkeypatch: pytest.MonkeyPatch, *, grows: bool = False) -> tuple[Session, Any, str]:
+    """A session whose classes were in another module when it was written; and a snapshot of then."""
+    before = place("old_place", monkeypatch)
+    session = opened(path, before, grows=grows)
+    session.dispatch(note(before, "old", grows=grows))
+    session.publish(before.Heard(number=1))
+    session.rewind(1)
+    snapshot = session.snapshot().to_json()
+    assert session.store is not None
+    session.store.close()
+    monkeypatch.delitem(sys.modules, "old_place")
+    after = place("new.place", monkeypatch)
+    return opened(path, after, grows=grows), after, snapshot
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_slice_whose_class_has_moved_is_refused_and_takes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
+) -> None:
+    session, after, _ = moved(tmp_path / "plans.db", monkeypatch, grows=grows)
+    message = MOVED.format("old_place:Note", "new.place:Note", "Note")
+    assert refused(lambda: session.select_all(after.Note)) == message
+    assert refused(lambda: session.select_latest(after.Note)) == message
+    assert refused(lambda: session.at(2).select_all(after.Note)) == message
+    assert refused(lambda: session.dispatch(note(after, "new", grows=grows))) == message
+    assert refused(lambda: session.select_all(after.Heard)) == (
+        MOVED.format("old_place:Heard", "new.place:Heard", "Heard")
+    )
+    assert session.version == 3
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_class_that_has_moved_keeps_its_written_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
+) -> None:
+    session, after, snapshot = moved(tmp_path / "plans.db", monkeypatch, grows=grows)
+    for kind in (after.Note, after.Put, after.Heard):
+        session.register_types(kind, written_as=f"old_place:{kind.__name__}")
+    session.dispatch(note(after, "new", grows=grows))
+    session.publish(after.Heard(number=2))
+    right = [after.Note("old"), after.Note("new")] if grows else [after.Note("new")]
+    for each in (session, opened(tmp_path / "plans.db", after, grows=grows)):
+        assert list(each.select_all(after.Note)) == right
+        assert [heard.number for heard in each.select_all(after.Heard)] == [1, 2]
+        assert [change.version for change in each.history()] == [1, 2, 3, 4, 5]
+        assert each.at(1).select_all(after.Note) == (after.Note("old"),)
+    assert Snapshot.from_json(snapshot).select_all(after.Note) == (after.Note("old"),)
+    assert type_name(after.Note) == "old_place:Note"
+
+
+def test_a_class_of_the_same_name_elsewhere_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, after, _ = moved(tmp_path / "plans.db", monkeypatch)
+    place("old_place", monkeypatch)
+    assert session.select_all(after.Note) == ()
+    session.dispatch(after.Put(after.Note("new")))
+    assert session.select_all(after.Note) == (after.Note("new"),)
+
+
+@pytest.mark.parametrize(("source", "is_found"), [(CLASSES, True), ("Other = 1", False), (None, False)])
+def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str | None, is_found: bool
+) -> None:
+    session, after, _ = moved(tmp_path / "plans.db", monkeypatch)
+    with importable(tmp_path, None if source is None else f"{source}\nraise RuntimeError"):
+        if is_found:
+            assert session.select_all(after.Note) == ()
+        else:
+            message = MOVED.format("old_place:Note", "new.place:Note", "Note")
+            assert refused(lambda: session.select_all(after.Note)) == message
+
+
+@contextmanager
+def importable(folder: Path, source: str | None) -> Iterator[None]:
+    if source is not None:
+        (folder / "old_place.py").write_text(source)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+    assert "old_place" not in sys.modules
+
+
+def test_other_slices_of_the_session_are_read_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "plans.db"
+    moved(path, monkeypatch)
+    other = place("other", monkeypatch, CLASSES.replace("Note", "Word"))
+    session = Session(session_id="run-7", store=SqliteStore(path))
+    session.register_reducer(other.Word, append)
+    session.dispatch(other.Word("hello"))
+    assert session.select_all(other.Word) == (other.Word("hello"),)
+
+
+@pytest.mark.parametrize("name", ["Note", "old:", ":Note", "a b:Note", "a:b:Note", ""])
+def test_what_is_not_a_written_name_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = place("somewhere", monkeypatch).Note
+    with pytest.raises(ValueError, match="written_as") as refusal:
+        Session().register_types(kind, written_as=name)
+    assert str(refusal.value) == f"written_as must be module:QualifiedName, got {name!r}"
+
+
+def test_a_class_has_one_written_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, session = place("somewhere", monkeypatch).Note, Session()
+    for _ in range(2):
+        session.register_types(kind, written_as="old_place:Note")
+    with pytest.raises(ValueError, match="one name") as refusal:
+        session.register_types(kind, written_as="older:Note")
+    assert str(refusal.value) == "Note is written as old_place:Note: a class has one name"
+    with pytest.raises(ValueError, match="too many"):
+        session.register_types(kind, SessionError, written_as="old_place:Note")

@@ -12,8 +12,8 @@ from planning.checks import HasFacts
 from planning.commands import ApprovePlan, RejectPlan
 from planning.errors import cut, printable
 from planning.events import sign
-from planning.facts import PlanFacts
 from planning.model import Plan
+from planning.plan_facts import PlanFacts
 from planning.render import plan_text, plan_to_dict
 from planning.text import NOTE
 from session import Session

@@ -16,17 +16,16 @@ import attrs
 
 from planning.commands import AddStep, ClearPlan, MarkStep, MarkSteps, RemoveStep, SetupPlan
 from planning.errors import cut, one_line
-from planning.facts import PlanFacts, RecordEvidence
+from planning.facts import RecordEvidence
 from planning.gates import open_steps
 from planning.model import Plan, index_of
+from planning.plan_facts import PlanFacts
 from planning.step_ids import listed_ids
 from planning.view.calls import characters_of, is_planning
 from planning.view.timeline import Moment, refusal_of
 from planning.workflow.run.records import RunChanged, WorkflowRun
 from session import Change, ToolFailed, ToolInvoked
 from session.history import Restored, Rewound
-
-__all__ = ["FINDINGS", "STALE_AFTER", "Audit", "Finding", "Rule", "audit_plan"]
 
 STALE_AFTER: Final = 10
 """How many calls in a row without a change of the plan are a stale stretch."""

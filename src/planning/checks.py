@@ -12,8 +12,8 @@ from unicodedata import normalize
 
 from planning.commands import MarkStep
 from planning.errors import Problem, ToolValidationError, cut, show
-from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, StepStatus, index_of
+from planning.plan_facts import PlanFacts
 from planning.policy import PlanPolicy
 from planning.step_ids import alike_key, listed_ids
 

@@ -12,23 +12,6 @@ from planning.model import StepStatus, plain_status, setters
 from planning.step_ids import as_text
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
-__all__ = [
-    "AddStep",
-    "ApprovePlan",
-    "ClearPlan",
-    "Command",
-    "MarkStep",
-    "MarkSteps",
-    "MoveStep",
-    "NewPlanStep",
-    "ReadPlan",
-    "RejectPlan",
-    "RemoveStep",
-    "RenumberSteps",
-    "SetupPlan",
-    "UpdateStep",
-]
-
 _STEP_ID = {**STEP_ID.about("S### id"), "repair": as_text}
 _STATUS = {"description": "Its new status", "repair": plain_status}
 

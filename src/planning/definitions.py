@@ -14,8 +14,6 @@ from planning.tools.parameters.forms import is_recursive
 from planning.tools.tool import Tool
 from planning.tools.toolbox import Toolbox
 
-__all__ = ["DefinitionFormat", "ToolSource", "tool_definitions", "tools_of"]
-
 DefinitionFormat = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]
 _OF_OPENAI = (re.compile(r"[A-Za-z0-9_-]{1,64}"), "1 to 64 letters, digits, _ and -")
 _NAMES = {

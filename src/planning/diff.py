@@ -10,17 +10,6 @@ from planning.errors import cut
 from planning.model import Plan, PlanStatus, PlanStep, StepStatus
 from planning.text import as_data
 
-__all__ = [
-    "PlanDiff",
-    "StepAdded",
-    "StepDetailed",
-    "StepMarked",
-    "StepMoved",
-    "StepNoted",
-    "StepRetitled",
-    "diff_plans",
-]
-
 _NAMED = 8
 _LONGEST = 240
 

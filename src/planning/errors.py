@@ -8,21 +8,6 @@ from typing import Any
 
 import attrs
 
-__all__ = [
-    "LONGEST_MESSAGE",
-    "Problem",
-    "ToolError",
-    "ToolValidationError",
-    "cut",
-    "listed",
-    "nearest",
-    "one_line",
-    "printable",
-    "show",
-    "unknown_option",
-    "writable",
-]
-
 LONGEST_MESSAGE = 50_000
 """The most characters of anything that a model is sent."""
 

@@ -14,16 +14,6 @@ from session import Commit, Session, SessionEvent, SessionId, Transaction
 if TYPE_CHECKING:
     from planning.diff import PlanDiff
 
-__all__ = [
-    "MOST_PLACES",
-    "FrameworkChange",
-    "PlanChanged",
-    "announce_plan",
-    "framework",
-    "last_change",
-    "sign",
-]
-
 MOST_PLACES = 1_000
 """The most places in frameworks of which a session keeps the last change."""
 

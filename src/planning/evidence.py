@@ -9,8 +9,9 @@ from typing import Any, Final
 import attrs
 
 from planning.errors import Problem, ToolValidationError, cut, show
-from planning.facts import EvidenceCall, PlanFacts, Proof, RecordEvidence
+from planning.facts import RecordEvidence
 from planning.model import Plan, PlanStep, index_of
+from planning.plan_facts import EvidenceCall, PlanFacts, Proof
 from planning.policy import PlanPolicy
 from planning.text import TextRule
 

@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from planning.commands import AddStep, RemoveStep, RenumberSteps, SetupPlan
-from planning.facts import FACT_REDUCERS, PLANNING_TOOLS, EvidenceCall, PlanFacts, first_facts
+from planning.facts import FACT_REDUCERS, PLANNING_TOOLS, first_facts
 from planning.model import Plan
+from planning.plan_facts import EvidenceCall, PlanFacts
 from planning.step_ids import highest_number
 from planning.text import TextRules, rules_for
 from planning.tools.context import Gate

@@ -27,23 +27,6 @@ from planning.model import Plan
 from planning.plan_facts import EvidenceCall, PlanFacts, Proof
 from planning.step_ids import format_id, highest_number
 
-__all__ = [
-    "FACT_REDUCERS",
-    "OPTIONAL_TOOLS",
-    "PLANNING_TOOLS",
-    "SEED_TOOLS",
-    "AskToFinish",
-    "EvidenceCall",
-    "PlanFacts",
-    "Proof",
-    "RecordEvidence",
-    "RequestApproval",
-    "SetDependencies",
-    "TakeNotice",
-    "evidence_call",
-    "first_facts",
-]
-
 
 @dataclass(slots=True, frozen=True)
 class SetDependencies:

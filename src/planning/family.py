@@ -11,8 +11,6 @@ from planning.model import Plan, PlanStatus
 from planning.text import as_data
 from session import Session, SessionId
 
-__all__ = ["FamilyProgress", "family_progress"]
-
 _DEEPEST = 20  # levels that are indented: more would make the text of a long chain quadratic
 
 

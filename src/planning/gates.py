@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from planning.facts import PlanFacts
 from planning.model import Plan
+from planning.plan_facts import PlanFacts
 from planning.step_ids import listed_ids
 
 if TYPE_CHECKING:

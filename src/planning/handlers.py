@@ -27,20 +27,6 @@ from planning.model import STEP_STATUSES, Plan, StepStatus, index_of, plain_stat
 from planning.step_ids import as_text, listed_ids, written_alike
 from planning.text import ASCII, TextRule, TextRules
 
-__all__ = [
-    "add_step",
-    "clear_plan",
-    "diagnose",
-    "mark",
-    "mark_step",
-    "mark_steps",
-    "move_step",
-    "read_plan",
-    "remove_step",
-    "setup_plan",
-    "update_step",
-]
-
 _NAMED = 3
 
 

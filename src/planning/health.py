@@ -13,14 +13,12 @@ import attrs
 
 from planning.approval import is_pending
 from planning.errors import cut
-from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep
+from planning.plan_facts import PlanFacts
 from planning.workflow.run.mirror import own_ids
 from planning.workflow.run.process import is_alive
 from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
 from session.selectors import Selectable
-
-__all__ = ["QUIET", "Health", "HealthState", "health_of", "health_of_run"]
 
 HealthState = Literal["working", "waiting", "finished", "failed", "stopped"]
 

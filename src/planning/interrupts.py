@@ -6,8 +6,6 @@ Nothing is loaded before this, and it loads nothing.
 import os
 import sys
 
-__all__ = ["leave_quietly"]
-
 
 def leave_quietly(kind: type[BaseException], *error: object) -> None:
     """Be the ``sys.excepthook`` of the command."""

@@ -13,8 +13,6 @@ from typing import Final
 from planning.commands import AddStep, ClearPlan, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
 from planning.model import Plan, PlanStatus
 
-__all__ = ["TRANSITIONS", "allows", "refusal"]
-
 Transitions = Mapping[tuple[PlanStatus | None, type[Command]], tuple[PlanStatus, ...]]
 
 _REFUSED: Final[tuple[PlanStatus, ...]] = ()

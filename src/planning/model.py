@@ -10,19 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
-__all__ = [
-    "STEP_STATUSES",
-    "Plan",
-    "PlanStatus",
-    "PlanStep",
-    "StepStatus",
-    "index_of",
-    "plain_status",
-    "require_text",
-    "setters",
-    "with_steps",
-]
-
 PlanStatus = Literal["active", "completed", "abandoned"]
 StepStatus = Literal["pending", "in_progress", "blocked", "done"]
 

@@ -11,8 +11,6 @@ from planning.suite import carry_out, register_plan
 from session import Session
 from session.transaction import Transaction
 
-__all__ = ["Mark", "PlanMirror", "shows"]
-
 Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
 

@@ -11,8 +11,9 @@ from planning.checks import refuse_order
 from planning.commands import AddStep, MarkStep, MarkSteps, RenumberSteps, SetupPlan
 from planning.events import sign
 from planning.fact_guards import Policies, facts_in, new_ids, register_facts
-from planning.facts import EvidenceCall, PlanFacts, evidence_call
+from planning.facts import evidence_call
 from planning.model import Plan
+from planning.plan_facts import EvidenceCall, PlanFacts
 from planning.policy import PlanPolicy, strictest
 from planning.tools.context import BEGAN, Gate
 from session import Session, ToolFailed, ToolInvoked, Transaction

@@ -31,21 +31,6 @@ from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep, index_of, 
 from planning.step_ids import format_id, highest_number
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
-__all__ = [
-    "REDUCERS",
-    "add_step",
-    "changes_nothing",
-    "check_command",
-    "clear_plan",
-    "mark_step",
-    "mark_steps",
-    "move_step",
-    "remove_step",
-    "renumber_steps",
-    "setup_plan",
-    "update_step",
-]
-
 Plans = tuple[Plan, ...]
 
 

@@ -20,12 +20,10 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.errors import LONGEST_MESSAGE, cut
-from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, index_of
+from planning.plan_facts import PlanFacts
 from planning.step_ids import listed_ids
 from planning.text import as_data
-
-__all__ = ["plan_data", "plan_text", "plan_to_dict", "remarks_of", "reply"]
 
 _CLOSED = ("done", "blocked")  # nothing to do on these now
 _CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around

@@ -41,14 +41,9 @@ from planning.evidence import (
     refuse_evidence,
 )
 from planning.fact_guards import Policies, facts_in
-from planning.facts import (
-    EvidenceCall,
-    PlanFacts,
-    RecordEvidence,
-    RequestApproval,
-    SetDependencies,
-)
+from planning.facts import RecordEvidence, RequestApproval, SetDependencies
 from planning.model import Plan, PlanStep
+from planning.plan_facts import EvidenceCall, PlanFacts
 from planning.policy import PlanPolicy, strictest
 from planning.policy_guards import marks_of
 from planning.reducers import changes_nothing

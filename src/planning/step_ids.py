@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["alike_key", "as_text", "format_id", "highest_number", "listed_ids", "number_of", "written_alike"]
-
 _LONGEST = 4_000  # Python turns longer digits into a number only when asked to
 _DIGITS = "0123456789"
-_SHAPE = re.compile(r"[Ss]?([0-9]+)(?:\.0+)?")
+_SHAPE = re.compile(r"[Ss]?([0-9]+)")
 _LISTED = 20
 _MOST = 10**9  # no plan has as many steps
 

@@ -27,8 +27,8 @@ from planning.commands import (
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, framework, sign
 from planning.fact_guards import Policies, hold_back, register_facts
-from planning.facts import PlanFacts
 from planning.model import Plan
+from planning.plan_facts import PlanFacts
 from planning.reducers import REDUCERS, changes_nothing, check_command, check_mark
 from planning.render import reply
 from planning.text import ASCII, TextRules, rules_for

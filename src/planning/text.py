@@ -14,25 +14,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-__all__ = [
-    "ALPHABETS",
-    "UNSEEN",
-    "ASCII",
-    "DETAILS",
-    "NOTE",
-    "OBJECTIVE",
-    "OUTCOME",
-    "STEP_ID",
-    "TITLE",
-    "TextRule",
-    "TextRules",
-    "as_data",
-    "ascii_spelling",
-    "fitted",
-    "is_invisible",
-    "rules_for",
-]
-
 _SPELLINGS = {
     "\u00ab": '"', "\u00bb": '"', "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'",
     "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2032": "'", "\u2033": '"',

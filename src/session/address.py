@@ -8,8 +8,6 @@ from urllib.parse import unquote
 
 from session.errors import StoreError
 
-__all__ = ["database_of", "hide_secrets", "is_address", "show_address"]
-
 _WORDS: Final = "host|hostaddr|port|dbname|user|password|passfile|service|servicefile|options|ssl\\w+"
 _IS_ADDRESS: Final = re.compile(
     r"\s*(?:\w[\w+.:-]+:/|\w*/{0,2}[^/\s]*:[^/\s]*@|\w+\s*=\s*\S*\s+\w+\s*=|"
@@ -22,7 +20,7 @@ _URL: Final = re.compile(
 )
 _SHOWN: Final = re.compile(r"\?(?:(?:schema|sslmode|connect_timeout|target_session_attrs)=[\w.-]*&?)*")
 _WORD: Final = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)(?=\s|$)")
-_USER: Final = re.compile(r"(?:(?<=//)|(?<![\w/])(?=[^\s/:]+:))(?!USER:PASSWORD@)[^\s/]*@")
+_USER: Final = re.compile(r"(?:(?<=//)|(?<![\w/:@])(?=[^\s/:]+:))(?!USER:PASSWORD@)[^\s/]*@")
 _PASSWORD: Final = re.compile(r"((?:pass|pwd)\w*\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE)
 _PLACE: Final = re.compile(r"[\w.,:%/-]*")
 

@@ -17,8 +17,6 @@ from session.errors import IdentityError, shown
 from session.events import SessionEvent, SessionId, session_id_of
 from session.locks import ProcessLock
 
-__all__ = ["Delivery", "EventBus", "HandlerFailure", "InProcessEventBus", "PublishResult"]
-
 E = TypeVar("E")
 Handler = Callable[[Any], object]
 Needed = Callable[[], bool]

@@ -35,14 +35,6 @@ from session.history import (
 from session.records import Records, Unread
 from session.slices import type_name
 
-__all__ = [
-    "ReadChange",
-    "change_of",
-    "read_change",
-    "write_change",
-    "written_text",
-]
-
 FORMAT = 1
 DEEPEST: Final = 128
 """How many levels a text may have: it is read back wherever the reader is called from."""

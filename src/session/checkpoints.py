@@ -14,14 +14,6 @@ from session.errors import RecordError, ReducerError, StoreError, shown
 from session.records import Records
 from session.slices import check_items
 
-__all__ = [
-    "Reading",
-    "is_item",
-    "read_items",
-    "slices_of",
-    "write_items",
-]
-
 
 def write_items(kind: type, items: Sequence[Any], records: Records) -> list[Any]:
     """The items of a slice as JSON has them.

@@ -22,21 +22,6 @@ from session.errors import RecordError, SnapshotError, shown
 from session.events import SessionEvent
 from session.slices import type_name, type_written_as
 
-__all__ = [
-    "AS_TEXT",
-    "Field",
-    "columns_of",
-    "compared",
-    "fields_of",
-    "format_of",
-    "is_record",
-    "loaded_type",
-    "parts_of",
-    "require_plain",
-    "require_same",
-    "spelled",
-]
-
 AS_TEXT: dict[type, Callable[[str], Any]] = {
     datetime: datetime.fromisoformat,
     date: date.fromisoformat,

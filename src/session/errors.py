@@ -5,24 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-__all__ = [
-    "IdentityError",
-    "RecordError",
-    "ReducerError",
-    "SessionBusyError",
-    "SessionError",
-    "SnapshotError",
-    "StaleVersion",
-    "StoreBusy",
-    "StoreError",
-    "TransactionError",
-    "VersionError",
-    "each_item",
-    "each_value",
-    "locked",
-    "shown",
-]
-
 _MOST_MESSAGE = 2_000
 _MOST_VALUE = 120
 

@@ -12,19 +12,6 @@ import attrs
 
 from session.errors import IdentityError, shown
 
-__all__ = [
-    "CARRIERS",
-    "PromptExecuted",
-    "PromptRendered",
-    "SessionEvent",
-    "SessionId",
-    "ToolFailed",
-    "ToolInvoked",
-    "addressed",
-    "session_id_of",
-    "value_of",
-]
-
 E = TypeVar("E", bound="SessionEvent")
 
 SessionId = UUID | str

@@ -17,29 +17,6 @@ from session.bus import log_failure
 from session.events import SessionEvent, SessionId, ToolFailed, ToolInvoked, value_of
 from session.slices import Slice, items_of, latest_of
 
-__all__ = [
-    "REPLAYED",
-    "Announcement",
-    "Base",
-    "Change",
-    "Commit",
-    "Entry",
-    "PastState",
-    "Reset",
-    "Restored",
-    "Rewound",
-    "RolledBack",
-    "Slices",
-    "View",
-    "announced",
-    "called",
-    "is_log",
-    "is_present",
-    "key_of",
-    "last_version",
-    "taken_over",
-]
-
 S = TypeVar("S")
 
 Slices = dict[type, Slice]

@@ -22,8 +22,6 @@ from session.history import (
 )
 from session.slices import Route, Routes, routes_of
 
-__all__ = ["Kept", "require_version"]
-
 
 class Kept:
     """The changes of a session in memory. Callers of methods that change it hold the session's lock.

@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from session.errors import StoreError, locked
 
-__all__ = ["Block", "Ending", "Held", "ProcessLock", "scoped"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 _TICK = 0.05

@@ -35,8 +35,6 @@ from session.errors import RecordError, SnapshotError, each_item, each_value, sh
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
 from session.slices import type_name
 
-__all__ = ["Records", "Unread", "fields_alone"]
-
 EVENTS = (ToolInvoked, ToolFailed, PromptRendered, PromptExecuted)
 """The events that every session may have."""
 

@@ -9,18 +9,6 @@ import attrs
 
 from session.errors import shown
 
-__all__ = [
-    "Append",
-    "Reducer",
-    "append",
-    "append_part",
-    "check_limit",
-    "keep_last",
-    "replace_latest",
-    "replace_latest_by",
-    "upsert_by",
-]
-
 S = TypeVar("S")
 
 

@@ -29,8 +29,6 @@ from session.stores.chain import (
     verified,
 )
 
-__all__ = ["Replay"]
-
 _NONE: Mapping[int, Any] = MappingProxyType({})
 _BATCH = 32
 _REMEMBERED = 512  # changes whose text was read

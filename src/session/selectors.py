@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-__all__ = ["Selectable", "select_all", "select_latest", "select_where"]
-
 S = TypeVar("S")
 
 

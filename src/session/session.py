@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from session.stores.base import Store
     from session.stores.chain import StoredSession
 
-__all__ = ["Session"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -16,28 +16,6 @@ from session.errors import ReducerError, SnapshotError, shown
 from session.events import CARRIERS, SessionEvent, ToolInvoked
 from session.reducers import Append, Reducer
 
-__all__ = [
-    "Check",
-    "Guard",
-    "LateLog",
-    "Log",
-    "Route",
-    "Routes",
-    "Routing",
-    "Slice",
-    "added",
-    "check_items",
-    "is_grown",
-    "items_of",
-    "latest_of",
-    "require_made",
-    "routes_of",
-    "type_name",
-    "type_written_as",
-    "write_as",
-]
-
-
 T = TypeVar("T")
 
 

@@ -13,8 +13,6 @@ from session.errors import SnapshotError, StoreError, shown
 from session.events import SessionEvent, SessionId, session_id_of
 from session.slices import Slice, items_of, latest_of, type_name
 
-__all__ = ["SNAPSHOT_VERSION", "Snapshot"]
-
 S = TypeVar("S")
 
 SNAPSHOT_VERSION = 2

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from session.stored import Stored
     from session.stores.chain import StoredSession
 
-__all__ = ["BUSY", "State"]
-
 Receive = Callable[["State", Delivery, SessionEvent], None]
 """Reduces an event that other code published on a bus."""
 

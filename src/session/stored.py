@@ -36,8 +36,6 @@ from session.stores.chain import (
     replaced,
 )
 
-__all__ = ["Stored"]
-
 T = TypeVar("T")
 
 _BATCH = 256  # changes that are counted at a time
@@ -272,7 +270,8 @@ class Stored(Replay):
     def keep_warm(self, slices: Slices, registered: Routes) -> None:
         """Let the session be opened again, by this process, without reading what it has just committed."""
         known = {kind: each for kind, each in slices.items() if type(each) is tuple and kind is not Entry}
-        self.store.keep_warm(Warm(self.head, known, registered, self._tail, self._named))
+        warm = Warm(self.head, known, registered, attrs.evolve(self._tail), self._named)
+        self.store.keep_warm(str(self._session_id), warm)
 
     def _forget(self) -> None:
         """Forget what was said of the store's changes: it is looked up again."""

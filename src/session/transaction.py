@@ -17,8 +17,6 @@ from session.locks import Held
 from session.slices import Log, Route, Routing, added, latest_of
 from session.state import BUSY, State
 
-__all__ = ["OTHER_KEY", "Transaction"]
-
 S = TypeVar("S")
 OTHER_KEY = "the open transaction has a call with another idempotency key: end it first"
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"

@@ -163,7 +163,7 @@ def test_blank_details_clear_the_details_of_a_step(blank: str, toolbox: Toolbox,
     assert steps_of(session) == (PlanStep("S001", "Search", None, "pending"),)
 
 
-@pytest.mark.parametrize("step_id", ["S002", "S2", "s002", "2", 2, 2.0, "2.0", "002", " s2 "])
+@pytest.mark.parametrize("step_id", ["S002", "S2", "s002", "2", 2, 2.0, "002", " s2 "])
 @pytest.mark.parametrize("status", ["in_progress", "in progress", "In-Progress"])
 def test_a_mark_in_another_shape_is_recorded_and_answered_as_the_plan_has_it(
     step_id: object, status: str, toolbox: Toolbox, session: Session

@@ -9,8 +9,6 @@ from planning.agent.state import MOST_ITERATIONS, AgentState
 from planning.errors import cut
 from planning.tools.result import safe_text
 
-__all__ = ["ZERO", "complete", "is_doubtful", "nothing_in", "refusal", "rows_of"]
-
 State = Mapping[str, Any]
 
 ZERO: Final = "it ran and returned nothing but 0"

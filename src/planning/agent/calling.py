@@ -10,8 +10,6 @@ from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import read_signature
 from planning.tools.tool import Tool
 
-__all__ = ["named_tool"]
-
 _VARIABLE: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 

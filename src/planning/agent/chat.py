@@ -10,10 +10,8 @@ from math import inf
 from typing import Any, Final
 
 from planning.agent.generate import prompt_messages
-from planning.errors import cut, printable
-from planning.tools.errors import ErrorKind, RateLimitExceeded, StorageUnavailable, ToolError, ToolTimeout
-
-__all__ = ["OpenAIChat"]
+from planning.errors import ToolError, cut, printable
+from planning.tools.errors import ErrorKind, RateLimitExceeded, StorageUnavailable, ToolTimeout
 
 _NAMES: Final = ("message", "error", "detail", "msg")
 _TOO_LONG: Final = re.compile(r"context|too (long|large|many tokens)", re.IGNORECASE)

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from planning.agent.state import MOST_ITERATIONS, Action, AgentState
 
-__all__ = ["ACTIONS", "decide_next_action"]
-
 ACTIONS: Final[tuple[tuple[str, Action], ...]] = (
     ("schema", "get_schema"),
     ("sql_query", "generate_sql"),

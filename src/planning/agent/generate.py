@@ -12,8 +12,6 @@ from planning.errors import LONGEST_MESSAGE, ToolError, listed, show
 from planning.reading import Unreadable, answers_in, read_json
 from planning.tools.result import safe_text
 
-__all__ = ["ASKS", "OFFERED", "Generator", "asked", "offered", "prompt_messages", "read_answer"]
-
 Generator = Callable[..., Any]
 """Writes SQL: any callable, sync or async. Its parameters may be ``question``, ``schema``, ``error`` (that of
 the last attempt, or None), ``attempts``, ``state``, ``dialect`` (the SQL that the database takes, or None)

@@ -31,8 +31,6 @@ from planning.tools.planner import should_execute_tools
 from planning.tools.registry import ToolRegistry
 from session import Session
 
-__all__ = ["build_planner_graph", "build_text_to_sql_graph"]
-
 Checkpointer = BaseCheckpointSaver[Any] | bool | None
 Compiled = CompiledStateGraph[Any, Any, Any, Any]
 State = Mapping[str, Any]

@@ -34,17 +34,6 @@ from session import Session
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = [
-    "AgentTools",
-    "NodeCall",
-    "Clarify",
-    "Node",
-    "execute_tools_node",
-    "generating",
-    "plan",
-    "tool_running",
-]
-
 logger = logging.getLogger("planning.agent")
 
 State = Mapping[str, Any]

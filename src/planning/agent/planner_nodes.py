@@ -19,8 +19,6 @@ from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
 from session import Session
 
-__all__ = ["CallRunning", "planning", "responding", "searching"]
-
 _OF_PLANNER: Final = ("question", "prompt", "tools", "state")
 _OF_QUERIES: Final = ("queries", "question", "state")
 _OF_RESPOND: Final = (

@@ -20,8 +20,6 @@ from planning.plan_mirror import Mark, PlanMirror
 from planning.text import TextRule, fitted
 from session import Session
 
-__all__ = ["TITLES", "show_progress"]
-
 TITLES: Final[Mapping[str, str]] = {
     "get_schema": "Read the schema",
     "generate_sql": "Write the SQL",

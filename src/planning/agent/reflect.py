@@ -11,8 +11,6 @@ from planning.agent.state import AgentState
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 
-__all__ = ["reviewing"]
-
 _COMPARE: Final = (
     "compare its conditions and joins with the values in the schema, also their upper and lower case"
 )

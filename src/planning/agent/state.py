@@ -8,16 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, TypedDict
 
-__all__ = [
-    "Action",
-    "AgentState",
-    "Attempt",
-    "MOST_ITERATIONS",
-    "PlannerState",
-    "begun",
-    "collected",
-]
-
 Action = Literal["get_schema", "generate_sql", "execute_sql", "validate_results", "complete"]
 
 MOST_ITERATIONS: Final = 12

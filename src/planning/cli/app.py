@@ -25,8 +25,6 @@ from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Co
 from planning.cli.validate import print_schema, validate
 from planning.cli.view import VIEW_HELP, view
 
-__all__ = ["app"]
-
 
 class Strategy(StrEnum):
     """The strategies by the short names that the command line takes."""

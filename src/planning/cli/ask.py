@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planning.agent.databases.files import SqlDatabase
     from session import Session
 
-__all__ = ["ASK_HELP", "answer_lines", "ask"]
-
 # \b keeps a paragraph as it is written.
 ASK_HELP: Final = """\b
 Examples:

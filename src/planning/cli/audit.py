@@ -21,8 +21,6 @@ from planning.errors import one_line, show
 if TYPE_CHECKING:
     from planning.audit import Audit, Finding
 
-__all__ = ["AUDIT_HELP", "audit"]
-
 # \b keeps a paragraph as it is written.
 AUDIT_HELP: Final = """\b
 Examples:
@@ -109,8 +107,8 @@ def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
     from planning.cli.kinds import is_store, kind_of, refuse_other
     from planning.cli.loading import replayed_moments, session_of
     from planning.cli.replay import MOST_BYTES
-    from planning.facts import PlanFacts
     from planning.model import Plan
+    from planning.plan_facts import PlanFacts
     from planning.workflow.run.records import WorkflowRun
 
     if session is not None or is_store(source):

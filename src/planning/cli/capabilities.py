@@ -21,8 +21,6 @@ from planning.workflow.capabilities import Capabilities
 if TYPE_CHECKING:
     from planning.workflow.reports.report import Report
 
-__all__ = ["capabilities_of", "mention_colon"]
-
 _NONE_KNOWN = Capabilities(tools=None, handlers=None, agents=None)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

@@ -12,8 +12,6 @@ from planning.cli.terminal import as_json, count, say
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, printable
 
-__all__ = ["CREATE_HELP", "create", "copy", "delete"]
-
 # \b keeps a paragraph as it is written.
 CREATE_HELP: Final = """\b
 Examples:

@@ -13,8 +13,6 @@ from contextlib import contextmanager, suppress
 from types import FrameType, MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
-__all__ = ["EXIT_CODES", "Drive", "leave_if_held_up", "until_signalled"]
-
 EXIT_CODES: Final = MappingProxyType({signal.SIGINT: 130, signal.SIGTERM: 143})
 """The signals that stop a run, and the exit code after each."""
 

@@ -15,8 +15,6 @@ from planning.cli.usage import Refused, bad_option
 if TYPE_CHECKING:
     from planning.view.document import Document
 
-__all__ = ["EXPORT_HELP", "export"]
-
 # \b keeps a paragraph as it is written.
 EXPORT_HELP: Final = f"""\b
 Examples:

@@ -34,8 +34,6 @@ from planning.cli.terminal import (
 from planning.view.facts import approval_words
 from planning.view.text import one_line
 
-__all__ = ["Face", "Lines", "Live", "face_of", "frame"]
-
 _BESIDE: Final = 72  # columns from which a note has a column of its own
 _BAR: Final = 24
 _ROUND_STEPS: Final = 6  # lines of a frame that are not steps

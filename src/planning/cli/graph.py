@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planning.workflow.drawing import State as WorkflowState
     from planning.workflow.model import Workflow
 
-__all__ = ["GRAPH_HELP", "graph", "graph_text"]
-
 # \b keeps a paragraph as it is written.
 GRAPH_HELP: Final = f"""\b
 Examples:

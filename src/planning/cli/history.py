@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from planning.cli.terminal import Line
     from planning.view.timeline import Moment, Timeline
 
-__all__ = ["history", "timeline_of", "watch"]
-
 _POLL: Final = 0.05  # seconds between two looks at the store
 
 

@@ -12,8 +12,6 @@ from planning.cli.source import name_of, read_bytes
 from planning.cli.transcript import is_transcript
 from planning.cli.usage import Refused
 
-__all__ = ["Kind", "is_store", "kind_of", "refuse_other"]
-
 Kind = Literal["store", "snapshot", "workflow", "transcript"]
 
 _SQLITE: Final = b"SQLite format 3\0"  # the first bytes of every SQLite file

@@ -12,9 +12,9 @@ from planning.cli.kinds import kind_of, refuse_other
 from planning.cli.replay import MOST_BYTES, PREFIX, calls_in
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused
-from planning.facts import PlanFacts
 from planning.health import health_of
 from planning.model import Plan
+from planning.plan_facts import PlanFacts
 from planning.prompt import PlanningToolsSection
 from planning.tools import Toolbox
 from planning.view.document import Document
@@ -31,8 +31,6 @@ from session.slices import type_name
 
 if TYPE_CHECKING:
     from planning.cli.transcript import Call
-
-__all__ = ["loaded", "replayed_moments", "session_of"]
 
 _TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan, PlanFacts)
 _KEPT: Final = 64  # changes of a replayed session: the document has what each of them did

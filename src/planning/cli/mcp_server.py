@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
     from session import Session
 
-__all__ = ["MCP_HELP", "mcp"]
-
 _TOKEN: Final = "PLANNING_MCP_TOKEN"  # noqa: S105 - the name of the variable that holds it
 _SHORTEST_TOKEN: Final = 16
 # \b keeps a paragraph as it is written.

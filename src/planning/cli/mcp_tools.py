@@ -12,8 +12,6 @@ from planning.errors import ToolError, printable
 if TYPE_CHECKING:
     from planning.tools.tool import Tool
 
-__all__ = ["tools_of_servers"]
-
 
 @contextmanager
 def tools_of_servers(commands: Sequence[str]) -> Iterator[Mapping[str, Tool]]:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from planning.workflow.findings import Finding
     from planning.workflow.model import Workflow, WorkflowStep
 
-__all__ = ["NEW_HELP", "new"]
-
 # \b keeps a paragraph as it is written.
 NEW_HELP: Final = f"""\b
 Examples:

@@ -18,15 +18,13 @@ from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_te
 from planning.cli.times import StepTime
 from planning.diff import diff_plans
 from planning.errors import printable
-from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep, StepStatus
+from planning.plan_facts import PlanFacts
 from planning.render import remarks_of
 from planning.view.facts import NO_FACTS, approval_words
 from planning.view.text import one_line
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
-
-__all__ = ["Progress", "State", "Step"]
 
 State = Literal["pending", "running", "done", "skipped", "failed", "blocked", "stopped"]
 

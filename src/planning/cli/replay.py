@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planning.cli.terminal import Line
     from planning.cli.transcript import Call
 
-__all__ = ["MOST_BYTES", "PREFIX", "calls_in", "replay", "replayed"]
-
 _DELAY: Final = 0.15  # seconds after each change in a terminal
 MOST_BYTES: Final = 100_000_000
 """The bytes of the largest transcript that is read."""

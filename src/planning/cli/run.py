@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.model import Workflow
 
-__all__ = ["RUN_HELP", "run"]
-
 # \b keeps a paragraph as it is written.
 RUN_HELP: Final = f"""\b
 Examples:

@@ -16,8 +16,6 @@ from planning.view.sources import StoreSource
 from planning.view.text import line_of
 from session import StoreError
 
-__all__ = ["RunPage"]
-
 
 class RunPage:
     """The page of a session, served in a thread of its own while the run has the others."""

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from planning.cli.run_page import RunPage
     from planning.health import Health
 
-__all__ = ["Running", "report_lines"]
-
 _REFUSALS: Final = (WorkflowError, SessionError, ImportError, ValueError, TypeError)
 _NEXT: Final = {
     "failed": "to retry the failed steps, run",

@@ -27,8 +27,6 @@ from planning.workflow.run.result import WorkflowResult
 from session import Session
 from session.selectors import Selectable
 
-__all__ = ["ELSEWHERE", "Asked", "opened_run", "past_result"]
-
 ELSEWHERE: Final = "name a file elsewhere with --store PATH"
 """What to do where a store cannot be written."""
 

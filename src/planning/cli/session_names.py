@@ -10,8 +10,6 @@ import typer
 
 from planning.cli.source import DEFAULT_STORE
 
-__all__ = ["OneSession", "SessionName", "session_ids"]
-
 _PATIENCE: Final = 1.0  # seconds: a server that does not answer must not hold up the shell
 
 

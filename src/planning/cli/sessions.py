@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planning.health import HealthState
     from planning.view.sessions import Listed
 
-__all__ = ["diff", "fork", "rewind", "sessions", "verify"]
-
 _ACTOR: Final = "planning rewind"
 _STYLES: Final[dict[HealthState, str]] = {
     "working": "cyan",

@@ -19,16 +19,14 @@ from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.cli.times import StepTime
-    from planning.facts import PlanFacts
     from planning.health import Health
     from planning.model import Plan
+    from planning.plan_facts import PlanFacts
     from planning.view.timeline import Moment
     from planning.workflow.run.records import WorkflowRun
     from planning.workflow.run.result import WorkflowResult
     from session import PastState, Session
     from session.selectors import Selectable
-
-__all__ = ["SHOW_HELP", "show"]
 
 SHOW_HELP: Final = """\b
 Examples:
@@ -96,8 +94,8 @@ def show(
 
 
 def _remind(source: Selectable) -> None:
-    from planning.facts import PlanFacts
     from planning.model import Plan
+    from planning.plan_facts import PlanFacts
     from planning.render import plan_text
 
     plan = source.select_latest(Plan)
@@ -137,9 +135,9 @@ def _show(
 ) -> None:
     """Show the slices of a session, or of a version of one in a store, which was made at a time."""
     from planning.cli.runs import past_result
-    from planning.facts import PlanFacts
     from planning.health import health_of_run
     from planning.model import Plan
+    from planning.plan_facts import PlanFacts
     from planning.view.facts import NO_FACTS
     from planning.view.names import named_facts, named_plan
     from planning.view.timeline import plan_fields_of

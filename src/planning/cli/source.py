@@ -12,26 +12,6 @@ import typer
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
-__all__ = [
-    "DEFAULT_STORE",
-    "Agents",
-    "Handlers",
-    "McpServers",
-    "Tools",
-    "SOURCES",
-    "AsJson",
-    "Finished",
-    "RunsFile",
-    "ShownSource",
-    "StoreFile",
-    "WorkflowFile",
-    "name_of",
-    "read_bytes",
-    "no_session",
-    "read_text",
-    "without_password",
-]
-
 WorkflowFile = Annotated[
     str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
 ]

@@ -18,8 +18,6 @@ from session import Session, SessionError
 from session.events import SessionId, session_id_of
 from session.stores import Store
 
-__all__ = ["found_store", "known_session", "opened_session", "opened_store", "valid_session"]
-
 _LISTED: Final = 5
 
 

@@ -17,8 +17,6 @@ from rich.text import Text
 
 from planning.errors import one_line
 
-__all__ = ["MOST_ROWS", "csv_lines", "laid_out", "tab_lines"]
-
 MOST_ROWS: Final = 50
 _WIDEST: Final = 120  # columns of a cell where nothing else bounds it
 _NARROW: Final = 10  # columns below which a text says little: a date has ten

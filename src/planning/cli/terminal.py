@@ -17,26 +17,6 @@ from planning.errors import cut
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "HEADING",
-    "MARKS",
-    "TROUBLE",
-    "Line",
-    "as_json",
-    "brief",
-    "can_redraw",
-    "columns",
-    "console_of",
-    "count",
-    "is_ascii",
-    "is_terminal",
-    "lines_of",
-    "painted",
-    "say",
-    "seconds_text",
-    "wants_color",
-]
-
 Line = tuple[str, str]
 """A line of a report and its style. The face that shows it makes it printable."""
 

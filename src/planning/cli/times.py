@@ -10,8 +10,6 @@ import attrs
 from planning.view.timeline import Moment
 from planning.workflow.run.records import StepRecord, WorkflowRun
 
-__all__ = ["StepTime", "lasted", "of_plan", "of_run"]
-
 
 @attrs.frozen
 class StepTime:

@@ -15,8 +15,6 @@ from typing import Any, Final
 
 import attrs
 
-__all__ = ["Call", "TranscriptError", "is_transcript", "parse_transcript"]
-
 _A_TRANSCRIPT: Final = (
     'expected one JSON message a line, or one array of them, such as {"role": "assistant", "content": "..."}'
 )

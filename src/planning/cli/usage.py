@@ -9,17 +9,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from planning.errors import printable
 
-__all__ = [
-    "EXIT_CODES",
-    "HELP_OPTIONS",
-    "TOOLS_HELP",
-    "Command",
-    "Commands",
-    "Refused",
-    "bad_option",
-    "examples",
-]
-
 HELP_OPTIONS: Final = {"help_option_names": ["--help", "-h"]}
 
 # \b keeps a paragraph as it is written.

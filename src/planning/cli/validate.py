@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planning.workflow.findings import Finding
     from planning.workflow.reports.report import Report
 
-__all__ = ["annotation", "github_text", "print_report", "print_schema", "validate"]
-
 
 class ReportFormat(StrEnum):
     """Who reads the report."""

@@ -17,8 +17,6 @@ from planning.cli.usage import Refused, bad_option
 if TYPE_CHECKING:
     from planning.view.sources import StoreSource
 
-__all__ = ["VIEW_HELP", "open_browser", "view"]
-
 # \b keeps a paragraph as it is written.
 VIEW_HELP: Final = f"""\b
 Examples:

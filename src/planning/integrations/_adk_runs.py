@@ -13,8 +13,6 @@ from google.adk.sessions import Session as AdkSession
 from planning.integrations._rewind import Setting, calling
 from session import Session, SessionId
 
-__all__ = ["Run", "place_of", "taken_back"]
-
 _RUN = "planning:run"
 
 

@@ -23,26 +23,6 @@ if TYPE_CHECKING:
     from planning.prompt import PlanningToolsSection
     from session import Session
 
-__all__ = [
-    "Call",
-    "acarry_out",
-    "call_context",
-    "carry_out",
-    "dicts",
-    "in_turn",
-    "is_json",
-    "listed_or_plain",
-    "out_of_reach",
-    "plain_data",
-    "record",
-    "toolbox_of",
-    "unknown_response",
-    "with_reminder",
-    "with_tail",
-    "with_text",
-]
-
-
 _SHORTEST_ID = 20
 """The fewest characters of an id that no other response has. Servers count shorter ones, draw them from few,
 or give all responses the same: ``chatcmpl-1``, ``chatcmpl-637``, ``chatcmpl-A1``."""

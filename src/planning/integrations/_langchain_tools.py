@@ -14,8 +14,6 @@ from pydantic import ValidationError
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.tools import Tool, ToolContext
 
-__all__ = ["BoundTool", "name_of_turn", "readers", "tools_from"]
-
 
 def tools_from(tools: Iterable[BaseTool]) -> tuple[Tool, ...]:
     """LangChain's tools as tools of a toolbox, a workflow or the engine.

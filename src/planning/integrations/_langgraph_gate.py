@@ -11,10 +11,10 @@ from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
 from planning.approval import Pending, answer_approval, decision_of, pending_approval, state_of
-from planning.facts import PlanFacts
 from planning.integrations._langchain_answers import last_turn
 from planning.integrations._langgraph import Here
 from planning.integrations._rewind import Position, checked, is_current, position_of
+from planning.plan_facts import PlanFacts
 from planning.prompt import PlanningToolsSection
 from planning.step_ids import as_text, written_alike
 from session import PastState, Session, VersionError

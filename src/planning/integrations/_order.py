@@ -10,8 +10,6 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from threading import Lock
 from time import monotonic
 
-__all__ = ["TurnOrder"]
-
 _MOST_TURNS = 1_000
 _GRACE = 2.0
 """The seconds to wait for earlier calls that have not begun: other code may hold them back for good."""

@@ -14,8 +14,6 @@ from planning.integrations._sessions import AgentTools
 from planning.tools import Tool
 from planning.tools.decode import read_arguments
 
-__all__ = ["TEXT", "PlanningToolset", "definition"]
-
 TEXT = "__text__"  # the arguments of a call that are not a JSON object
 
 

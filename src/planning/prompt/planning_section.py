@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from planning.events import sign
 from planning.fact_guards import demands_on, facts_in
-from planning.facts import AskToFinish, EvidenceCall, PlanFacts, TakeNotice
+from planning.facts import AskToFinish, TakeNotice
 from planning.gates import Finish, is_stale, open_steps, unfinished
 from planning.model import Plan
+from planning.plan_facts import EvidenceCall, PlanFacts
 from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
@@ -21,8 +22,6 @@ from session import Session
 
 if TYPE_CHECKING:
     from planning.policy import PlanPolicy
-
-__all__ = ["PlanningToolsSection"]
 
 
 class PlanningToolsSection(Section[None]):

@@ -12,8 +12,6 @@ from planning.prompt.section import PromptRenderError, Section
 from planning.tools.tool import Tool
 from session import PromptRendered, Session
 
-__all__ = ["Prompt", "RenderedPrompt"]
-
 
 @attrs.frozen
 class RenderedPrompt:

@@ -13,8 +13,6 @@ from typing import Any, Generic, get_args
 
 from planning.tools.tool import Tool
 
-__all__ = ["MarkdownSection", "PromptRenderError", "Section"]
-
 if sys.version_info >= (3, 13):
     from typing import TypeVar
 else:  # before Python 3.13

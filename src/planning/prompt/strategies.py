@@ -15,8 +15,6 @@ from planning.text import NOTE, OBJECTIVE, TITLE
 if TYPE_CHECKING:
     from planning.policy import PlanPolicy
 
-__all__ = ["PlanningStrategy", "section_body"]
-
 
 class PlanningStrategy(Enum):
     """How the planning section tells a model to work."""

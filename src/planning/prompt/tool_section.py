@@ -11,8 +11,6 @@ from planning.tools.declare import Declaration, as_tool
 from planning.tools.registry import ToolRegistry
 from planning.tools.tool import Tool
 
-__all__ = ["Describable", "ToolAwarenessSection"]
-
 _MOST_LEVELS: Final = 3
 _MOST_OPTIONS: Final = 20
 _MARK: Final = "needs an identifier"

@@ -13,8 +13,6 @@ from planning.reading.doubt import (
 from planning.reading.values import ValueReader
 from planning.reading.wanted import Wanted
 
-__all__ = ["CLOSERS", "Brackets", "Frame"]
-
 CLOSERS: Final = {"{": "}", "[": "]"}
 
 

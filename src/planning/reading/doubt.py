@@ -6,8 +6,6 @@ import re
 from collections.abc import Container, Iterator
 from typing import Final
 
-__all__ = ["MOST_WEIGHED", "could_be_another", "could_belong_outside", "last_object"]
-
 MOST_WEIGHED: Final = 2_000_000
 """The characters that are read once more to settle doubts; beyond them a doubt remains."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-__all__ = ["REMARKS", "Found", "Path"]
-
 Path = tuple[str | int, ...]
 
 

@@ -16,8 +16,6 @@ from planning.reading.values import MOST_WORK, Notes, count
 from planning.reading.wanted import Wanted
 from planning.reading.wrapping import breaks_off_in_thoughts, thoughts_end
 
-__all__ = ["locate"]
-
 _NEAR = 300
 _MOST_READINGS = 1_000
 _MOST_PASSED = 100_000

@@ -13,8 +13,6 @@ from operator import itemgetter
 from planning.reading import tokens
 from planning.reading.found import Path
 
-__all__ = ["Edits", "Places", "Source"]
-
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*+,?[ \t\n\r]*+")
 _BRACKET = re.compile(r'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)

@@ -15,8 +15,6 @@ from planning.reading.found import Found, Path
 from planning.reading.values import most_digits
 from planning.reading.wanted import Wanted
 
-__all__ = ["MOST_VALUES", "kind_of", "plain_value"]
-
 MOST_VALUES: Final = 2_000_000
 _MOST_SHOWN: Final = 40
 _CONTAINERS: Final = (dict, list, tuple, Mapping)

@@ -18,8 +18,6 @@ from planning.reading.strict import ONCE, NotStrict, read_strictly
 from planning.reading.values import MOST_WORK
 from planning.reading.wanted import ANYTHING, Wanted
 
-__all__ = ["MOST_CHARACTERS", "Document", "Unreadable", "read_document", "read_json"]
-
 MOST_CHARACTERS: Final = 8_000_000
 _STRING: Final = re.compile(r'\s*+"((?:[^"\\]|\\.)*+)"\s*+', re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\(?:u.{4}|.)", re.DOTALL)

@@ -16,8 +16,6 @@ from planning.reading.brackets import CLOSERS, Brackets, Frame
 from planning.reading.values import Fault
 from planning.reading.wanted import Wanted
 
-__all__ = ["MOST_FAULTS", "Reading"]
-
 MOST_FAULTS: Final = 1_000
 
 _FIELD_IN_LIST: Final = "a field is among the items of a list: a bracket is missing"

@@ -9,8 +9,6 @@ from typing import Any, Final, NoReturn
 
 from planning.reading.tokens import MOST_DIGITS
 
-__all__ = ["ONCE", "NotStrict", "read_strictly", "value_at"]
-
 _ESCAPED_SURROGATES: Final = ("\\ud", "\\uD")
 _OPENING: Final = re.compile(r"[ \t\n\r]*+[\[{]")
 

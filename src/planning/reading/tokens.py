@@ -5,31 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = [
-    "ARRAY",
-    "CANDIDATE",
-    "ESCAPE",
-    "FENCE",
-    "FENCED",
-    "FIRST_KEY",
-    "ITEMS",
-    "JSON_ESCAPE",
-    "KEY",
-    "LITERAL",
-    "MEMBERS",
-    "MOST_DIGITS",
-    "NAME",
-    "NUMBER",
-    "OBJECT",
-    "ODD_NUMBER",
-    "PROSE",
-    "QUOTED",
-    "REST",
-    "SCALAR",
-    "SKIPPED",
-    "WORD",
-]
-
 MOST_DIGITS: Final = 4000  # Python reads integers of 4300 digits at most
 
 # All of these are possessive where they repeat: none ever backtracks, so that each is linear.

@@ -12,8 +12,6 @@ from planning.reading.found import Found
 from planning.reading.strict import value_at
 from planning.reading.wanted import Wanted
 
-__all__ = ["MOST_WORK", "Fault", "Notes", "ValueReader", "count", "most_digits"]
-
 Notes = dict[str, tuple[int, int, int]]
 """By the code of a repair: its first place, as start and end, and how often there was one."""
 

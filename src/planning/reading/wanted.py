@@ -6,8 +6,6 @@ import re
 
 import attrs
 
-__all__ = ["ANYTHING", "Wanted"]
-
 
 def _marks_of(wanted: Wanted) -> re.Pattern[str]:
     names = "|".join(filter(None, (wanted.item, *wanted.names)))

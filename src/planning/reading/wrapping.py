@@ -6,8 +6,6 @@ import re
 from collections.abc import Container
 from typing import Final
 
-__all__ = ["answers_in", "breaks_off_in_thoughts", "thoughts_end"]
-
 # The tag that opens the thoughts may have been a part of the prompt.
 _THOUGHTS: Final = re.compile(
     r"\s*+<think(?:ing)?>.*?</think(?:ing)?>|.*?</think(?:ing)?>[ \t\r]*+$",

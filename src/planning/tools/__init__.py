@@ -5,6 +5,7 @@ The planning tools need the contract and the toolbox alone; every other name is 
 
 from typing import TYPE_CHECKING
 
+from planning.errors import ToolError, ToolValidationError
 from planning.lazy import lazy_names
 from planning.tools.base import BaseTool
 from planning.tools.context import ToolContext
@@ -17,8 +18,6 @@ from planning.tools.errors import (
     ParameterError,
     QueryTypeUnsupported,
     StorageUnavailable,
-    ToolError,
-    ToolValidationError,
     classify_error,
 )
 from planning.tools.ledger import ToolCall, tool_calls

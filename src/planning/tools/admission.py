@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
     from planning.tools.result import ToolResult
 
-__all__ = [
-    "BLAMELESS",
-    "DEFAULT_LIMITS",
-    "Admission",
-    "Limits",
-    "acount",
-    "check_identifiers",
-    "count",
-    "with_identifier",
-]
-
 # What says nothing of a tool's health: it was never asked, or it answered that there is nothing.
 BLAMELESS = frozenset(
     {

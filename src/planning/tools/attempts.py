@@ -8,9 +8,9 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any
 
+from planning.errors import ToolError
 from planning.tools.context import ToolContext
 from planning.tools.contract import ToolContract
-from planning.tools.errors import ToolError
 from planning.tools.outcome import may_pass, settled, withholding
 from planning.tools.result import ToolResult
 

@@ -15,7 +15,8 @@ from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
-from planning.tools.errors import GIVEN_UP, ToolError, ToolTimeout
+from planning.errors import ToolError
+from planning.tools.errors import GIVEN_UP, ToolTimeout
 
 T = TypeVar("T")
 

@@ -20,8 +20,6 @@ from planning.tools.tool import Tool
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
 
-__all__ = ["BaseTool"]
-
 _OPTIONS = (
     "examples", "requires_identifier", "identifiers", "input_request", "returns_private_data",
     "rate_limit_key", "timeout", "retry", "breaker", "read_only", "idempotent", "visible_errors",

@@ -13,17 +13,6 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, StoreError, TransactionError
 
-__all__ = [
-    "AGENT",
-    "LONGEST_ID",
-    "Gate",
-    "SessionOfCall",
-    "SessionSource",
-    "ToolContext",
-    "context_values",
-    "frozen",
-]
-
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
 

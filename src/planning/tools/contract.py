@@ -18,8 +18,6 @@ from planning.tools.spec import check_name, error_types
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
 
-__all__ = ["IDENTIFIERS", "ToolContract", "ToolExample", "check_timeout", "session_of"]
-
 _LONGEST = 1_000_000
 IDENTIFIERS = ("identifier", "email", "registration_id")
 

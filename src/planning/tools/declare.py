@@ -12,8 +12,6 @@ from planning.tools.docstrings import read_docstring
 from planning.tools.parameters.signature import behind, read_signature, signature_fields
 from planning.tools.tool import Tool, ToolSpec
 
-__all__ = ["Declaration", "as_tool", "tool", "tool_from_schema"]
-
 Declaration = Tool | BaseTool | ToolSpec | Callable[..., Any]
 
 

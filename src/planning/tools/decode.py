@@ -13,8 +13,6 @@ from planning.errors import ToolValidationError, show
 from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.words import type_word, withheld
 
-__all__ = ["MOST_CHARACTERS", "decode", "read_arguments"]
-
 MOST_CHARACTERS = 1_000_000
 _OUT_OF_RANGE = "arguments hold a number that is out of range; send a smaller one"
 _NOT_JSON = (

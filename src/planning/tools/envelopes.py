@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 from planning.tools.result import ToolResult
 
-__all__ = ["QueryResponses", "execution_envelope", "pipeline_envelope"]
-
 
 class _Private(dict[str, Any]):
     """A dict whose repr hides private data, as in an event loop's log."""

@@ -11,28 +11,6 @@ from typing import Any
 from planning.errors import Problem, ToolError, ToolValidationError, listed, nearest
 from session import StoreError
 
-__all__ = [
-    "CircuitOpen",
-    "ContextInvalid",
-    "DataNotFound",
-    "ErrorKind",
-    "ParameterError",
-    "PrivateFailure",
-    "Problem",
-    "QueryTypeUnsupported",
-    "RateLimitExceeded",
-    "ResultInvalid",
-    "StorageUnavailable",
-    "ToolError",
-    "ToolTimeout",
-    "ToolValidationError",
-    "UserInputNeeded",
-    "classify_error",
-    "nearest_tool",
-    "type_name",
-]
-
-
 PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """What no call turns into a result."""
 

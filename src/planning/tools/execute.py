@@ -18,8 +18,6 @@ from planning.tools.registry import ToolRegistry, default_registry
 from planning.tools.result import plain
 from session import Session, StoreError
 
-__all__ = ["execute_tools"]
-
 _UNREADABLE = "invalid_call"
 
 

@@ -14,8 +14,6 @@ import attrs
 from planning.tools.errors import CircuitOpen, StorageUnavailable, type_name
 from session.locks import Block, ProcessLock
 
-__all__ = ["CircuitBreaker", "CircuitState", "Retry"]
-
 T = TypeVar("T")
 
 CircuitState = Literal["closed", "open", "half_open"]

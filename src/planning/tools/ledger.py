@@ -16,8 +16,6 @@ from planning.tools.repeats import RepeatedIds
 from planning.tools.result import ToolResult
 from session import Session, ToolFailed, ToolInvoked
 
-__all__ = ["ToolCall", "register_ledger", "tool_calls"]
-
 _CREATED = attrgetter("created_at")
 
 

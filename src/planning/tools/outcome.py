@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 
-from planning.errors import LONGEST_MESSAGE as MOST_TEXT
 from planning.errors import ToolError, ToolValidationError
 from planning.tools.contract import ToolContract
 from planning.tools.errors import (
@@ -26,20 +25,6 @@ from planning.tools.errors import (
 from planning.tools.result import NoJsonForm, ToolResult, copied, field_names, plain, safe_text
 from session import SessionBusyError, StoreError
 from session.errors import StoreBusy
-
-__all__ = [
-    "MOST_TEXT",
-    "failed",
-    "from_outcome",
-    "is_cancelling",
-    "kept",
-    "may_pass",
-    "question_of",
-    "redacted",
-    "settled",
-    "text_of",
-    "withholding",
-]
 
 _JSON = JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CODES = frozenset(map(str, ErrorKind))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from planning.errors import ToolValidationError
+from planning.errors import ToolError, ToolValidationError
 from planning.tools.admission import (
     BLAMELESS,
     DEFAULT_LIMITS,
@@ -33,7 +33,6 @@ from planning.tools.errors import (
     ErrorKind,
     ResultInvalid,
     ResultNotStored,
-    ToolError,
     UserInputNeeded,
     type_name,
 )
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
     from logging import Logger
 
     from planning.tools.rate_limit import RateLimiter
-
-__all__ = ["PATIENCE", "CallPipeline", "Runner", "logger"]
 
 PATIENCE = 0.2
 """How many seconds a read or a refusal waits for a writer to be recorded."""

@@ -15,8 +15,6 @@ from planning.errors import Problem
 from planning.reading import Document, Found, Path, Unreadable, Wanted, read_document, read_json
 from planning.tools.parameters.words import type_word
 
-__all__ = ["MOST_CHARACTERS", "PlannerOutput", "parse_planner_output", "should_execute_tools"]
-
 T = TypeVar("T")
 _Route = Literal["execute_tools", "generate_response", "execute_queries"]
 

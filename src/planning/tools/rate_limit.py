@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from limits import RateLimitItem
     from limits.strategies import MovingWindowRateLimiter
 
-__all__ = ["RateLimiter"]
-
 _MISSING = "rate limits need limits: pip install 'session-planning[limits]'"
 
 

@@ -17,17 +17,6 @@ from planning.tools.tool import Tool, ToolSpec
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = [
-    "ToolRegistry",
-    "default_registry",
-    "get_all_tools",
-    "get_tool",
-    "get_tool_descriptions",
-    "initialize_tools",
-    "register_tool",
-    "validate_call",
-]
-
 _INSTANCES = (Tool, BaseTool, ToolSpec)
 
 ENTRY_POINTS = "planning.tools"

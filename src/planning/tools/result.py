@@ -15,17 +15,6 @@ import attrs
 from planning.errors import LONGEST_MESSAGE, cut, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
-__all__ = [
-    "DEEPEST",
-    "NoJsonForm",
-    "ToolResult",
-    "copied",
-    "field_names",
-    "plain",
-    "read_safely",
-    "safe_text",
-]
-
 DEEPEST = 100
 """How many levels a value may have that is shown or kept."""
 _SHOWN = 1_000

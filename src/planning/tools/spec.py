@@ -16,17 +16,6 @@ from planning.tools.errors import ParameterError, QueryTypeUnsupported
 from planning.tools.parameters.declared import model_of
 from planning.tools.parameters.model import Diagnose, ParameterModel
 
-__all__ = [
-    "QueryCall",
-    "QueryModel",
-    "QueryTypes",
-    "as_name",
-    "check_name",
-    "check_parameters",
-    "error_types",
-    "unsupported",
-]
-
 _LONGEST_NAME = 128
 _NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{_LONGEST_NAME}}}")  # MCP's rule
 _OTHER = re.compile(r"[^A-Za-z0-9_./-]")

@@ -12,8 +12,6 @@ from planning.tools.envelopes import QueryResponses, execution_envelope
 from planning.tools.pipeline import CallPipeline
 from planning.tools.spec import QueryTypes
 
-__all__ = ["Tool", "ToolSpec"]
-
 
 class Tool(ToolContract, QueryResponses):
     """Something a model can call; its attributes are those of ``ToolContract``."""

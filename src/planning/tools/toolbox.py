@@ -22,8 +22,6 @@ from session import Session, StoreError
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["Toolbox"]
-
 
 class Toolbox:
     """The tools that one agent may call.

@@ -14,8 +14,6 @@ from planning.view.text import as_text, shortened
 from session import Change, ToolFailed, ToolInvoked
 from session.records import Unread
 
-__all__ = ["calls_of", "characters_of", "is_planning"]
-
 _LONGEST: Final = 2_000
 _PLANNING: Final = (*REDUCERS, MarkSteps, ReadPlan)
 

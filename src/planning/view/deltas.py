@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep
+from planning.plan_facts import PlanFacts
 from planning.view.facts import NO_FACTS, plan_facts, step_facts
-
-__all__ = ["Fields", "applied", "applied_list", "delta_of", "list_delta", "plan_fields"]
 
 Fields = dict[str, Any]
 """An object of the page's data."""

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.facts import PlanFacts
 from planning.health import Health, health_of
 from planning.model import Plan
+from planning.plan_facts import PlanFacts
 from planning.view.calls import calls_of
 from planning.view.deltas import Fields, applied, applied_list, delta_of, plan_fields
 from planning.view.facts import NO_FACTS
@@ -25,8 +25,6 @@ from planning.view.timeline import Moment, Recent, Timeline, refusal_of, words_o
 from planning.workflow.run.records import RunChanged, StepChanged
 from session import Session, StoreError, ToolFailed, ToolInvoked
 from session.history import Restored
-
-__all__ = ["MOST_CHANGES", "Document", "Kind", "as_json"]
 
 MOST_CHANGES: Final = 10_000
 """The most changes that the page shows."""

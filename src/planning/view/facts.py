@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from planning.diff import PlanDiff
-from planning.facts import PlanFacts
+from planning.plan_facts import PlanFacts
 from planning.step_ids import listed_ids
-
-__all__ = ["NO_FACTS", "approval_words", "facts_words", "plan_facts", "step_facts"]
 
 NO_FACTS: Final = PlanFacts()
 """What is known where no policy is at work."""

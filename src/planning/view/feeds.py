@@ -15,8 +15,6 @@ from planning.view.sources import Run, StoreSource
 from planning.view.states import health_fields
 from planning.view.steer import HostCommand
 
-__all__ = ["Feeds", "problem_event"]
-
 _POLLED: Final = 0.1  # seconds between two looks at a session
 _LIST_POLLED: Final = 1.0  # the same at the list
 _LOOKED: Final = 10.0  # seconds after which it is looked for what is over without a change

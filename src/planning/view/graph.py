@@ -12,8 +12,6 @@ from planning.view.text import as_text, fitted, shortened
 from planning.workflow.drawing import called
 from planning.workflow.model import Workflow, WorkflowStep
 
-__all__ = ["graph_of"]
-
 _LABEL: Final = 24  # columns of text that fit a step, at 13 px
 _DETAIL: Final = 24  # the same at 11 px, beside how long it took
 _LONGEST: Final = 1_000

@@ -14,8 +14,6 @@ from typing import Final
 
 import attrs
 
-__all__ = ["HEIGHT", "MOST_EDGES", "WIDTH", "Layout", "lay_out"]
-
 MOST_EDGES: Final = 5_000
 """The most lines that are drawn: of more, the longest are omitted."""
 WIDTH: Final = 208

@@ -10,16 +10,13 @@ import attrs
 
 from planning.diff import PlanDiff
 from planning.events import PlanChanged
-from planning.facts import PlanFacts
 from planning.model import Plan
-from planning.plan_facts import Proof
+from planning.plan_facts import PlanFacts, Proof
 from planning.workflow.run.mirror import own_ids
 from planning.workflow.run.records import RunChanged, WorkflowRun
 from session import Change
 from session.history import Restored
 from session.selectors import Selectable
-
-__all__ = ["Names", "Naming", "named_diff", "named_facts", "named_plan", "names_in"]
 
 Names = Mapping[str, str]
 """The workflow's ids of the steps of a plan, by their ids in the plan; other steps have no second name."""

@@ -9,8 +9,6 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-__all__ = ["export_page", "live_page", "policy"]
-
 _CHARSET: Final = '<meta charset="utf-8">'
 _DATA: Final = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.DOTALL)
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from planning.view.sources import StoreSource
 
-__all__ = ["app_of", "serve"]
-
 _HOST: Final = "127.0.0.1"
 _LIMITS: Final = Limits()
 _CHUNK: Final = 65_536

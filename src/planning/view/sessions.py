@@ -19,8 +19,6 @@ from planning.view.timeline import Timeline
 from session import Session, StoreError
 from session.stores import Store, StoredSession
 
-__all__ = ["MOST_SESSIONS", "Listed", "family_of", "listed", "read_session"]
-
 MOST_SESSIONS: Final = 10_000
 """The most sessions of a store that are listed."""
 _MOST_KIN: Final = 200  # sessions in which the family of one is looked for

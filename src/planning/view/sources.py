@@ -22,8 +22,6 @@ from session import IdentityError, StoreError
 from session.events import SessionId, session_id_of
 from session.stores import StoredSession
 
-__all__ = ["Run", "StoreSource"]
-
 _MOMENT: Final = 0.5  # seconds
 
 

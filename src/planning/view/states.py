@@ -19,8 +19,6 @@ from session import Change
 from session.history import Restored
 from session.selectors import Selectable
 
-__all__ = ["RunStates", "health_fields"]
-
 _NEW: State = "pending"
 _LONGEST: Final = 2_000  # characters of an output
 _LONGEST_ANSWER: Final = 20_000  # the same of a step that no other step depends on

@@ -16,8 +16,6 @@ from planning.render import plan_to_dict
 from planning.text import UNSEEN
 from session import Session
 
-__all__ = ["HostCommand", "PlanMoved", "command_of", "steer"]
-
 HostCommand = ApprovePlan | RejectPlan | RemoveStep | MoveStep
 _LONGEST_REASON = 512
 

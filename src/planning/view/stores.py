@@ -17,8 +17,6 @@ from session.events import SessionId
 from session.locks import ProcessLock
 from session.stores import SqliteStore, Store, StoredSession
 
-__all__ = ["PastStore", "ShownStore", "open_session", "open_store"]
-
 _MOMENT: Final = 0.1  # seconds
 
 

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from planning.facts import PlanFacts
 from planning.model import Plan, PlanStep
+from planning.plan_facts import PlanFacts
 from planning.render import remarks_of
 from planning.view.facts import NO_FACTS, approval_words
 from planning.view.states import RunStates
 from planning.view.text import fitted, one_line, shortened
-
-__all__ = ["graph_svg", "plan_svg"]
 
 _WIDTH: Final = 760  # of a plan
 _ROW: Final = 30

@@ -11,8 +11,6 @@ from planning.errors import printable
 from planning.text import UNSEEN
 from planning.tools.result import plain
 
-__all__ = ["as_text", "fitted", "line_of", "one_line", "shortened"]
-
 
 def one_line(text: str) -> str:
     """The lines of a text beside each other, with the joiners and the blanks that its language needs."""

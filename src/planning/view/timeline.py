@@ -13,16 +13,9 @@ import attrs
 from planning.commands import ApprovePlan, MarkSteps, RejectPlan
 from planning.diff import PlanDiff, diff_plans
 from planning.events import FrameworkChange, PlanChanged
-from planning.facts import (
-    AskToFinish,
-    EvidenceCall,
-    PlanFacts,
-    RecordEvidence,
-    RequestApproval,
-    SetDependencies,
-    TakeNotice,
-)
+from planning.facts import AskToFinish, RecordEvidence, RequestApproval, SetDependencies, TakeNotice
 from planning.model import Plan
+from planning.plan_facts import EvidenceCall, PlanFacts
 from planning.reducers import REDUCERS
 from planning.render import plan_data
 from planning.step_ids import listed_ids
@@ -41,18 +34,6 @@ from session.selectors import Selectable
 from session.slices import type_name
 from session.stores import StoredChange, StoredSession, StoreError
 from session.stores.chain import replaced, verified
-
-__all__ = [
-    "Moment",
-    "Recent",
-    "Timeline",
-    "between",
-    "diff_fields",
-    "fields_of_moment",
-    "plan_fields_of",
-    "refusal_of",
-    "words_of",
-]
 
 _BATCH: Final = 32
 _LEFT_OUT: Final = (

@@ -22,8 +22,6 @@ from planning.workflow.checks.inputs import ToolInputs
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["Capabilities", "Known", "called_by_steps"]
-
 Known = ToolRegistry | Toolbox | Mapping[str, Any] | Iterable[Any] | None
 """The declarations or names of one kind; None where they are not known."""
 

@@ -7,8 +7,6 @@ from typing import Final
 
 import attrs
 
-__all__ = ["CODES", "Category", "Kind", "Severity"]
-
 
 class Category(StrEnum):
     """What a finding is about; the most critical first."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planning.workflow.findings import Path
-
-__all__ = ["Draft"]
+from planning.reading.found import Path
 
 
 class Draft(NamedTuple):

@@ -9,8 +9,6 @@ from typing import Final, Literal
 from planning.errors import printable
 from planning.workflow.model import Workflow, WorkflowStep
 
-__all__ = ["State", "called", "mermaid", "state_of"]
-
 State = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 
 _LONGEST_NAME = 60

@@ -8,8 +8,6 @@ from planning.errors import show
 from planning.workflow.failures import WorkflowError, WorkflowLocked
 from planning.workflow.model import Workflow, WorkflowStep
 
-__all__ = ["add_step", "remove_step", "replace_step"]
-
 
 def add_step(workflow: Workflow, step: WorkflowStep) -> Workflow:
     """The workflow with one more step at its end.

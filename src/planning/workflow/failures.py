@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planning.tools.errors import SORRY, ErrorKind, ToolError
-
-__all__ = ["StepError", "StepFailed", "WorkerLost", "WorkflowError", "WorkflowLocked"]
+from planning.errors import ToolError
+from planning.tools.errors import SORRY, ErrorKind
 
 
 class WorkflowError(ToolError, ValueError):

@@ -6,10 +6,8 @@ import re
 
 import attrs
 
-from planning.reading import Found, Path
+from planning.reading import Path
 from planning.workflow.codes import CODES, Category, Severity
-
-__all__ = ["Finding", "Found", "Path", "plain", "pointer_of"]
 
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _LONGEST = 500

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["OnFailure", "StepType", "Workflow", "WorkflowStatus", "WorkflowStep"]
-
 StepType = Literal["tool", "handler"]
 WorkflowStatus = Literal["pending", "in_progress", "completed", "failed"]
 OnFailure = Literal["fail", "skip_dependents", "continue"]

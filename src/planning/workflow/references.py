@@ -16,23 +16,6 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-__all__ = [
-    "LITERAL_MARK",
-    "MARK",
-    "PROMPT",
-    "NoReference",
-    "Reference",
-    "StepIds",
-    "find_plain",
-    "has_reference",
-    "iter_references",
-    "parse_references",
-    "path_of",
-    "references_in",
-    "spelled",
-    "texts_in",
-]
-
 MARK = "${"
 """What a reference begins with: a string without it has no reference."""
 LITERAL_MARK = "$${"

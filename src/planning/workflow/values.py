@@ -18,19 +18,6 @@ from planning.tools.errors import ErrorKind, type_name
 from planning.tools.result import DEEPEST, NoJsonForm, copied, field_names, plain
 from planning.workflow.failures import StepFailed
 
-__all__ = [
-    "KEYS",
-    "MOST_BYTES",
-    "MOST_KEPT",
-    "Copies",
-    "Meter",
-    "is_written",
-    "json_keys",
-    "keep",
-    "keep_inputs",
-    "off_loop",
-]
-
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from session.checkpoints import slices_of
@@ -26,11 +26,6 @@ from session.stores.chain import (
     verified,
 )
 from session.stores.watch import POLLED, Watch, awatched
-
-if TYPE_CHECKING:
-    from session.replay import Warm
-
-__all__ = ["Store"]
 
 _WARM = 1_000
 """How many sessions that were used last stay in memory."""
@@ -52,16 +47,15 @@ class Store(ABC):
     def __init__(self) -> None:
         self.states: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self.opening = ProcessLock()
-        self.warm: OrderedDict[str, Warm] = OrderedDict()
+        self.warm: OrderedDict[str, Any] = OrderedDict()  # what is kept of sessions after their commits
 
     def records(self, session_id: SessionId) -> Records:
         """What reads the records of a session: it knows the types that are registered with it here."""
         opened = self.states.get(str(session_id))
         return Records() if opened is None else opened.past.records
 
-    def keep_warm(self, warm: Warm) -> None:
+    def keep_warm(self, key: str, warm: object) -> None:
         """Keep in memory what a session has, until so many others were used since."""
-        key = str(warm.head.session_id)
         with self.opening.lock:
             self.warm[key] = warm
             self.warm.move_to_end(key)

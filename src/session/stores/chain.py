@@ -14,25 +14,6 @@ import attrs
 from session.errors import StaleVersion, StoreError, TransactionError, shown
 from session.events import SessionId, session_id_of
 
-__all__ = [
-    "Checkpoint",
-    "StoredChange",
-    "StoredSession",
-    "chained",
-    "check_of",
-    "check_timeout",
-    "damaged",
-    "deleted",
-    "key_of",
-    "nested",
-    "no_session",
-    "refuse_copy",
-    "replaced",
-    "sound",
-    "stale",
-    "verified",
-]
-
 _LONGEST_WAIT = 1_000_000
 
 

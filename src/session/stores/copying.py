@@ -8,8 +8,6 @@ from session.events import SessionId
 from session.stores.base import Store
 from session.stores.chain import Checkpoint, StoredChange, StoredSession, no_session
 
-__all__ = ["copy_session"]
-
 _BATCH = 256  # changes that are in memory at a time
 
 

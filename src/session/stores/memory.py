@@ -25,8 +25,6 @@ from session.stores.chain import (
     stale,
 )
 
-__all__ = ["MemoryStore"]
-
 
 @attrs.define
 class _Kept:

@@ -42,8 +42,6 @@ from session.stores.postgres_tables import FORMAT, creation
 from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, change_row
 from session.stores.watch import Watch
 
-__all__ = ["PostgresStore"]
-
 _POLLED = 1.0
 """How many seconds a watch waits for a notification before it looks by itself."""
 _HEAD = (

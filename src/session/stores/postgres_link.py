@@ -29,8 +29,6 @@ from session.locks import Ending, Held, ProcessLock, scoped
 from session.stores.chain import key_of
 from session.stores.watch import Watch
 
-__all__ = ["Connections", "GivenConnections", "Listener", "ended_at", "explained"]
-
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
 

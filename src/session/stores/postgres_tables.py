@@ -8,8 +8,6 @@ from psycopg import sql
 
 from session.errors import shown
 
-__all__ = ["FORMAT", "creation"]
-
 FORMAT: Final = 1
 """What the tables have as their format."""
 _CREATION: Final = """DO $session$

@@ -22,8 +22,6 @@ from session.stores.chain import (
     refuse_copy,
 )
 
-__all__ = ["CHANGE", "CHECKPOINT", "IsThere", "Run", "SqlStore", "change_row"]
-
 Run = Callable[..., Any]
 """Runs a statement with its values, and returns a cursor. A table is ``{s}name``, a value is ``?``."""
 IsThere = Callable[[Run], bool]

@@ -28,8 +28,6 @@ from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, chang
 from session.stores.sqlite_file import Explaining, explained, identity, opened, path_of
 from session.stores.sqlite_link import Link, close_links
 
-__all__ = ["SqliteStore"]
-
 # The files that this thread writes to, each with its process: a file's lock is not an object's, and a thread
 # must not wait for itself.
 _here = threading.local()

@@ -19,14 +19,6 @@ from session.locks import ProcessLock
 from session.stores.chain import check_of
 from session.stores.sqlite_link import APPLICATION, Unchanging
 
-__all__ = [
-    "Explaining",
-    "explained",
-    "identity",
-    "opened",
-    "path_of",
-]
-
 _FORMAT = 2
 _MODE = 0o600
 _OTHER_KINDS = ((stat.S_ISLNK, "a link"), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"))

@@ -14,9 +14,6 @@ from pathlib import Path
 from session.errors import StoreError
 from session.locks import Held, ProcessLock
 
-__all__ = ["APPLICATION", "Link", "Unchanging", "close_links"]
-
-
 APPLICATION = 0x53455353  # "SESS": what is in the file's header
 
 

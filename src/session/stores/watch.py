@@ -17,8 +17,6 @@ from session.kept import require_version
 from session.records import Records
 from session.stores.chain import StoredChange, StoredSession, damaged, replaced, sound
 
-__all__ = ["POLLED", "Watch", "awatched"]
-
 POLLED = 0.05
 """How many seconds a watch waits before it looks again, where nothing wakes it."""
 _BATCH = 256

@@ -13,7 +13,8 @@ from store_files import a_store, all_of
 from syrupy.assertion import SnapshotAssertion
 
 from planning.cli.source import without_password
-from session.stores import SqliteStore
+from session import Session
+from session.stores import SqliteStore, StoreError
 
 NAMES = ["nightly", "other", "run", "what-if"]
 
@@ -157,3 +158,49 @@ def test_a_file_needs_no_tables() -> None:
 )
 def test_an_address_is_named_without_its_user_and_password(given: str, named: str) -> None:
     assert without_password(given) == named
+
+
+ADDRESSES = [
+    "host=127.0.0.1 port=1 user=me password=secret dbname=plans",
+    "postgrsql://me:secret@127.0.0.1:1/plans",
+    "POSTGRESQL://me:secret@127.0.0.1:1/plans",
+    "mysql://me:secret@127.0.0.1/plans",
+    "me:secret@127.0.0.1/plans",
+]
+COMMANDS = [
+    "sessions STORE",
+    "show STORE run",
+    "history STORE run",
+    "rewind STORE run 1",
+    "graph STORE",
+    "store create STORE",
+    "store copy plans.db STORE",
+    "sessions delete STORE run --yes",
+    "mcp --store STORE",
+    "mcp --http STORE",
+    "validate STORE --tools STORE",
+    "ask why --db STORE --model m",
+    "show STORE run STORE",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_command_shows_a_password_or_makes_a_file_of_an_address(address: str, folder: Path) -> None:
+    files = {path.name for path in folder.iterdir()}
+    for command in COMMANDS:
+        shown = run(*(address if word == "STORE" else word for word in command.split()))
+        assert shown.startswith("exit code 2\n"), command
+        assert "secret" not in shown, command
+    assert {path.name for path in folder.iterdir()} == files
+
+
+def test_a_session_takes_a_path_and_no_address_of_something_else(folder: Path) -> None:
+    one, other = (Session(session_id="run", store=path) for path in ("plans.db", folder / "plans.db"))
+    assert one.store is other.store
+    for place in ADDRESSES[1], *ADDRESSES[3:]:
+        with pytest.raises(StoreError) as refusal:
+            Session(store=place)
+        assert "are not supported; give a SQLite file, or postgresql://HOST/DATABASE" in str(refusal.value)
+        assert "secret" not in str(refusal.value)
+        with pytest.raises(StoreError, match="got the address"):
+            SqliteStore(place)

@@ -18,8 +18,8 @@ from agents_runs import QUIET, Turn, Way, agent_of, each_way, outputs, run_async
 from frameworks import OPEN, READ, SHOP, Call, setup
 
 from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
-from planning.facts import EvidenceCall
 from planning.integrations.openai_agents import PlanningTools, planning_tools
+from planning.plan_facts import EvidenceCall
 from session import Session, StoreError, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 

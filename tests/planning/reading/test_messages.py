@@ -8,8 +8,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from planning.reading import ANYTHING, Document, answers_in, read_document
+from planning.reading.found import Found, Path
 from planning.reading.wanted import Wanted
-from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import WORKFLOW
 
 FAULTY = (

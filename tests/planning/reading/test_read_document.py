@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planning.reading import ANYTHING, Document, read, read_document
-from planning.workflow.findings import Found, Path
+from planning.reading.found import Found, Path
 from planning.workflow.wire.form import WORKFLOW
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}

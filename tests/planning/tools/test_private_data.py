@@ -26,6 +26,7 @@ from planning.tools import (
     ToolError,
     ToolRegistry,
     ToolResult,
+    ToolValidationError,
     errors,
     execute_tools,
 )
@@ -69,7 +70,7 @@ ERRORS: dict[str, Callable[[str], BaseException]] = {
     **{
         make.__name__: make
         for make in (
-            ToolError, Talking, errors.ToolValidationError, errors.ContextInvalid, ValueError, TimeoutError,
+            ToolError, Talking, ToolValidationError, errors.ContextInvalid, ValueError, TimeoutError,
             StopIteration, concurrent.futures.CancelledError, Odd, Unspeakable, noted,
         )
     },

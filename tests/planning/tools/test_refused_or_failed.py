@@ -8,6 +8,7 @@ import pytest
 from tool_entries import CALLS, raising, through
 
 from planning import PlanningToolsSection
+from planning.errors import Problem
 from planning.tools import (
     DataNotFound,
     ParameterError,
@@ -16,7 +17,6 @@ from planning.tools import (
     ToolError,
     ToolValidationError,
 )
-from planning.tools.errors import Problem
 from planning.tools.ledger import tool_calls
 from session import Session
 

@@ -14,7 +14,7 @@ from planning import Toolbox
 from planning.tools import Tool
 from planning.tools.rate_limit import RateLimiter
 from session import Session
-from session.stores import SqliteStore, Store
+from session.stores import SqliteStore, Store, StoreError
 
 REFUSED = (
     "send may have taken effect: this call was begun before, and its result is not known. Check what it did "
@@ -71,6 +71,28 @@ def test_a_call_that_was_stopped_before_it_began_can_be_made_later(
 
     assert [call("1", limiter), call("2", limiter)] == [None, "rate_limit"]
     assert [call("2", RateLimiter(default="1/hour")), made] == [None, ["Ann", "Ann"]]
+
+
+def test_a_call_whose_begin_could_not_be_recorded_was_not_made_and_can_be_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
+    tool, made = counting(idempotent=False)
+    toolbox = Toolbox([tool], session=session)
+    commit, lost_once = SqliteStore._commit, [True]
+
+    def lose(store: SqliteStore, connection: Any, *rest: Any) -> None:
+        commit(store, connection, *rest)
+        if lost_once:
+            lost_once.clear()
+            raise StoreError("the store is gone", outcome="unknown")
+
+    monkeypatch.setattr(SqliteStore, "_commit", lose)
+    lost = toolbox.call("send", {"to": "Ann"}, context=by("1"))
+    assert (lost.success, made) == (False, [])
+    assert lost.message == "send cannot reach its data now. Try again later, or go on without it."
+    again = toolbox.call("send", {"to": "Ann"}, context=by("1"))
+    assert (again.message, made) == ("Sent 1 to Ann", ["Ann"])
 
 
 def test_a_call_that_must_not_be_made_twice_is_refused_inside_a_transaction(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pydantic
 import pytest
 from tool_entries import SORRY
 
+from planning.errors import Problem
 from planning.tools import (
     DataNotFound,
     ParameterError,
@@ -32,7 +33,6 @@ from planning.tools.errors import (
     ContextInvalid,
     ErrorKind,
     PrivateFailure,
-    Problem,
     RateLimitExceeded,
     ResultInvalid,
     ToolTimeout,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from page_data import call, kept, of_memory, of_store, plan_at, plans_of
 
 from planning import Plan, PlanStep
-from planning.facts import PlanFacts, Proof
+from planning.plan_facts import PlanFacts, Proof
 from planning.suite import register_plan
 from planning.view.deltas import applied, delta_of, plan_fields
 from session import Session

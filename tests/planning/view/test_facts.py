@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planning import Plan, PlanStep, diff_plans
-from planning.facts import PlanFacts, Proof
+from planning.plan_facts import PlanFacts, Proof
 from planning.view.facts import approval_words, facts_words
 
 REPORTED, VERIFIED = Proof(("C4",), tools={"C4": "run_tests"}), Proof(("all green", "C5"), verified=True)

@@ -13,7 +13,7 @@ from page_data import serving, waiting
 
 from planning import Plan
 from planning.commands import RemoveStep
-from planning.facts import PlanFacts
+from planning.plan_facts import PlanFacts
 from planning.view.sources import StoreSource
 from session import Session
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from workflow_strategies import Written, odd_texts, plain_values, written
 
 from planning.reading import Document, read_document
-from planning.workflow.findings import Found
+from planning.reading.found import Found
 from planning.workflow.wire.form import WORKFLOW
 
 CONTAINERS = st.lists(plain_values(), max_size=4) | st.dictionaries(odd_texts, plain_values(), max_size=4)

@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from typing_extensions import TypeIs
 
-__all__ = ["Database", "is_database"]
-
 
 class Database(Protocol):
     """What a graph needs of a database. ``SqlDatabase`` is one; any object with these three is another.

@@ -22,8 +22,6 @@ from planning.agent.sql.schema import MOST_COUNTED, quoted, select
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["DuckdbFile"]
-
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "temp_directory": "",
     "max_temp_directory_size": "0B",

@@ -22,8 +22,6 @@ from planning.errors import cut
 from planning.tools import ErrorKind, StorageUnavailable, Tool
 from planning.tools.errors import ToolTimeout
 
-__all__ = ["SqlDatabase"]
-
 _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100

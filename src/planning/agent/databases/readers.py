@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planning.agent.databases.duckdb_file import DuckdbFile
     from planning.agent.databases.sqlite_file import SqliteFile
 
-__all__ = ["DatabaseFile", "Readers"]
-
 T = TypeVar("T")
 DatabaseFile: TypeAlias = "SqliteFile | DuckdbFile"
 

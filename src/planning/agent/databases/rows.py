@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from planning.agent.sql.failures import Failure
 
-__all__ = ["SAMPLED", "add_samples", "fetched"]
-
 MOST_BYTES: Final = 16_000_000
 SAMPLED: Final = 100
 """The rows that values of columns are taken from."""

@@ -11,8 +11,6 @@ from typing import Final
 from planning.agent.sql.failures import Failure
 from session.address import is_address, show_address
 
-__all__ = ["LOG_SIZE", "is_settled", "locate", "stamp"]
-
 LOG_SIZE: Final = 5
 """The place in a stamp of the size of the log."""
 

@@ -16,8 +16,6 @@ from urllib.parse import quote
 
 from planning.agent.sql.schema import quoted, select
 
-__all__ = ["Boundary", "connect"]
-
 _LONGEST_VALUE: Final = 32_000_000
 _LARGEST_ROW: Final = 256_000_000
 _MOST_VALUES: Final = 2_000  # columns

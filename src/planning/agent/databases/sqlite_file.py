@@ -26,8 +26,6 @@ from planning.agent.databases.sqlite_strict import check_copies, check_names
 from planning.agent.databases.sqlite_tables import add_values, read_tables
 from planning.agent.sql.failures import Failure
 
-__all__ = ["SqliteFile"]
-
 T = TypeVar("T")
 Answer = tuple[list[str], list[list[Any]], bool]
 

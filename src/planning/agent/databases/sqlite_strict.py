@@ -16,8 +16,6 @@ from typing import Final
 
 from planning.agent.sql.failures import Failure
 
-__all__ = ["check_copies", "check_names"]
-
 _QUOTED: Final = re.compile(
     r"""'(?:[^']|'')*+(?:'|\Z) | `(?:[^`]|``)*+(?:`|\Z) | \[[^]]*+(?:]|\Z) | --[^\n]*+ |
         /\*(?:[^*]|\*(?!/))*+(?:\*/|\Z) | "((?:[^"]|"")*+)" """,

@@ -11,8 +11,6 @@ from planning.agent.databases.rows import SAMPLED, add_samples
 from planning.agent.sql.failures import Failure
 from planning.agent.sql.schema import MOST_COUNTED, quoted, select
 
-__all__ = ["add_values", "read_tables"]
-
 Late = Callable[[], bool]
 Table = dict[str, Any]
 

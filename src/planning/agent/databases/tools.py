@@ -11,8 +11,6 @@ from planning.agent.sql.results import validate_results as validate
 from planning.tools import ErrorKind, Tool, ToolResult
 from planning.tools.contract import ToolExample
 
-__all__ = ["database_tools"]
-
 _SCHEMA: Final = (
     "Read the schema of the {} database: its tables and views with their columns, types, keys and row "
     "counts, and a few values of each column. Call it before you write SQL."

@@ -17,8 +17,6 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from planning.agent.sql.tree import Select, TableSource, Tree, attempt, parsed, read
 
-__all__ = ["wrong_answer"]
-
 _RELEVANT: Final = re.compile(
     r"\b(?:null|cast|strftime|substr|substring|date|group|avg|count|sum|total|min|max|jsonb?_group\w+)\b"
     r"|group_concat|string_agg",

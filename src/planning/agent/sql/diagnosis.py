@@ -19,8 +19,6 @@ from planning.agent.sql.transpiled import transpiled
 from planning.agent.sql.tree import Select, TableSource, Tree, attempt, parsed, read
 from planning.errors import cut, printable
 
-__all__ = ["diagnose"]
-
 _LONGEST: Final = 900
 _LONGEST_WORD: Final = 200
 _LISTED: Final = 20

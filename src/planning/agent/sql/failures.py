@@ -8,8 +8,6 @@ from planning.agent.sql.guard import ONLY_READING
 from planning.errors import printable
 from planning.tools import ErrorKind
 
-__all__ = ["Failure", "explain"]
-
 _STORAGE: Final = {
     "missing": "there is no database at {path}; check the path",
     "denied": "{path} may not be read; ask for permission to read it",

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from planning.errors import show
 
-__all__ = ["EMPTY", "ONLY_READING", "StatementRefused", "check"]
-
 _LONGEST: Final = 100_000
 EMPTY: Final = "the SQL is empty; send one SELECT"
 ONLY_READING: Final = (

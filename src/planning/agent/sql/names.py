@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-__all__ = ["closest"]
-
 _NEAR: Final = 0.75
 _NEARER: Final = 0.8  # where the words are not the same number
 _MOST: Final = 3

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from planning.errors import LONGEST_MESSAGE, cut, printable
 
-__all__ = ["table_text", "validate_results"]
-
 _MOST_ROWS: Final = 50
 _MOST_COLUMNS: Final = 100
 _NOTES: Final = 200  # characters kept for the notes below the rows

@@ -10,8 +10,6 @@ from planning.agent.sql.dialects import title_of
 from planning.agent.sql.keywords import KEYWORDS
 from planning.errors import LONGEST_MESSAGE, cut, printable
 
-__all__ = ["MOST_COUNTED", "identifier", "literal", "quoted", "schema_text", "select"]
-
 MOST_COUNTED: Final = 1_000_000
 """The most rows of a table that are counted."""
 

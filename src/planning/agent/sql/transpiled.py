@@ -18,8 +18,6 @@ from planning.agent.sql.guard import StatementRefused, check
 from planning.agent.sql.tree import attempt, parsed
 from planning.errors import printable
 
-__all__ = ["transpiled"]
-
 _LONGEST: Final = 3_000
 _LONGEST_HINT: Final = 2_000
 _NOW: Final = {"NOW": exp.CurrentTimestamp, "GETDATE": exp.CurrentTimestamp, "CURDATE": exp.CurrentDate}

@@ -12,8 +12,6 @@ import attrs
 from sqlglot import Dialect, exp
 from sqlglot.optimizer.scope import traverse_scope
 
-__all__ = ["Select", "TableSource", "Tree", "attempt", "parsed", "read"]
-
 _LONGEST: Final = 10_000
 """The most characters of a statement that is analysed, which takes about 0.3 s. A longer one is only run."""
 

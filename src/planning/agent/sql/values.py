@@ -14,8 +14,6 @@ from sqlglot import exp
 from planning.agent.sql.schema import identifier, literal
 from planning.agent.sql.tree import Tree
 
-__all__ = ["missing_values"]
-
 _MOST: Final = 1_000
 _FEW: Final = 8
 _MOST_STRINGS: Final = 5

@@ -13,7 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.approval import Pending, answer_approval, decision_of, pending_approval, state_of
 from planning.commands import AddStep, RejectPlan, SetupPlan, UpdateStep
-from planning.facts import PlanFacts
+from planning.plan_facts import PlanFacts
 from planning.tools import ToolResult
 from planning.tools.context import Gate
 from planning.tools.tool import Tool

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from planning.reading.found import Found
 from planning.workflow.checks.overview import found_at
 from planning.workflow.conditions import ConditionInvalid, check_condition
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Found
-
-__all__ = ["condition_findings"]
 
 
 def condition_findings(draft: Draft) -> list[Found]:

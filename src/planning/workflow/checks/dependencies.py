@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planning.errors import show
+from planning.reading.found import Found
 from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Found
-
-__all__ = ["cycle_findings", "dependency_findings"]
 
 _LONGEST_CYCLE = 8
 _HEAD, _TAIL = 3, 2

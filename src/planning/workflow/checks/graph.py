@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-__all__ = ["Graph"]
-
 _BLOCK = 2_048
 _NEW, _DONE = -1, -2
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import Problem, ToolValidationError, show
+from planning.reading.found import Found, Path
 from planning.tools.errors import PASSING, QueryTypeUnsupported
 from planning.tools.parameters.json_schema import SchemaModel
 from planning.tools.parameters.model import FreeModel, ParameterModel
@@ -14,13 +15,11 @@ from planning.tools.parameters.words import has_place, node_at, withheld
 from planning.tools.result import copied
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.checks.names import named
-from planning.workflow.findings import Found, Path, plain
+from planning.workflow.findings import plain
 from planning.workflow.references import has_reference, path_of, texts_in
 
 if TYPE_CHECKING:
     from planning.workflow.drafts import Draft
-
-__all__ = ["ToolInputs"]
 
 _PART = re.compile(r"\[(\d{1,15})\]|([^.\[\]]+)")
 _EXPECTED = re.compile(r"expected (.+), got [^,]+")

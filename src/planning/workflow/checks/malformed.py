@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from planning.workflow.checks.overview import Overview
 from planning.workflow.references import OUTPUT, Reference, iter_references
 
-__all__ = ["FOREIGN_MARK", "foreign_forms", "right_form"]
-
 FOREIGN_MARK = re.compile(r"[<#]|\{\{|(?<!\$)\{[^{}:,]{1,200}+\}|\$(?!\{)")
 """What a reference in the notation of another format begins with."""
 

@@ -8,8 +8,6 @@ from itertools import islice
 
 from planning.errors import nearest, show
 
-__all__ = ["Speller", "named"]
-
 _LISTED = 20
 _MOST_COMPARED = 20_000
 _NAME = re.compile(r"[!-~]{1,60}")

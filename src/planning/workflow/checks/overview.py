@@ -6,13 +6,11 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
+from planning.reading.found import Found, Path
 from planning.workflow.checks.graph import Graph
 from planning.workflow.checks.names import Speller
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Found, Path
 from planning.workflow.references import StepIds
-
-__all__ = ["Overview", "found_at"]
 
 _NAME_ENDS = re.compile(r"[.\[]")
 

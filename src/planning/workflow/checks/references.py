@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planning.errors import show
+from planning.reading.found import Found, Path
 from planning.workflow.checks.malformed import foreign_forms, right_form
 from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Found, Path
 from planning.workflow.references import (
     NoReference,
     Reference,
@@ -19,8 +19,6 @@ from planning.workflow.references import (
     references_in,
     texts_in,
 )
-
-__all__ = ["ReferenceChecks", "foreign_references", "named_steps"]
 
 
 class _Undeclared(NamedTuple):

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from planning.errors import show
+from planning.reading.found import Found
 from planning.workflow.checks.conditions import condition_findings
 from planning.workflow.checks.dependencies import cycle_findings, dependency_findings
 from planning.workflow.checks.inputs import ToolInputs
@@ -16,10 +17,7 @@ from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.checks.references import ReferenceChecks, foreign_references, named_steps
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Found
 from planning.workflow.references import MARK, find_plain, has_reference
-
-__all__ = ["KINDS", "check_steps"]
 
 _CALLS = frozenset({"type", "name", "agent", "tool"})
 _MOST_KEPT = 20_000

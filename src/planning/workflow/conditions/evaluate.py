@@ -10,8 +10,6 @@ from typing import Any, Final
 from planning.workflow.conditions.grammar import EXAMPLE, LARGEST, ConditionInvalid, check_condition
 from planning.workflow.conditions.views import view
 
-__all__ = ["is_done"]
-
 _EVALUATION: Final = 300_000
 """The most that one evaluation may cost, in characters that it looks at."""
 _OPERATION: Final = 100_000

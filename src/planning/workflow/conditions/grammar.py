@@ -8,8 +8,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-__all__ = ["EXAMPLE", "LARGEST", "METHODS", "ConditionInvalid", "check_condition"]
-
 EXAMPLE: Final = "memory.get('key') is not None"
 FUNCTIONS: Final = ("len", "min", "max", "sum", "abs", "all_of", "any_of")
 METHODS: Final = (

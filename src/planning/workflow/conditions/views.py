@@ -11,8 +11,6 @@ from planning.tools.result import field_names, plain
 from planning.workflow.conditions.grammar import LARGEST
 from planning.workflow.values import KEYS, is_written, json_keys
 
-__all__ = ["OPAQUE", "view"]
-
 
 class _Opaque:
     """A value without a JSON form: it is there, equals nothing, and is asked nothing."""

@@ -12,8 +12,6 @@ from planning.tools.errors import GIVEN_UP, ToolTimeout
 from planning.workflow.executors.jobs import Job, reason, run_job, unpack
 from planning.workflow.failures import StepFailed, WorkerLost
 
-__all__ = ["AnyExecutor", "ExecutorUnavailable", "JobExecutor", "check_executor", "outcome_of", "submit"]
-
 
 class ExecutorUnavailable(Exception):
     """An executor cannot be opened; the message says why, on one line."""

@@ -15,8 +15,6 @@ from planning.workflow.failures import WorkerLost
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["DaskExecutor", "connect", "dask"]
-
 _CONNECT: Final = 5.0  # seconds
 
 

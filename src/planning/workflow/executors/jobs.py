@@ -17,8 +17,9 @@ from typing import Any
 
 import attrs
 
+from planning.errors import ToolError
 from planning.tools.context import ToolContext
-from planning.tools.errors import StorageUnavailable, ToolError, classify_error
+from planning.tools.errors import StorageUnavailable, classify_error
 from planning.tools.guard import Retry
 from planning.tools.outcome import text_of
 from planning.tools.parameters.model import FreeModel
@@ -27,8 +28,6 @@ from planning.tools.pipeline import CallPipeline
 from planning.tools.result import safe_text
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
-
-__all__ = ["Job", "reason", "run_job", "unpack"]
 
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 

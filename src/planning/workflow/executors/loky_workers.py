@@ -18,8 +18,6 @@ from planning.workflow.failures import WorkerLost
 if TYPE_CHECKING:
     from loky import ProcessPoolExecutor
 
-__all__ = ["WorkerProcesses", "processes"]
-
 T = TypeVar("T")
 
 _MOST_LOSSES: Final = 3

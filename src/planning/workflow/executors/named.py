@@ -14,8 +14,6 @@ from planning.workflow.executors.dask_cluster import connect, dask
 from planning.workflow.executors.jobs import reason
 from planning.workflow.executors.loky_workers import processes
 
-__all__ = ["open_executor"]
-
 _CLUSTER = r"dask://[^\s/]+:\d{1,5}/?"
 _PATIENCE = 2.0  # seconds
 

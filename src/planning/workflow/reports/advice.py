@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from planning.workflow.findings import Finding
 from planning.workflow.reports.wording import item, listed, place
 
-__all__ = ["prompt_text"]
-
 _MOST = 40  # problems
 _LONG = 1_000  # characters: beyond them
 _ALIKE = 3  # problems of one kind are enough, and always places of one problem

@@ -13,8 +13,6 @@ from planning.workflow.reports.advice import prompt_text
 from planning.workflow.reports.response import response_of
 from planning.workflow.reports.terminal import rendered
 
-__all__ = ["Report"]
-
 
 @attrs.frozen
 class Report:

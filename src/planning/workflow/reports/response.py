@@ -10,8 +10,6 @@ from planning.workflow.codes import Category
 from planning.workflow.findings import Finding
 from planning.workflow.reports.wording import by_importance, counted, sentence
 
-__all__ = ["SUGGESTIONS", "response_of"]
-
 _EXAMPLES = 3
 
 # category -> (the key in the summary, the heading of its section, what such errors are)

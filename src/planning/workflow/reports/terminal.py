@@ -13,8 +13,6 @@ from planning.workflow.codes import Severity
 from planning.workflow.findings import Finding
 from planning.workflow.reports.wording import by_importance, counted, listed, plain, short_pointer, step
 
-__all__ = ["excerpt", "rendered"]
-
 _MOST = 100
 _COLUMNS = 100
 _NARROWEST = 40

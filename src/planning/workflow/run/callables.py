@@ -17,8 +17,6 @@ from planning.workflow.capabilities import Capabilities, called_by_steps
 from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
 
-__all__ = ["Callables", "key_of", "task_of"]
-
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 

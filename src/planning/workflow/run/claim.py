@@ -22,8 +22,6 @@ from planning.workflow.run.records import (
 )
 from session import Session
 
-__all__ = ["MAYBE", "change_of_done", "done_and_lost", "run_to_begin"]
-
 MAYBE = StepError(
     "It was interrupted and may have taken effect. Check before you continue.", code="interrupted"
 )

@@ -30,8 +30,6 @@ from planning.workflow.values import keep_inputs, off_loop
 from session import Session
 from session.errors import StoreError
 
-__all__ = ["MAX_PARALLEL", "arun_workflow", "run_workflow"]
-
 MAX_PARALLEL = 16
 
 _KINDS: dict[str, tuple[Any, str]] = {

@@ -15,8 +15,6 @@ from planning.workflow.run.callables import Callables, key_of
 from planning.workflow.run.memory import MemoryItem, take_item
 from planning.workflow.values import MOST_KEPT, keep, off_loop
 
-__all__ = ["Known"]
-
 
 @attrs.define
 class Known:

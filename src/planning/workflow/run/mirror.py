@@ -16,8 +16,6 @@ from planning.workflow.run.records import WorkflowRun
 from session import Session
 from session.transaction import Transaction
 
-__all__ = ["RunMirror", "StepMark", "own_ids"]
-
 StepMark = tuple[str, StepStatus, str | None]
 """A workflow step's id, its status in the plan, and a note."""
 

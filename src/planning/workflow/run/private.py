@@ -16,8 +16,6 @@ from planning.workflow.failures import StepFailed
 from planning.workflow.model import Workflow, WorkflowStep
 from session.events import SessionId
 
-__all__ = ["kept_private", "without_arguments"]
-
 
 def without_arguments(
     workflow: Workflow, is_private: Callable[[WorkflowStep], bool], session_id: SessionId

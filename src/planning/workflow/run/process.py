@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-__all__ = ["is_alive", "new_token"]
-
 _TOKEN: Final = re.compile(
     r"[-0-9a-f]{36}\.(?P<place>[0-9a-f]{16})\.(?P<process>[0-9]{1,9})\.(?P<start>[0-9]*)"
 )

@@ -22,20 +22,6 @@ from planning.workflow.run.memory import MemoryItem
 from session import Session, append, append_part
 from session.events import SessionEvent
 
-__all__ = [
-    "Clock",
-    "RunChanged",
-    "StepChanged",
-    "StepRecord",
-    "WorkflowRun",
-    "bare",
-    "now",
-    "register_workflow",
-    "states_of",
-    "workflow_of",
-    "written",
-]
-
 _MOMENT = 0.001  # seconds
 
 

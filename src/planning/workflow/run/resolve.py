@@ -27,8 +27,6 @@ from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
 from planning.workflow.values import MOST_BYTES, Meter
 
-__all__ = ["Values", "step_with_prompt", "text_of"]
-
 _NO_STEPS = StepIds(())  # a reference to the prompt is the same whatever the steps are called
 _HOLD = "the inputs of this step contain"
 _TOO_LARGE = (

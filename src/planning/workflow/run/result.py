@@ -15,8 +15,6 @@ from planning.workflow.run.records import StepRecord, WorkflowRun, workflow_of
 from planning.workflow.wire.build import document_of
 from session import Session
 
-__all__ = ["WorkflowResult"]
-
 
 @attrs.frozen(kw_only=True, eq=False)
 class WorkflowResult:

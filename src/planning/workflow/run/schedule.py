@@ -12,8 +12,6 @@ from planning.tools.contract import check_timeout
 from planning.workflow.failures import WorkflowError
 from planning.workflow.model import OnFailure, StepType, Workflow, WorkflowStep
 
-__all__ = ["Schedule"]
-
 _LISTED = 8
 _ON_FAILURE = get_args(OnFailure)
 _TYPES = get_args(StepType)

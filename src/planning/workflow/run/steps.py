@@ -43,8 +43,6 @@ from planning.workflow.run.writer import Writer
 from planning.workflow.values import Copies, off_loop
 from session import Session
 
-__all__ = ["Steps"]
-
 _SKIPPED = "Skipped: its done_check is true"
 _STOPPED = "Stopped before it was done"
 _NOT_AGAIN = (

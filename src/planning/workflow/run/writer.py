@@ -18,8 +18,6 @@ from planning.workflow.run.records import WorkflowRun
 from session import Session, ToolInvoked
 from session.events import SessionEvent
 
-__all__ = ["Waiting", "Writer", "to_the_end"]
-
 T = TypeVar("T")
 
 _TAKEN = (

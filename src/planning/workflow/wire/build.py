@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from planning.reading import plain_value
+from planning.reading.found import Path
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Path, pointer_of
+from planning.workflow.findings import pointer_of
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.wire.form import WORKFLOW, Form, is_numbered
-
-__all__ = ["document_of", "draft_steps", "dump_workflow", "make_workflow"]
 
 _TYPES = frozenset({"tool", "handler"})
 _STATE = ("status", "completed_at", "skipped")

@@ -9,10 +9,8 @@ import attrs
 
 from planning.errors import show
 from planning.reading import Wanted
-from planning.workflow.findings import Found, Path
+from planning.reading.found import Found, Path
 from planning.workflow.wire.schemas import VERSIONS, schema
-
-__all__ = ["WORKFLOW", "Form", "form_of", "is_numbered"]
 
 # Spelled as one text: a list would take a page.
 _FIELDS: Final = (

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from planning.errors import nearest
 
-__all__ = ["hint_for", "renamed_fields"]
-
 _OTHERS: Final = {
     "steps": "tasks nodes actions todos items stages subtasks plan workflow",
     "step_id": "id key number uid identifier taskid nodeid actionid",

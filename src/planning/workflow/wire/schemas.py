@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import jsonschema_rs
 
-__all__ = ["VERSIONS", "schema", "schema_text", "validator"]
-
 VERSIONS: Final = (1, 2)
 
 

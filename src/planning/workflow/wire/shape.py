@@ -7,16 +7,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from planning.errors import show
+from planning.reading.found import Found, Path
 from planning.tools.parameters import words
-from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import Form
 from planning.workflow.wire.other_names import hint_for, renamed_fields
 from planning.workflow.wire.schemas import schema, validator
 
 if TYPE_CHECKING:
     import jsonschema_rs
-
-__all__ = ["MOST_ERRORS", "check_shape"]
 
 MOST_ERRORS: Final = 1000
 _MOST_ITEMS: Final = 1000

@@ -25,8 +25,8 @@ from planning import (
     UpdateStep,
     tool,
 )
-from planning.facts import PlanFacts
 from planning.integrations.mcp import build_server
+from planning.plan_facts import PlanFacts
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 

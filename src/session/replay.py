@@ -48,7 +48,7 @@ class Warm:
     """
 
     head: StoredSession
-    slices: Slices
+    slices: Mapping[type, tuple[Any, ...]]
     registered: Routes
     tail: Any
     named: tuple[int, set[str]]

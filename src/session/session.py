@@ -428,7 +428,7 @@ class Session:
             self._state.stored.records.learn(types)
 
     def register_like(self, other: Session) -> None:
-        """Register all that is registered with another session: reducers, guards, views, types, announcements.
+        """Register what is registered with another session: reducers, guards, views, types, announcements.
 
         If this session has none, that costs a few copies: a program makes the other session once.
 

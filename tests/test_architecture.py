@@ -128,16 +128,15 @@ def test_the_wheel_holds_both_packages_with_their_types() -> None:
 
 LONGER = {
     "session/session.py": "one class, whose docstrings are the reference of a session",
-    "session/state.py": "one class: what the sessions of one identity share, behind one lock",
 }
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_module_is_longer_than_400_lines_and_each_says_what_it_is(package: str) -> None:
+def test_no_module_is_longer_than_600_lines_and_each_says_what_it_is(package: str) -> None:
     for module in modules(package):
         text = module.read_text()
         has_reason = "/".join(module.parts[-2:]) in LONGER
-        assert len(text.splitlines()) <= 400 or has_reason, module
+        assert len(text.splitlines()) <= 600 or has_reason, module
         assert ast.get_docstring(ast.parse(text)), module
 
 

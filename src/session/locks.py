@@ -7,7 +7,6 @@ it back, or in the midst of giving it back. A ``Block`` notices both.
 from __future__ import annotations
 
 import os
-import sys
 import weakref
 from _thread import allocate_lock
 from collections import deque
@@ -16,7 +15,7 @@ from contextlib import AbstractContextManager, _GeneratorContextManager, suppres
 from functools import partial, wraps
 from threading import get_ident
 from time import monotonic
-from types import MethodType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from session.errors import StoreError, locked
@@ -25,10 +24,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _TICK = 0.05
 """Seconds after which a waiting thread looks by itself: Ctrl-C may come before the one that would wake it."""
-
-
-# From 3.14 on a call may take a method apart before it begins.
-_bound: Callable[..., Callable[..., Any]] = partial if sys.version_info >= (3, 14) else MethodType
 
 
 class _Exit:
@@ -41,7 +36,7 @@ class _Exit:
     def __get__(self, block: Block | None, owner: type[Block]) -> Callable[..., Any]:
         if block is None:
             return owner._leave
-        leave = _bound(owner._leave, block)
+        leave = partial(owner._leave, block)  # not a method: a call may take that apart before it begins
         if block.watch is None:
             block.watch = weakref.ref(leave, block._end)
         return leave

@@ -136,7 +136,8 @@ def test_evidence_is_demanded_of_every_section(session: Session, loose: PlanPoli
     assert other.mark(1, "done") == NO_EVIDENCE
     assert other.mark(1, "in_progress") == "S001 in_progress."
     strict.call("work")
-    assert strict.mark(1, "done", "C2") == "S001 done. Next: S002 B"
+    looked = "Since you last looked: S001 in_progress."
+    assert strict.mark(1, "done", "C2") == f"{looked} S001 done. Next: S002 B"
 
 
 def test_a_call_proves_one_step_and_text_none_if_one_section_says_so(session: Session) -> None:
@@ -145,7 +146,7 @@ def test_a_call_proves_one_step_and_text_none_if_one_section_says_so(session: Se
     verified.call("work")
     assert verified.mark(1, "done", "seen").startswith("S001 done")
     unique = Agent(PlanPolicy(evidence="unique"), session)
-    assert unique.mark(1, "done", "C1").startswith("S001 done")
+    assert unique.mark(1, "done", "C1").startswith("S001 is already done")
     assert verified.mark(2, "done", "C1") == (
         "Refused, nothing changed. C1 (work) is already the evidence of S001; call a tool that does the work "
         "of S002 first"

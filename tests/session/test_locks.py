@@ -136,3 +136,12 @@ def test_a_transaction_can_be_entered_by_an_exit_stack() -> None:
         assert not is_free(session._state)
     assert session.version == 1
     assert is_free(session._state)
+
+
+def test_a_transaction_can_be_entered_and_left_by_hand() -> None:
+    session = Session()
+    transaction = session.transaction()
+    transaction.__enter__().publish(ToolInvoked("host", {}, None))
+    transaction.__exit__(None, None, None)
+    assert session.version == 1
+    assert is_free(session._state)

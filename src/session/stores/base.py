@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -47,7 +46,7 @@ class Store(ABC):
     def __init__(self) -> None:
         self.states: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self.opening = ProcessLock()
-        self.warm: OrderedDict[str, Any] = OrderedDict()  # what is kept of sessions after their commits
+        self.warm: dict[str, Any] = {}  # what is kept of sessions after their commits
 
     def records(self, session_id: SessionId) -> Records:
         """What reads the records of a session: it knows the types that are registered with it here."""
@@ -55,12 +54,15 @@ class Store(ABC):
         return Records() if opened is None else opened.past.records
 
     def keep_warm(self, key: str, warm: object) -> None:
-        """Keep in memory what a session has, until so many others were used since."""
-        with self.opening.lock:
-            self.warm[key] = warm
-            self.warm.move_to_end(key)
-            if len(self.warm) > _WARM:
-                self.warm.popitem(last=False)
+        """Keep in memory what a session has, until so many others were used since.
+
+        Without a lock: this is called by those who hold what others may wait for.
+        """
+        self.warm.pop(key, None)
+        self.warm[key] = warm
+        if len(self.warm) > _WARM:
+            with suppress(RuntimeError, StopIteration):  # another thread did it
+                self.warm.pop(next(iter(self.warm)), None)
 
     def lock(
         self,

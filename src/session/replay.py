@@ -180,7 +180,7 @@ class Replay:
                 slice_ = read_items(kind, items, self.records)
         # What a rewind restores: else each would be replayed from the beginning.
         restored = {to for at, to in self.store.rewinds(self._session_id) if start < at <= version}
-        known_at = {start: slice_}
+        known_at: dict[int, Slice] = {start: slice_}
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
                 slice_, is_reduced = self._reduced(kind, slice_, change, registered, known_at)

@@ -550,11 +550,13 @@ class Session:
     async def off_loop(self, function: Callable[[], T]) -> T:
         """Call a function that changes this session, without blocking the event loop.
 
-        In a stored session it runs in the session's worker thread, in order, with the caller's context
-        variables. In a session in memory, and inside a transaction of the caller's, it runs at once, in this
-        thread.
+        In a stored session it runs in a thread, after earlier ones of this session, with the caller's context
+        variables. If the task is cancelled before it has begun, it is not run; if later, the cancelling
+        arrives when it is over. In a session in memory, and inside a transaction of the caller's, it runs at
+        once, in this thread.
 
         Raises:
+            StoreError: No thread can be started; the function was not run, and will not be.
             Exception: Whatever the function raises.
         """
         opened = self._state.open

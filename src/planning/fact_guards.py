@@ -56,10 +56,15 @@ def register_facts(session: Session, *, always: bool = True) -> None:
     for command, reducer in FACT_REDUCERS.items():
         if always or command in {RemoveStep, RenumberSteps}:
             session.register_reducer(command, reducer, PlanFacts, check=_is_written)
-    session.companion(Gate).refusal = _gate
+    hold_back(session)
     session.register_guard(RemoveStep, _keep_ids)
     for setup in (SetupPlan, AddStep):
         session.register_guard(setup, new_ids)
+
+
+def hold_back(session: Session) -> None:
+    """Let work wait for the approval of the plan, in this process."""
+    session.companion(Gate).refusal = _gate
 
 
 def _gate(session: Session, tool: str) -> Callable[[], str | None] | None:

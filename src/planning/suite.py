@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan, framework, sign
-from planning.fact_guards import Policies, register_facts
+from planning.fact_guards import Policies, hold_back, register_facts
 from planning.model import Plan
 from planning.plan_facts import PlanFacts
 from planning.reducers import REDUCERS, changes_nothing, check_command, check_mark
@@ -68,18 +68,32 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
     """
     registered = session.companion(_Registered)
     if not registered.is_done:
-        session.register_reducer(Plan, replace_latest)
-        for command, reducer in REDUCERS.items():
-            check = check_mark if command is MarkStep else check_command
-            session.register_reducer(command, reducer, Plan, check=check)
-        session.register_types(ReadPlan, ToolResult, RepeatedIds)
-        announce_plan(session)
-        register_facts(session, always=session.store is not None)
+        session.register_like(_with_plan(is_stored=session.store is not None))
+        hold_back(session)
         registered.is_done = True
     if policy is not None:
         from planning.policy_guards import register_policy  # noqa: PLC0415 - many classes, and few have a policy
 
         register_policy(session, policy)
+
+
+@cache
+def _with_plan(*, is_stored: bool) -> Session:
+    """A session with nothing but the plan's reducers and events."""
+    store = None
+    if is_stored:
+        from session.stores import MemoryStore  # noqa: PLC0415 - most sessions are in memory
+
+        store = MemoryStore()
+    session = Session(store=store)
+    session.register_reducer(Plan, replace_latest)
+    for command, reducer in REDUCERS.items():
+        check = check_mark if command is MarkStep else check_command
+        session.register_reducer(command, reducer, Plan, check=check)
+    session.register_types(ReadPlan, ToolResult, RepeatedIds)
+    announce_plan(session)
+    register_facts(session, always=is_stored)
+    return session
 
 
 def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> tuple[Tool, ...]:

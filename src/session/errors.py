@@ -89,7 +89,9 @@ class StoreBusy(StoreError):
 
 def locked(seconds: float) -> StoreBusy:
     """What ``Store.lock`` raises when another writer holds the lock for longer than these seconds."""
-    return StoreBusy(f"another program is writing to the store, for more than {seconds:g} s: try again")
+    return StoreBusy(
+        f"another worker or program is writing to the store, for more than {seconds:g} s: try again"
+    )
 
 
 class StaleVersion(StoreError):

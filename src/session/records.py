@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import date, time
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any
@@ -62,13 +62,16 @@ class Unread:
 class Records:
     """Writes and reads the records of one session; it knows the events of this package."""
 
-    def __init__(self, types: Iterable[type] = EVENTS) -> None:
+    def __init__(self, types: Iterable[type] | None = None) -> None:
         self._known: dict[str, type] = {}
         self._names: dict[type, str] = {}
         self._unnamed: set[type] = set()  # records whose form needs no name where a hint has it
         self._fields: dict[type, dict[str, Field]] = {}  # those that are written, of each record
         self._compared: dict[type, tuple[str, ...]] = {}
-        self.learn(types)
+        if types is None:
+            self.learn_from(_of_events())
+        else:
+            self.learn(types)
 
     def learn(self, types: Iterable[type]) -> None:
         """Register types, and those that the hints of their fields name."""
@@ -94,6 +97,11 @@ class Records:
             # Each program has another __main__: a class of one of them is found by the rest of its name.
             for module in (kind.__module__, "__main__"):
                 self._known.setdefault(f"{module}:{kind.__qualname__}", kind)
+
+    def learn_from(self, other: Records) -> None:
+        """Register the types that are registered with another."""
+        for name, known in vars(other).items():
+            vars(self)[name].update(known)
 
     def types(self) -> Iterable[type]:
         """The registered types."""
@@ -396,3 +404,9 @@ def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
         raise
     except Exception as error:
         raise RecordError(f"a {name} is refused by its type: {error}") from error
+
+
+@cache
+def _of_events() -> Records:
+    """What knows the events of this package: they are looked into once."""
+    return Records(EVENTS)

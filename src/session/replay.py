@@ -7,6 +7,8 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
+import attrs
+
 from session.changes import ReadChange, read_change
 from session.checkpoints import Reading, read_items, slices_of, write_items
 from session.codec import is_found
@@ -15,7 +17,7 @@ from session.events import SessionId
 from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
 from session.kept import require_version
 from session.records import Records
-from session.slices import LateLog, Routes, Slice, is_grown, items_of, routes_of, type_name
+from session.slices import LateLog, Route, Routes, Slice, is_grown, items_of, routes_of, type_name
 from session.stores.base import Store
 from session.stores.chain import (
     StoredChange,
@@ -31,6 +33,31 @@ _NONE: Mapping[int, Any] = MappingProxyType({})
 _BATCH = 32
 _REMEMBERED = 512  # changes whose text was read
 _MOST_REMEMBERED = 4_000_000  # their characters
+
+
+@attrs.frozen(eq=False)
+class Warm:
+    """What is kept in memory of a session after a commit, for when it is opened again.
+
+    Attributes:
+        head: The session as it was then.
+        slices: Its slices, without those that grow.
+        registered: The routes to the reducers that made them.
+        tail: What the store has after its newest checkpoint.
+        named: The names of the slices that the session has, and of which version.
+    """
+
+    head: StoredSession
+    slices: Mapping[type, tuple[Any, ...]]
+    registered: Routes
+    tail: Any
+    named: tuple[int, set[str]]
+
+    def is_of(self, head: StoredSession) -> bool:
+        """Whether the session that now has this head is still the same, or may be."""
+        own = self.head
+        is_later = head.version > own.version or (head.version == own.version and head.hash == own.hash)
+        return is_later and head.created_at == own.created_at
 
 
 class Replay:
@@ -51,6 +78,8 @@ class Replay:
         self._session_id = session_id
         self._remembered: dict[int, ReadChange] = {}
         self._remembered_size = 0
+        warm: Warm | None = store.warm.get(str(session_id))
+        self.warm = warm if warm is not None and warm.is_of(head) else None
         self._named: tuple[int, set[str]] = (0, set())
 
     def another(self, head: StoredSession) -> Replay:
@@ -81,6 +110,9 @@ class Replay:
         self.records.learn((kind,))
         if is_log(kind) or is_grown(kind, registered):
             return LateLog(cache(partial(self._late, kind, version, registered, self.head)))
+        warm = self._warm(kind, version, registered)
+        if warm is not None and version == warm.head.version:
+            return warm.slices[kind]
         with self.store.reading():
             return self._placed(kind, version, registered)
 
@@ -118,6 +150,15 @@ class Replay:
                 "that is another class, import its module first"
             )
 
+    def _warm(self, kind: type, version: int, registered: Routes) -> Warm | None:
+        """What is warm, if it has a slice of this version or an earlier one that the same reducers made."""
+        warm = self.warm
+        if warm is None or kind not in warm.slices or version < warm.head.version:
+            return None
+        if _made(kind, registered) != _made(kind, warm.registered):
+            return None
+        return warm
+
     def _late(self, kind: type, version: int, registered: Routes, head: StoredSession) -> tuple[Any, ...]:
         """The items of a slice of a version, of the session that had this head."""
         with self.store.reading():
@@ -128,13 +169,18 @@ class Replay:
             return items_of(read(kind, version, registered))
 
     def _slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
+        slice_: Slice
         name = type_name(kind)
-        taken, start, items, known = self._start(name, version)
-        with Reading(f"the checkpoint of version {taken}", taken):
-            slice_: Slice = read_items(kind, items, self.records)
+        warm = self._warm(kind, version, registered)
+        if warm is not None and self._has(warm.head):
+            start, slice_, known = warm.head.version, warm.slices[kind], _NONE
+        else:
+            taken, start, items, known = self._start(name, version)
+            with Reading(f"the checkpoint of version {taken}", taken):
+                slice_ = read_items(kind, items, self.records)
         # What a rewind restores: else each would be replayed from the beginning.
         restored = {to for at, to in self.store.rewinds(self._session_id) if start < at <= version}
-        known_at = {start: slice_}
+        known_at: dict[int, Slice] = {start: slice_}
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
                 slice_, is_reduced = self._reduced(kind, slice_, change, registered, known_at)
@@ -166,7 +212,12 @@ class Replay:
             known = read_items(kind, items, self.records)
         return written == write_items(kind, known, self.records)
 
-    def _start(self, name: str, version: int) -> tuple[int, int, Any, dict[int, Any]]:
+    def _has(self, head: StoredSession) -> bool:
+        """Whether a head is one that the session had."""
+        at = self.store.changes(self._session_id, head.version, head.version)
+        return [each.hash for each in at] == [head.hash]
+
+    def _start(self, name: str, version: int) -> tuple[int, int, Any, Mapping[int, Any]]:
         """Where to begin reducing a slice.
 
         Returns:
@@ -311,3 +362,9 @@ class Replay:
         if head is None:
             return deleted(self._session_id)
         return damage if head.created_at == self.head.created_at else replaced(self._session_id)
+
+
+def _made(kind: type, registered: Routes) -> list[tuple[type, Route]]:
+    """What makes a slice."""
+    routes = ((event, route) for event, found in registered.items() for route in found)
+    return [(event, route) for event, route in routes if route.slice_type is kind]

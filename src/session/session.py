@@ -427,6 +427,16 @@ class Session:
         if self._state.stored is not None:
             self._state.stored.records.learn(types)
 
+    def register_like(self, other: Session) -> None:
+        """Register what is registered with another session: reducers, guards, views, types, announcements.
+
+        If this session has none, that costs a few copies: a program makes the other session once.
+
+        Raises:
+            TransactionError: This code is inside a transaction.
+        """
+        other._state.copy_to(self._state)
+
     def register_view(self, slice_type: type[Any], view: View) -> None:
         """Let ``view`` compute a slice from others each time it is read.
 
@@ -540,11 +550,13 @@ class Session:
     async def off_loop(self, function: Callable[[], T]) -> T:
         """Call a function that changes this session, without blocking the event loop.
 
-        In a stored session it runs in the session's worker thread, in order, with the caller's context
-        variables. In a session in memory, and inside a transaction of the caller's, it runs at once, in this
-        thread.
+        In a stored session it runs in a thread, after earlier ones of this session, with the caller's context
+        variables. If the task is cancelled before it has begun, it is not run; if later, the cancelling
+        arrives when it is over. In a session in memory, and inside a transaction of the caller's, it runs at
+        once, in this thread.
 
         Raises:
+            StoreError: No thread can be started; the function was not run, and will not be.
             Exception: Whatever the function raises.
         """
         opened = self._state.open

@@ -100,16 +100,27 @@ class State(ProcessLock):
             self.delivering = None
             self.undelivered = deque()
 
-    def copy_to(self, twin: State) -> None:
-        """Give another state the same routes, views and announcements."""
-        with self.lock:
-            twin.announcements = self.announcements
-            twin.registered = self.registered
-            twin.guards = self.guards
-            twin.private = self.private
-            twin.views = dict(self.views)
-            if twin.stored is not None and self.stored is not None:
-                twin.stored.records.learn(self.stored.records.types())
+    def copy_to(self, other: State) -> None:
+        """Give another state the same routes, guards, views, types and announcements as well.
+
+        Raises:
+            TransactionError: This code is inside a transaction of it, which has routes already.
+        """
+        with self.lock, other.lock:
+            if other.registered:
+                for event_type, routes in self.registered.items():
+                    for route in routes:
+                        other.add_route(event_type, route)
+            else:
+                other.registered, other.private, other.routing = self.registered, self.private, {}
+            for kind, guards in self.guards.items():
+                for guard in guards:
+                    other.add_guard(kind, guard)
+            other.views = {**other.views, **self.views}
+            new = [each for each in self.announcements if each not in other.announcements]
+            other.announcements = (*other.announcements, *new)
+            if other.stored is not None and self.stored is not None:
+                other.stored.records.learn_from(self.stored.records)
 
     def copy(self, session_id: SessionId, version: int) -> State:
         """A state in memory with the same routes, the slices of a version, and a lock of its own.
@@ -336,6 +347,7 @@ class State(ProcessLock):
             self.slices = slices
             past.settle(entry.version)
             self._is_committing = False
+            past.keep_warm(slices, self.registered)
         if entry.changed:
             for announcement in self.announcements:
                 if self.hears(announcement.event_type):

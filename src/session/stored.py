@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 import attrs
@@ -25,8 +22,8 @@ from session.history import (
     last_version,
 )
 from session.kept import require_version
-from session.replay import Replay
-from session.slices import items_of, type_name
+from session.replay import Replay, Warm
+from session.slices import Routes, items_of, type_name
 from session.stores.base import Store
 from session.stores.chain import (
     Checkpoint,
@@ -71,21 +68,17 @@ class Stored(Replay):
         """
         head = begun if begun.version else store.head(begun.session_id) or begun
         super().__init__(store, begun.session_id, head, limit)
+        if self.warm is not None and self.warm.head == head:
+            vars(self)["_tail"], self._named = self.warm.tail, self.warm.named
         self.is_unsettled = False
         self._next = self.head  # as it will be; whether it is says the version of the slices in memory
         self._hold: Any = None  # a generator that is suspended while it has the store's lock
-        self._worker: ThreadPoolExecutor | None = None
-        self._process = 0  # where the worker is: a forked child has no threads
 
     async def off_loop(self, function: Callable[[], T]) -> T:
-        """Call a function in the session's worker thread; see ``Session.off_loop``."""
-        import asyncio  # noqa: PLC0415 - whoever awaits has it
+        """Call a function off the event loop, in order; see ``Session.off_loop``."""
+        from session.pool import POOL  # noqa: PLC0415 - synchronous programs need none
 
-        if self._worker is None or self._process != os.getpid():
-            self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"session {self._session_id}")
-            self._process = os.getpid()
-        run = partial(copy_context().run, function)
-        return await asyncio.get_running_loop().run_in_executor(self._worker, run)
+        return await POOL.run(id(self), function)
 
     # Writing
 
@@ -273,6 +266,12 @@ class Stored(Replay):
             self._named = (entry.version, self._named[1])
         if checkpoint is not None:
             tail.count, tail.size, tail.least = 0, 0, len(checkpoint.text)
+
+    def keep_warm(self, slices: Slices, registered: Routes) -> None:
+        """Let the session be opened again, by this process, without reading what it has just committed."""
+        known = {kind: each for kind, each in slices.items() if type(each) is tuple and kind is not Entry}
+        warm = Warm(self.head, known, registered, attrs.evolve(self._tail), self._named)
+        self.store.keep_warm(str(self._session_id), warm)
 
     def _forget(self) -> None:
         """Forget what was said of the store's changes: it is looked up again."""

@@ -344,7 +344,7 @@ class StoreSuite:
             )
             nested = _refusal(TransactionError, lambda: store.lock(name).__enter__())
             assert nested == f"{inner} for each other: end it first"
-        assert busy == ["another program is writing to the store, for more than 0.05 s: try again"]
+        assert busy == ["another worker or program is writing to the store, for more than 0.05 s: try again"]
         with suppress(ZeroDivisionError), other.lock(name):
             raise ZeroDivisionError
         with other.lock(name):

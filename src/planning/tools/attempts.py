@@ -6,13 +6,19 @@ from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from time import perf_counter
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from planning.errors import ToolError
 from planning.tools.context import ToolContext
 from planning.tools.contract import ToolContract
-from planning.tools.outcome import may_pass, settled, withholding
+from planning.tools.outcome import failed, may_pass, settled, withholding
 from planning.tools.result import ToolResult
+from session import StoreError
+
+if TYPE_CHECKING:
+    from session import Session
+
+T = TypeVar("T")
 
 Runner = Callable[[ToolContract, Any, float | None, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 """Runs a tool's function somewhere: given the tool, its parameters, the seconds that it has, and how it would
@@ -45,10 +51,14 @@ class Attempts:
             return background().run_coroutine(partial(self._here, tool, params, perf_counter()), tool.name)
         return self._try(tool, params, perf_counter())
 
-    async def off_loop(self, answer: Callable[[], ToolResult]) -> ToolResult:
-        """Answer in async code: a store that records the answer must not hold the event loop."""
-        session = self.context.session
-        return answer() if session is None or session.store is None else await session.off_loop(answer)
+    async def off_loop(self, name: str, session: Session | None, answer: Callable[[], T]) -> T | ToolResult:
+        """Answer a call of a tool in async code: a session's store must not hold the event loop."""
+        if session is None or session.store is None:
+            return answer()
+        try:
+            return await session.off_loop(answer)
+        except StoreError as error:  # no thread can be started, and nothing was done
+            return failed(name, error, perf_counter())
 
     def _run(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         if tool.is_async:

@@ -135,7 +135,9 @@ def failed(
         if isinstance(error, SessionBusyError):
             message = f"{name} was not carried out: {error}. Call it again."
         if isinstance(error, StoreBusy):
-            message = f"{name} could not write: another program is writing to the store. Call it again."
+            message = (
+                f"{name} could not write: another worker or program is writing to the store. Call it again."
+            )
         if isinstance(error, StoreError) and error.outcome == "unknown":
             message = f"It is not known whether {name} took effect. Check before you call it again."
         reason, user_message = f"Tool '{name}' encountered an error", SORRY

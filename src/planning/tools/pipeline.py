@@ -130,7 +130,9 @@ class CallPipeline(Attempts):
         """The same from async code: ``call``, or with ``raises`` ``invoke``."""
         stored = self._stored(tool)
         if stored is not None and tool.publishes == "own" and not tool.is_async:
-            return await stored.off_loop(partial(self.invoke if raises else self.call, tool, arguments))
+            if raises:
+                return await stored.off_loop(partial(self.invoke, tool, arguments))
+            return await self.off_loop(tool.name, stored, partial(self.call, tool, arguments))
         started, has_begun = perf_counter(), False
         try:
             arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
@@ -140,8 +142,8 @@ class CallPipeline(Attempts):
             return await self._aonce(tool, arguments, started)
         except BaseException as error:
             note = partial(self._note, tool, error, started, has_begun=has_begun)
-            is_awaited = stored is not None and not issubclass(type(error), PASSING)
-            result = await stored.off_loop(note) if stored is not None and is_awaited else note()
+            is_passing = issubclass(type(error), PASSING)
+            result = await self.off_loop(tool.name, None if is_passing else stored, note)
             if raises or result is None or is_cancelling(error):
                 raise
             return result

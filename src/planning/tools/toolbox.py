@@ -160,17 +160,17 @@ class Toolbox:
 
         Async tools are awaited. Plain functions run in a thread, so that the event loop stays free, unless
         the tool is declared not to block, as the planning tools are: their transaction ends before any other
-        task runs. In a stored session it runs in the session's own thread.
+        task runs. In a stored session it runs in a thread, after earlier calls of the session.
         """
         tool = self._get(name)
         try:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except (ContextInvalid, StoreError) as error:
             answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
-            return await self._pipeline.off_loop(answer)
+            return await self._pipeline.off_loop(_shown(name), self._pipeline.context.session, answer)
         if tool is None:
             answer = partial(pipeline.answer_unfound, _shown(name), self._unfound(name))
-            return await pipeline.off_loop(answer)
+            return await pipeline.off_loop(_shown(name), pipeline.context.session, answer)
         return await pipeline.acall(tool, arguments)
 
     def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:

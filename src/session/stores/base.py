@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -26,6 +26,8 @@ from session.stores.chain import (
 )
 from session.stores.watch import POLLED, Watch, awatched
 
+_WARM = 1_000
+"""How many sessions that were used last stay in memory."""
 _BATCH = 256  # changes that are read at a time
 _PAGE = 8  # and checkpoints, which may be long
 
@@ -44,11 +46,23 @@ class Store(ABC):
     def __init__(self) -> None:
         self.states: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self.opening = ProcessLock()
+        self.warm: dict[str, Any] = {}  # what is kept of sessions after their commits
 
     def records(self, session_id: SessionId) -> Records:
         """What reads the records of a session: it knows the types that are registered with it here."""
         opened = self.states.get(str(session_id))
         return Records() if opened is None else opened.past.records
+
+    def keep_warm(self, key: str, warm: object) -> None:
+        """Keep in memory what a session has, until so many others were used since.
+
+        Without a lock: this is called by those who hold what others may wait for.
+        """
+        self.warm.pop(key, None)
+        self.warm[key] = warm
+        if len(self.warm) > _WARM:
+            with suppress(RuntimeError, StopIteration):  # another thread did it
+                self.warm.pop(next(iter(self.warm)), None)
 
     def lock(
         self,

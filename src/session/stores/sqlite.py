@@ -73,7 +73,9 @@ class SqliteStore(SqlStore):
         self._timeout = check_timeout(timeout)
         self._path = path_of(path)
         open_ = partial(opened, self._path, self._timeout, synchronous)
-        self._writer, self._reader = (Link(self._path, open_, writes=each) for each in (True, False))
+        self._writer, self._reader = (
+            Link(self._path, open_, self._timeout, writes=each) for each in (True, False)
+        )
         weakref.finalize(self, close_links, self._writer, self._reader)
         with self._reader.lock, self._explaining():
             self._reader.connected()
@@ -96,14 +98,14 @@ class SqliteStore(SqlStore):
         with Held(link.turn, timeout), Ending(partial(self._let_go, process)):
             with link.lock, self._explaining(timeout):
                 connection = link.opened()
-                self._begin(connection, timeout)
+                link.begin(connection, timeout)
                 link.require_same(connection)  # before the transaction it would need one of its own
                 if link.wal_size > _LONG_WAL:
                     link.checkpoint()
                     connection.execute(
                         "ROLLBACK"
                     )  # the next transaction begins the WAL again, if no reader needs it
-                    self._begin(connection, timeout)
+                    link.begin(connection, timeout)
             files[self._file] = process
             yield
 
@@ -116,16 +118,6 @@ class SqliteStore(SqlStore):
                 link.is_cut = False
                 if link.connection is not None and link.connection.in_transaction:
                     link.connection.execute("ROLLBACK")
-
-    def _begin(self, connection: sqlite3.Connection, timeout: float) -> None:
-        """Begin to write, as soon as other processes have ended."""
-        if timeout == self._timeout:
-            connection.execute("BEGIN IMMEDIATE")
-            return
-        usual = f"PRAGMA busy_timeout = {int(self._timeout * 1000)}"
-        with Ending(partial(connection.execute, usual)):
-            connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
-            connection.execute("BEGIN IMMEDIATE")
 
     @scoped
     def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:

@@ -10,11 +10,16 @@ import weakref
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from random import uniform
 
 from session.errors import StoreError
 from session.locks import Held, ProcessLock
 
 APPLICATION = 0x53455353  # "SESS": what is in the file's header
+
+
+_PAUSE = (0.0005, 0.003)
+"""The seconds between two tries to write, by chance: two processes must not keep in step."""
 
 
 class Unchanging(sqlite3.Connection):
@@ -45,6 +50,7 @@ class Link(ProcessLock):
         "_main",
         "_open",
         "_path",
+        "_timeout",
         "_wal",
         "_writes",
         "connection",
@@ -54,17 +60,21 @@ class Link(ProcessLock):
         "wal_size",
     )
 
-    def __init__(self, path: Path, open_: Callable[[], sqlite3.Connection], *, writes: bool) -> None:
+    def __init__(
+        self, path: Path, open_: Callable[[], sqlite3.Connection], timeout: float, *, writes: bool
+    ) -> None:
         """Prepare a connection.
 
         Args:
             path: The file.
             open_: Opens it.
+            timeout: How many seconds a writer waits for another.
             writes: Whether its transactions write.
         """
         super().__init__()
         self._writes = writes
         self._open = open_
+        self._timeout = timeout
         self._path = str(path)
         self._main: tuple[int, ...] = ()  # the file as it was when it was looked into
         self._wal: tuple[int, ...] = ()  # and its WAL and the index of that
@@ -90,14 +100,35 @@ class Link(ProcessLock):
         if not connection.in_transaction:
             self.require_same(connection)
         if self.is_cut:
-            connection.execute("BEGIN IMMEDIATE")
+            self.begin(connection, self._timeout)
             self.is_cut = False
         return connection
+
+    def begin(self, connection: sqlite3.Connection, timeout: float) -> None:
+        """Begin to write, as soon as other processes have ended.
+
+        SQLite's own wait sleeps up to 0.1 s, in which the threads of another process take the file in turn.
+
+        Raises:
+            sqlite3.Error: Another process writes for longer than so many seconds, or the file is read-only.
+        """
+        until = time.monotonic() + timeout
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                    raise
+                time.sleep(uniform(*_PAUSE))  # noqa: S311 - not a secret
+            else:
+                return
 
     def opened(self) -> sqlite3.Connection:
         """The connection, opened where it is not, as ``connected`` does; it may be to another file by now."""
         if self.connection is None:
             self.connection = self._open()
+            if self._writes:
+                self.connection.execute("PRAGMA busy_timeout = 0")  # see ``begin``
             self._main = self._wal = ()
         return self.connection
 

@@ -407,7 +407,9 @@ def test_two_processes_serve_one_conversation_in_turn(entry: EntryPoint, path: P
 def busy(_stored: Session, path: Path, stack: ExitStack) -> str:
     other = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
     other.execute("BEGIN IMMEDIATE")
-    return "planning_add_step could not write: another program is writing to the store. Call it again."
+    return (
+        "planning_add_step could not write: another worker or program is writing to the store. Call it again."
+    )
 
 
 def full(stored: Session, _path: Path, _stack: ExitStack) -> str:

@@ -242,7 +242,7 @@ def test_every_call_ends_while_a_table_is_locked(
     call(session, *PLAN)
     with psycopg.connect(server.conninfo) as lock:
         lock.execute(f'LOCK TABLE "{store._schema}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
-        busy = "another program is writing to the store, for more than 0.2 s: try again"
+        busy = "another worker or program is writing to the store, for more than 0.2 s: try again"
         assert ended(store, session) == {name: None if name in free else busy for name in READS}
         assert call(session, "planning_read_plan", {}).success is True
     session.dispatch(Note("later"))
@@ -420,7 +420,10 @@ def test_the_pool_is_bounded_and_says_when_it_is_empty(server: PostgresServer, s
     )
     with pytest.raises(StoreBusy) as caught, again(server, store, timeout=0.2).lock("one"):
         pass
-    assert str(caught.value) == "another program is writing to the store, for more than 0.2 s: try again"
+    assert (
+        str(caught.value)
+        == "another worker or program is writing to the store, for more than 0.2 s: try again"
+    )
     go.set()
     thread.join(20)
     assert small.head("two") is None

@@ -196,7 +196,7 @@ def test_two_writers_that_begin_a_session_come_one_after_the_other(
         thread.start()
         thread.join(20)
     assert [(type(each), str(each)) for each in refusals] == [
-        (StoreBusy, "another program is writing to the store, for more than 0.2 s: try again")
+        (StoreBusy, "another worker or program is writing to the store, for more than 0.2 s: try again")
     ]
     there.dispatch(Ping(2))
     assert (there.version, numbered(there)) == (2, [1, 2])

@@ -47,6 +47,8 @@ while True:
     print(session.version, flush=True)
 """
 
+BUSY = "another worker or program is writing to the store"
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -146,9 +148,12 @@ def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(path: Pa
     assert (refused.success, refused.code, refused.message) == (
         False,
         "storage",
-        "planning_mark_step could not write: another program is writing to the store. Call it again.",
+        f"planning_mark_step could not write: {BUSY}. Call it again.",
     )
-    assert str(caught.value) == "another program is writing to the store, for more than 0.2 s: try again"
+    assert (
+        str(caught.value)
+        == "another worker or program is writing to the store, for more than 0.2 s: try again"
+    )
     assert caught.value.outcome == "refused"
     assert not unknown.success
     assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success
@@ -210,7 +215,7 @@ def test_a_call_that_must_write_waits_once(path: Path, monkeypatch: pytest.Monke
         refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
     assert (refused.code, refused.message) == (
         "storage",
-        "planning_mark_step could not write: another program is writing to the store. Call it again.",
+        f"planning_mark_step could not write: {BUSY}. Call it again.",
     )
     assert waited == [None, 0.2]  # once for the call, and a moment to record that it failed
 

@@ -120,6 +120,7 @@ def test_a_slice_is_replayed_without_keeping_what_it_was_before() -> None:
         assert session.select_all(Held) == (Held("59"),)
         assert max(most) <= 3
         del session
+        store.warm.clear()  # what was committed last in this process is not replayed
     assert len(most) > 100  # it was replayed
 
 

@@ -118,7 +118,7 @@ def test_a_writer_waits_for_another_thread_and_gives_up(kind: str, tmp_path: Pat
     thread = threading.Thread(target=hold)
     thread.start()
     begun.wait(20)
-    message = "another program is writing to the store, for more than {} s: try again"
+    message = "another worker or program is writing to the store, for more than {} s: try again"
     with pytest.raises(StoreError) as caught:
         two.dispatch(SETUP)
     assert str(caught.value) == message.format(0.05)

@@ -29,7 +29,10 @@ def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
     session = nightly(store)
     with pytest.raises(StoreError) as refused:
         bench.run(session)
-    assert str(refused.value) == "another program is writing to the store, for more than 0.05 s: try again"
+    assert (
+        str(refused.value)
+        == "another worker or program is writing to the store, for more than 0.05 s: try again"
+    )
     assert bench.calls == ["work", "hold"]
     other.execute("ROLLBACK")
     bench = Bench(lambda: None)
@@ -53,7 +56,10 @@ def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_recor
     bench = Bench(lambda: None)
     with pytest.raises(StoreError) as refused:
         bench.run(session)
-    assert str(refused.value) == "another program is writing to the store, for more than 0.05 s: try again"
+    assert (
+        str(refused.value)
+        == "another worker or program is writing to the store, for more than 0.05 s: try again"
+    )
     assert bench.calls == ["work", "hold", "work"]
     other.execute("ROLLBACK")
     session.bus.unsubscribe(StepChanged, lock)

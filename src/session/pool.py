@@ -1,0 +1,145 @@
+"""One bounded pool of threads, for the work of all stored sessions of a process.
+
+Each session has a lane, whose work is done in order. Lanes with work take turns, a piece each.
+"""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import Context, copy_context
+from math import inf
+from queue import Empty, SimpleQueue
+from threading import Lock, get_ident
+from time import monotonic
+from typing import Any, TypeVar
+
+from session.errors import StoreError
+from session.locks import ProcessLock
+
+T = TypeVar("T")
+_Work = tuple[Future[Any], Context, Callable[[], Any]]
+
+_AT_WORK = 4
+"""How many threads work at a time. More of them hold up the event loop, and do no more in a second."""
+_MOST = 32
+"""How many there may be, with those that are held up: as many as asyncio's own pool has at most."""
+_HELD_UP = 0.05
+"""The seconds after which a thread counts as held up, as by a lock: then another works in its place."""
+_IDLE = 10.0
+"""The seconds after which a thread without work ends."""
+
+
+class Pool(ProcessLock):
+    """Threads that do the work of lanes. A forked child has none of them, and starts its own."""
+
+    __slots__ = ("_began", "_guard", "_lanes", "_ready")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forget_other_threads()
+
+    def forget_other_threads(self) -> None:
+        """In a forked child nothing of this is at work."""
+        self._guard = Lock()
+        self._began: dict[int, float] = {}  # by thread: when its piece of work began; infinite without one
+        self._lanes: dict[Hashable, deque[_Work]] = {}
+        self._ready = SimpleQueue[Hashable]()  # the lanes with work that no thread does
+
+    async def run(self, lane: Hashable, function: Callable[[], T]) -> T:
+        """Call a function in a lane, with the caller's context variables.
+
+        A call whose task is cancelled is not made if it has not begun. One that has begun is waited for: when
+        the cancelling arrives, it is over, and what it changed is there.
+
+        Raises:
+            StoreError: No thread can be started; the function is not called.
+            Exception: Whatever the function raises.
+        """
+        future = Future[T]()
+        try:
+            self._submit(lane, (future, copy_context(), function))
+            done = asyncio.wrap_future(future)
+            try:
+                while not done.done():
+                    await asyncio.wait([done], timeout=None if future.running() else _HELD_UP)
+                    self._start()
+            except asyncio.CancelledError:
+                if not future.cancel():
+                    await asyncio.wait([done])
+                    done.exception()
+                raise
+            return done.result()
+        finally:
+            future.cancel()
+
+    def _submit(self, lane: Hashable, work: _Work) -> None:
+        with self._guard:
+            known = self._lanes.get(lane)
+            if known is None:
+                self._lanes[lane] = deque([work])
+                self._ready.put(lane)
+            else:
+                known.append(work)
+        try:
+            self._start()
+        except RuntimeError as error:
+            if not self._began:
+                reason = f"no thread can be started for the store ({error}): try again later"
+                raise StoreError(reason) from None
+
+    def _start(self) -> None:
+        """Start a thread if there is work for one more."""
+        if not self._ready.empty() and self._may_start():
+            _thread.start_new_thread(self._serve, (self._ready,))
+
+    def _may_start(self) -> bool:
+        threads = len(self._began)
+        return threads < _AT_WORK or (threads < _MOST and threads - self._held_up() < _AT_WORK)
+
+    def _held_up(self) -> int:
+        """How many threads are held up in their work."""
+        limit = monotonic() - _HELD_UP
+        return sum(began < limit for began in tuple(self._began.values()))
+
+    def _serve(self, ready: SimpleQueue[Hashable]) -> None:
+        """Do work until there has been none for a while, or others do it all."""
+        me = get_ident()
+        with self._guard:
+            if not self._may_start():
+                return
+            self._began[me] = inf
+        while True:
+            with suppress(Empty):
+                self._work(me, ready.get(timeout=_IDLE))
+                if len(self._began) <= _AT_WORK or len(self._began) - self._held_up() <= _AT_WORK:
+                    continue
+            with self._guard:
+                del self._began[me]
+                if ready.empty() or not self._may_start():
+                    return
+                self._began[me] = inf
+
+    def _work(self, me: int, lane: Hashable) -> None:
+        """Do the first piece of work of a lane."""
+        with self._guard:
+            future, context, function = self._lanes[lane].popleft()
+        self._began[me] = monotonic()
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(context.run(function))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the function was called
+                future.set_exception(error)
+        self._began[me] = inf
+        with self._guard:
+            if self._lanes[lane]:
+                self._ready.put(lane)
+            else:
+                del self._lanes[lane]
+
+
+POOL = Pool()

@@ -1,0 +1,117 @@
+"""A session that is opened again by the process that committed to it last."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
+from planning.model import PlanStatus
+from session import Session, select_latest
+from session.events import SessionId
+from session.stores import SqliteStore
+from session.stores.chain import Checkpoint, StoredChange
+
+
+class Counting(SqliteStore):
+    """Counts what is read of changes and checkpoints."""
+
+    read = 0
+
+    def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
+        found = super().changes(session_id, first, last)
+        self.read += len(found)
+        return found
+
+    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+        found = super().checkpoints(session_id, last, most)
+        self.read += len(found)
+        return found
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Counting]:
+    with closing(Counting(path)) as found:
+        yield found
+
+
+def call(store: SqliteStore, name: str, **arguments: object) -> str:
+    """One request: the session is opened, changed and let go."""
+    session = Session(session_id="ada", store=store)
+    message = (
+        Toolbox(PlanningToolsSection(session=session).tools()).call(f"planning_{name}", arguments).message
+    )
+    del session
+    gc.collect()
+    return message
+
+
+def plan_in(store: SqliteStore) -> Plan:
+    session = Session(session_id="ada", store=store)
+    register_plan(session)
+    plan = select_latest(session, Plan)
+    assert plan is not None
+    return plan
+
+
+def test_a_request_reads_nothing_of_what_this_process_committed(store: Counting) -> None:
+    call(store, "setup_plan", objective="o", initial_steps=["a", "b"])
+    read = store.read
+    assert call(store, "mark_step", step_id="S001", status="done") == "S001 done. Next: S002 b"
+    assert call(store, "add_step", steps=["c"]) == "Added S003."
+    assert store.read == read
+    with closing(SqliteStore(store._path)) as cold:
+        assert plan_in(cold) == plan_in(store)
+        assert cold.verify("ada") == 3
+
+
+def test_changes_of_others_are_seen(store: Counting, path: Path) -> None:
+    call(store, "setup_plan", objective="o", initial_steps=["a", "b"])
+    with closing(SqliteStore(path)) as other:
+        call(other, "mark_step", step_id="S001", status="done")
+        assert [step.status for step in plan_in(store).steps] == ["done", "pending"]
+        call(other, "setup_plan", objective="p")
+        assert call(store, "add_step", steps=["c"]) == "Added S001."
+        Session(session_id="ada", store=other).rewind(2)
+    assert [step.status for step in plan_in(store).steps] == ["done", "pending"]
+
+
+def test_a_session_that_was_deleted_and_begun_again_is_another_one(store: Counting, path: Path) -> None:
+    call(store, "setup_plan", objective="o", initial_steps=["a", "b"])
+    with closing(SqliteStore(path)) as other:
+        other.delete("ada")
+        call(other, "setup_plan", objective="p")
+    assert plan_in(store).objective == "p"
+
+
+def test_what_other_reducers_made_is_not_taken_for_what_these_make(store: Counting) -> None:
+    def shout(_plans: tuple[Plan, ...], command: SetupPlan) -> tuple[Plan, ...]:
+        status: PlanStatus = "active"
+        return (Plan(command.objective.upper(), status),)
+
+    session = Session(session_id="ada", store=store)
+    register_plan(session)
+    session.dispatch(SetupPlan("o", (NewPlanStep("a"),)))
+    del session
+    gc.collect()
+    again = Session(session_id="ada", store=store)
+    again.register_reducer(SetupPlan, shout, Plan)
+    assert select_latest(again, Plan) == Plan("O", "active")
+
+
+def test_so_many_sessions_stay_warm_and_no_more(store: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session.stores.base._WARM", 3)
+    for name in "abcdec":
+        session = Session(session_id=name, store=store)
+        register_plan(session)
+        session.dispatch(SetupPlan("o"))
+    assert list(store.warm) == ["d", "e", "c"]

@@ -69,7 +69,7 @@ fuzz: ## look for inputs that break a promise, FUZZ_SECONDS (60) for each of the
 soak: ## the same for hours: fuzzing, every property with thousands of examples, killed runs, forks; and bench CHECK=1
 	@"$(PYTHON)" benchmarks/run.py --check
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-1800}" scripts/fuzz "$(PYTHON)"
-	@CI=true KILLS="$${KILLS:-200}" FORKS="$${FORKS:-300}" scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long
+	@CI=true KILLS="$${KILLS:-200}" FORKS="$${FORKS:-300}" INTERRUPTS="$${INTERRUPTS:-1}" scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .venvs dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

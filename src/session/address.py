@@ -20,8 +20,10 @@ _URL: Final = re.compile(
 )
 _SHOWN: Final = re.compile(r"\?(?:(?:schema|sslmode|connect_timeout|target_session_attrs)=[\w.-]*&?)*")
 _WORD: Final = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)(?=\s|$)")
-_USER: Final = re.compile(r"(?:(?<=//)|(?<![\w/:@])(?=[^\s/:]+:))(?!USER:PASSWORD@)[^\s/]*@")
-_PASSWORD: Final = re.compile(r"((?:pass|pwd)\w*\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE)
+_ENDS: Final = re.compile(r"([\s/]+)")
+_PASSWORD: Final = re.compile(
+    r"((?:pass|pwd)\w{0,30}\s{0,9}=\s{0,9})(?:'(?:[^'\\]|\\.){0,999}'|[^\s&'\"]+)", re.IGNORECASE
+)
 _PLACE: Final = re.compile(r"[\w.,:%/-]*")
 
 
@@ -47,7 +49,13 @@ def show_address(place: str) -> str:
 
 def hide_secrets(text: str) -> str:
     """A message without the users and passwords of the addresses that it quotes."""
-    return _PASSWORD.sub(r"\1...", _USER.sub("", text))
+    before, shown = "", list[str]()
+    for part in _ENDS.split(text):
+        user, found, host = part.rpartition("@")
+        is_user = before.endswith("//") or (":" in user[1:] and not before.endswith("/"))
+        shown.append(host if found and is_user and not part.startswith("USER:PASSWORD@") else part)
+        before = part
+    return _PASSWORD.sub(r"\1...", "".join(shown))
 
 
 def database_of(place: str) -> tuple[str, str]:

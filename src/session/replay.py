@@ -70,22 +70,33 @@ class Replay:
         limit: How many events of each type its logs keep.
     """
 
-    def __init__(self, store: Store, session_id: SessionId, head: StoredSession, limit: int | None) -> None:
+    head: StoredSession
+    warm: Warm | None
+
+    def __init__(self, store: Store, session_id: SessionId, limit: int | None) -> None:
         self.store = store
         self.records = Records()
-        self.head = head
         self.limit = limit
         self._session_id = session_id
         self._remembered: dict[int, ReadChange] = {}
         self._remembered_size = 0
-        warm: Warm | None = store.warm.get(str(session_id))
-        self.warm = warm if warm is not None and warm.is_of(head) else None
         self._named: tuple[int, set[str]] = (0, set())
+
+    def _kept(self) -> Warm | None:
+        """What this process keeps warm of the session."""
+        return self.store.warm.get(str(self._session_id))
+
+    def _look_at(self, head: StoredSession) -> None:
+        """Begin with what the store has of the session."""
+        warm = self._kept()
+        self.warm = warm if warm is not None and warm.is_of(head) else None
+        self.head = head  # the last: others who find it find the rest
 
     def another(self, head: StoredSession) -> Replay:
         """The same of another session of the store, whose values are of the types that are known here."""
-        other = Replay(self.store, head.session_id, head, self.limit)
+        other = Replay(self.store, head.session_id, self.limit)
         other.records = self.records
+        other._look_at(head)
         return other
 
     def changes_after(self, version: int, slices: Slices) -> tuple[Change, ...]:

@@ -75,7 +75,7 @@ class State(ProcessLock):
         self.hears: Callable[[type], bool] = self._is_heard
         self.deliveries: WeakSet[Delivery] = WeakSet()  # to the buses of the sessions that share this
         self.announcements: tuple[Announcement, ...] = ()
-        self.slices: Slices = {}
+        self.slices: Slices
         self.open: Any = None  # the Transaction, whose module imports this one
         self.taken: list[object] = []  # announcements of what other writers committed
         self.undelivered: deque[object] = deque()  # committed, not yet on the bus
@@ -88,8 +88,22 @@ class State(ProcessLock):
         self.companions: dict[type, Any] = {}
         self._is_committing = False
         self._resolved_for: Routes | None = None
-        if self.stored is not None and self.stored.head.version:
-            self.slices = {Entry: (taken_over(self.stored.head.version),)}
+        if self.stored is None:
+            self.slices = {}
+
+    if not TYPE_CHECKING:  # a checker would take every name for one of this class
+
+        def __getattr__(self, name: str) -> Slices:
+            """The slices of a stored session, at the first look at them."""
+            if name != "slices" or self.stored is None:
+                raise AttributeError(name)
+            version = self.stored.head.version
+            with self.stored.looking.lock:
+                try:  # another thread may have looked, and made changes since
+                    return object.__getattribute__(self, name)
+                except AttributeError:
+                    self.slices = {Entry: (taken_over(version),)} if version else {}
+            return self.slices
 
     def forget_other_threads(self) -> None:
         """Forget their open transaction and undelivered events; called in a forked child."""
@@ -267,7 +281,8 @@ class State(ProcessLock):
         stored = self.stored
         if stored is None:
             return
-        self._take_over(stored, stored.begin(self.slices, timeout))
+        stored.begin(timeout)
+        self.catch_up()
         if self._resolved_for is not self.registered:
             for kind in self._kinds():
                 self.resolved(kind)

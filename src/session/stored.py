@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -22,6 +22,7 @@ from session.history import (
     last_version,
 )
 from session.kept import require_version
+from session.locks import ProcessLock
 from session.replay import Replay, Warm
 from session.slices import Routes, items_of, type_name
 from session.stores.base import Store
@@ -64,15 +65,36 @@ class Stored(Replay):
             limit: How many events its logs keep.
 
         Raises:
-            StoreError: The store cannot be read.
+            StoreError: The store cannot be read. What this process keeps warm is not looked at yet.
         """
-        head = begun if begun.version else store.head(begun.session_id) or begun
-        super().__init__(store, begun.session_id, head, limit)
-        if self.warm is not None and self.warm.head == head:
-            vars(self)["_tail"], self._named = self.warm.tail, self.warm.named
+        super().__init__(store, begun.session_id, limit)
         self.is_unsettled = False
-        self._next = self.head  # as it will be; whether it is says the version of the slices in memory
+        self._begun = begun
+        self._next: StoredSession  # the head as it will be; whether it is says the version of the slices
         self._hold: Any = None  # a generator that is suspended while it has the store's lock
+        self.looking = ProcessLock()
+        if begun.version:
+            self._look_at(begun)
+        elif self._kept() is None:
+            self._look_at(store.head(begun.session_id) or begun)
+
+    if not TYPE_CHECKING:  # a checker would take every name for one of this class
+
+        def __getattr__(self, name: str) -> StoredSession:
+            """What the store has of the session, at the first look at one that was kept warm."""
+            if name != "head":
+                raise AttributeError(name)
+            found = self.store.head(self._session_id) or self._begun
+            with self.looking.lock:
+                if name not in vars(self):  # another thread may have looked, and made changes since
+                    self._look_at(found)
+            return self.head
+
+    def _look_at(self, head: StoredSession) -> None:
+        self._next, warm = head, self._kept()
+        if warm is not None and warm.head == head:
+            vars(self)["_tail"], self._named = warm.tail, warm.named
+        super()._look_at(head)
 
     async def off_loop(self, function: Callable[[], T]) -> T:
         """Call a function off the event loop, in order; see ``Session.off_loop``."""
@@ -82,11 +104,11 @@ class Stored(Replay):
 
     # Writing
 
-    def begin(self, slices: Slices, timeout: float | None) -> StoredSession:
-        """Take the store's lock; returns the session as it is there now.
+    def begin(self, timeout: float | None) -> None:
+        """Take the store's lock.
 
         Raises:
-            StoreError: The store cannot be reached, or has lost changes.
+            StoreError: The store cannot be reached.
             TransactionError: A transaction of another session of this store is open in this thread.
         """
         if self.is_unsettled:
@@ -97,7 +119,6 @@ class Stored(Replay):
             )
         self._hold = self._holding(timeout)
         next(self._hold)
-        return self.newest(slices)
 
     def _holding(self, timeout: float | None) -> Generator[None, None, None]:
         with self.store.lock(self._session_id, timeout):

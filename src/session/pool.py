@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
 from math import inf
@@ -18,13 +18,14 @@ from threading import Lock, get_ident
 from time import monotonic
 from typing import Any, TypeVar
 
+import attrs
+
 from session.errors import StoreError
 from session.locks import ProcessLock
 
 T = TypeVar("T")
-_Work = tuple[Future[Any], Context, Callable[[], Any]]
 
-_AT_WORK = 4
+_AT_WORK = max(2, min(4, os.cpu_count() or 2))
 """How many threads work at a time. More of them hold up the event loop, and do no more in a second."""
 _MOST = 32
 """How many there may be, with those that are held up: as many as asyncio's own pool has at most."""
@@ -32,6 +33,49 @@ _HELD_UP = 0.05
 """The seconds after which a thread counts as held up, as by a lock: then another works in its place."""
 _IDLE = 10.0
 """The seconds after which a thread without work ends."""
+
+
+@attrs.define(eq=False)
+class _Work:
+    """A call that a thread makes.
+
+    Attributes:
+        loop: Where it is awaited.
+        context: The caller's context variables.
+        function: What is called.
+        state: ``waiting``, ``dropped``, ``begun``, ``over``; the pool's guard is held for all but the last.
+        result: What the function returned.
+        error: What it raised.
+        waiter: What is awaited; a future that was cancelled is replaced.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    context: Context
+    function: Callable[[], Any]
+    state: str = "waiting"
+    result: Any = None
+    error: BaseException | None = None
+    waiter: asyncio.Future[None] | None = None
+
+    def make(self) -> None:
+        """Make the call; in a thread of the pool."""
+        try:
+            self.result = self.context.run(self.function)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the function was called
+            self.error = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self.loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        self.state = "over"
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
+
+    async def ended(self) -> None:
+        """Wait until the call is over."""
+        while self.state != "over":
+            self.waiter = self.loop.create_future()
+            await self.waiter
 
 
 class Pool(ProcessLock):
@@ -60,22 +104,41 @@ class Pool(ProcessLock):
             StoreError: No thread can be started; the function is not called.
             Exception: Whatever the function raises.
         """
-        future = Future[T]()
+        work = _Work(asyncio.get_running_loop(), copy_context(), function)
         try:
-            self._submit(lane, (future, copy_context(), function))
-            done = asyncio.wrap_future(future)
+            self._submit(lane, work)
+            relief = self._relieve_later(work)
             try:
-                while not done.done():
-                    await asyncio.wait([done], timeout=None if future.running() else _HELD_UP)
-                    self._start()
+                await work.ended()
             except asyncio.CancelledError:
-                if not future.cancel():
-                    await asyncio.wait([done])
-                    done.exception()
+                if not self._drop(work):
+                    await _whatever_comes(work)
                 raise
-            return done.result()
+            finally:
+                relief.cancel()
         finally:
-            future.cancel()
+            self._drop(work)
+        if work.error is not None:
+            raise work.error
+        result: T = work.result
+        return result
+
+    def _drop(self, work: _Work) -> bool:
+        """Leave work undone, if it has not begun; returns whether it has not."""
+        with self._guard:
+            if work.state == "waiting":
+                work.state = "dropped"
+            return work.state == "dropped"
+
+    def _relieve_later(self, work: _Work) -> asyncio.TimerHandle:
+        return work.loop.call_later(_HELD_UP, self._relieve, work)
+
+    def _relieve(self, work: _Work) -> None:
+        """Start a thread if those at work are held up; again and again, until the work has begun."""
+        if work.state == "waiting":
+            with suppress(RuntimeError):  # none can be started: those that there are go on
+                self._start()
+            self._relieve_later(work)
 
     def _submit(self, lane: Hashable, work: _Work) -> None:
         with self._guard:
@@ -127,19 +190,26 @@ class Pool(ProcessLock):
     def _work(self, me: int, lane: Hashable) -> None:
         """Do the first piece of work of a lane."""
         with self._guard:
-            future, context, function = self._lanes[lane].popleft()
-        self._began[me] = monotonic()
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(context.run(function))
-            except BaseException as error:  # noqa: BLE001 - it is raised where the function was called
-                future.set_exception(error)
+            work = self._lanes[lane].popleft()
+            is_wanted = work.state == "waiting"
+            if is_wanted:
+                work.state = "begun"
+        if is_wanted:
+            self._began[me] = monotonic()
+            work.make()
         self._began[me] = inf
         with self._guard:
             if self._lanes[lane]:
                 self._ready.put(lane)
             else:
                 del self._lanes[lane]
+
+
+async def _whatever_comes(work: _Work) -> None:
+    """Wait until a call is over, however often the task is cancelled meanwhile."""
+    while work.state != "over":
+        with suppress(asyncio.CancelledError):
+            await work.ended()
 
 
 POOL = Pool()

@@ -31,6 +31,7 @@ from session.stores.chain import (
 
 _NONE: Mapping[int, Any] = MappingProxyType({})
 _BATCH = 32
+NEWEST = 3  # checkpoints that are read: one more than are needed, as one may be damaged
 _REMEMBERED = 512  # changes whose text was read
 _MOST_REMEMBERED = 4_000_000  # their characters
 
@@ -319,7 +320,7 @@ class Replay:
     def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
         """The newest checkpoints up to a version: their versions and slices. Damaged ones are omitted."""
         found: list[tuple[int, Mapping[str, Any]]] = []
-        for checkpoint in self.store.checkpoints(self._session_id, version, most + 1):
+        for checkpoint in self.store.checkpoints(self._session_id, version, NEWEST):
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)
             if at and checkpoint.check == chained(at[0].hash, checkpoint.text):
                 found.append((checkpoint.version, slices_of(checkpoint.text, checkpoint.version)))

@@ -97,13 +97,21 @@ class State(ProcessLock):
             """The slices of a stored session, at the first look at them."""
             if name != "slices" or self.stored is None:
                 raise AttributeError(name)
-            version = self.stored.head.version
-            with self.stored.looking.lock:
+            stored, version = self.stored, self.stored.head.version
+            first: dict[type, Any] = {Entry: (taken_over(version),)} if version else {}
+            warm = stored.warm
+            if warm is not None and warm.head.version == version and warm.registered is self.registered:
+                first |= {
+                    kind: slice_
+                    for kind, slice_ in warm.slices.items()
+                    if not (kind in self.private or kind in self.views)
+                }
+            with stored.looking.lock:
                 try:  # another thread may have looked, and made changes since
                     return object.__getattribute__(self, name)
                 except AttributeError:
-                    self.slices = {Entry: (taken_over(version),)} if version else {}
-            return self.slices
+                    self.slices = first
+            return first
 
     def forget_other_threads(self) -> None:
         """Forget their open transaction and undelivered events; called in a forked child."""

@@ -23,7 +23,7 @@ from session.history import (
 )
 from session.kept import require_version
 from session.locks import ProcessLock
-from session.replay import Replay, Warm
+from session.replay import NEWEST, Replay, Warm
 from session.slices import Routes, items_of, type_name
 from session.stores.base import Store
 from session.stores.chain import (
@@ -303,7 +303,7 @@ class Stored(Replay):
         """What the store has after its newest checkpoint."""
         tail, last = _Tail(), self.head.version
         with self.store.reading():
-            newest = self.store.checkpoints(self._session_id, last, 1)
+            newest = self.store.checkpoints(self._session_id, last, NEWEST)
             if newest:
                 tail.least = len(newest[0].text)
             for first in range(newest[0].version + 1 if newest else 1, last + 1, _BATCH):

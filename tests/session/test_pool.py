@@ -115,6 +115,50 @@ def test_a_call_that_is_cancelled_is_not_made_or_is_over(*, has_begun: bool) -> 
     assert made == (["made"] if has_begun else [])
 
 
+def test_a_call_that_has_begun_is_waited_for_however_often_it_is_cancelled() -> None:
+    threads, gate, begun, made = Pool(), threading.Event(), threading.Event(), list[str]()
+
+    def work() -> None:
+        begun.set()
+        gate.wait()
+        made.append("made")
+
+    async def main() -> None:
+        call = asyncio.ensure_future(threads.run("lane", work))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        for _ in range(3):
+            call.cancel()
+            await asyncio.sleep(0.001)
+        assert not call.done()
+        gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert made == ["made"]
+
+    asyncio.run(main())
+
+
+def test_calls_whose_event_loop_has_ended_are_not_made() -> None:
+    threads, gate, begun, made = Pool(), threading.Event(), threading.Event(), list[str]()
+
+    def work() -> None:
+        begun.set()
+        gate.wait()
+
+    async def main() -> None:
+        calls = [
+            asyncio.ensure_future(threads.run("lane", each)) for each in (work, partial(made.append, "no"))
+        ]
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        threading.Timer(0.05, gate.set).start()
+        del calls
+
+    asyncio.run(main())
+    assert asyncio.run(threads.run("lane", lambda: made)) == []
+
+
 def test_a_call_for_which_no_thread_can_be_started_is_refused_and_never_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -51,6 +51,7 @@ _HEAD = (
 _WAITS = "SET LOCAL lock_timeout = ?; "
 _BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_WAITS}"
 _BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_WAITS}"
+_ANSWERS = 8  # that are kept: a slice is read for each of its reducers
 _GRACE = 0.25  # seconds that the server has to say itself that a lock is not free
 _LEAST = 1.0  # seconds for a commit, and for the look for it, however long the lock took
 _WRITE_HEAD = (
@@ -76,6 +77,7 @@ class _Held:
         row: The session's record; empty where it has none.
         is_spent: Whether it has taken a change.
         process: Where it was begun.
+        answers: What the last reads have found, which nothing changes before ``append``.
     """
 
     connection: Connection
@@ -84,6 +86,7 @@ class _Held:
     row: tuple[Any, ...] = ()
     is_spent: bool = False
     process: int = attrs.field(factory=os.getpid)
+    answers: dict[tuple[Any, ...], list[Any]] = attrs.field(factory=dict)
 
 
 class PostgresStore(SqlStore):
@@ -314,6 +317,17 @@ class PostgresStore(SqlStore):
         if held is not None and held.row and str(held.session_id) == str(session_id):
             return self._found(held.row, session_id)
         return super().head(session_id)
+
+    def _select(self, statement: str, *values: Any) -> list[Any]:
+        held = self._held()
+        if held is None or held.is_spent:
+            return super()._select(statement, *values)
+        rows = held.answers.get((statement, *values))
+        if rows is None:
+            if len(held.answers) == _ANSWERS:
+                held.answers.clear()
+            rows = held.answers[(statement, *values)] = super()._select(statement, *values)
+        return rows
 
     def listen(self, watch: Watch) -> float:
         """Wake a watch at each change of its session; see ``Store.listen``."""

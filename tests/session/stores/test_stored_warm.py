@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
 from planning.model import PlanStatus
-from session import Session, select_latest
+from session import Session, StoreError, select_latest
 from session.events import SessionId
 from session.stores import SqliteStore
-from session.stores.chain import Checkpoint, StoredChange
+from session.stores.chain import Checkpoint, StoredChange, StoredSession
 
 
 class Counting(SqliteStore):
-    """Counts what is read of changes and checkpoints."""
+    """Counts what is read of changes and checkpoints, and how often the store is asked for a session."""
 
-    read = 0
+    read = asked = 0
+
+    def head(self, session_id: SessionId) -> StoredSession | None:
+        self.asked += 1
+        return super().head(session_id)
 
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         found = super().changes(session_id, first, last)
@@ -72,6 +79,59 @@ def test_a_request_reads_nothing_of_what_this_process_committed(store: Counting)
     with closing(SqliteStore(store._path)) as cold:
         assert plan_in(cold) == plan_in(store)
         assert cold.verify("ada") == 3
+
+
+def test_it_opens_without_asking_the_store_and_the_first_look_says_what_is_there(
+    store: Counting, path: Path
+) -> None:
+    call(store, "setup_plan", objective="o", initial_steps=["a", "b"])
+    asked = store.asked
+    session = Session(session_id="ada", store=store)
+    register_plan(session)
+    assert store.asked == asked
+    with closing(SqliteStore(path)) as other:
+        call(other, "mark_step", step_id="S001", status="done")
+    assert (session.version, len(session.history())) == (2, 2)
+    assert session.created_at == store.sessions()[0].created_at
+
+
+def test_threads_that_look_at_once_see_the_same(store: Counting) -> None:
+    call(store, "setup_plan", objective="o", initial_steps=["a"])
+    late, others = Event(), Event()
+
+    def slow(session_id: SessionId, head: Callable[[SessionId], StoredSession | None]) -> object:
+        found = head(session_id)
+        late.set()
+        others.wait(10)
+        return found
+
+    session = Session(session_id="ada", store=store)
+    register_plan(session)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools())
+    quick = store.head
+    with ThreadPoolExecutor() as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "head", lambda session_id: slow(session_id, quick))
+        reader = pool.submit(lambda: session.version)
+        assert late.wait(10)
+        patch.setattr(store, "head", quick)
+        assert toolbox.call("planning_add_step", {"steps": ["b"]}).message == "Added S002."
+        others.set()
+        assert reader.result() == 2
+    assert toolbox.call("planning_add_step", {"steps": ["c"]}).message == "Added S003."
+    assert store.verify("ada") == 3
+
+
+def test_a_session_whose_record_was_damaged_since_is_refused_at_the_first_look(
+    store: Counting, path: Path
+) -> None:
+    call(store, "setup_plan", objective="o", initial_steps=["a"])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE sessions SET version = 7")
+    session = Session(session_id="ada", store=store)
+    for _ in range(2):
+        with pytest.raises(StoreError) as refused:
+            session.version  # noqa: B018 - a look
+        assert str(refused.value) == "the record of session 'ada' is damaged"
 
 
 def test_changes_of_others_are_seen(store: Counting, path: Path) -> None:

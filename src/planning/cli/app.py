@@ -11,7 +11,7 @@ import typer
 from planning.cli.approve import approve
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.audit import AUDIT_HELP, audit
-from planning.cli.copying import CREATE_HELP, copy, create, delete
+from planning.cli.copying import CREATE_HELP, compact, copy, create, delete
 from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import history, watch
@@ -201,6 +201,12 @@ for name, function, short, more in (
             "store copy plans.db postgresql://me@db.example.org/plans",
             "store copy postgresql://me@db.example.org/plans copy.db nightly what-if",
         ),
+    ),
+    (
+        "store compact",
+        compact,
+        "Give back the room of deleted sessions.",
+        examples("store compact plans.db"),
     ),
     (
         "approve",

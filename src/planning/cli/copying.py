@@ -1,7 +1,8 @@
-"""``planning store create`` and ``store copy``, and ``planning sessions delete``: stores as a whole."""
+"""Stores as a whole: ``planning store create``, ``copy``, ``compact``, and ``planning sessions delete``."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -106,6 +107,27 @@ def copy(
         typer.echo("No sessions.")
     if failed:
         raise typer.Exit(1)
+
+
+def compact(store: StoreFile) -> None:
+    """Give the room of deleted sessions back to the file system: a SQLite file alone keeps it.
+
+    Programs may go on; those that write wait until it is over.
+    """
+    from planning.cli.stores import opened_store
+    from session.stores import SqliteStore
+
+    with opened_store(store) as opened:
+        if not isinstance(opened, SqliteStore):
+            raise bad_option("STORE", "give a SQLite file; a PostgreSQL server reuses the room by itself")
+        before = _kilobytes(store)
+        opened.compact()
+        typer.echo(f"{printable(store)} has {_kilobytes(store)}; it had {before}.")
+
+
+def _kilobytes(path: str) -> str:
+    files = [each for each in (Path(path), Path(f"{path}-wal")) if each.exists()]
+    return f"{sum(each.stat().st_size for each in files) / 1000:,.0f} kB"
 
 
 def delete(

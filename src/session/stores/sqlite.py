@@ -185,6 +185,21 @@ class SqliteStore(SqlStore):
         with self._explaining():
             yield _runner(self._writer.connected())
 
+    def compact(self) -> None:
+        """Give the room of deleted sessions back to the file system. Writers wait; readers do not.
+
+        Raises:
+            StoreError: Another process writes for too long, or the disk has no room for a second copy.
+            TransactionError: This thread is inside a transaction of this file.
+        """
+        if self._file in self._files_here():
+            raise nested()
+        link = self._writer
+        with Held(link.turn, self._timeout), link.lock, self._explaining():
+            connection = link.connected()
+            link.begin(connection, self._timeout, "VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     # Reading
 
     @scoped

@@ -104,8 +104,10 @@ class Link(ProcessLock):
             self.is_cut = False
         return connection
 
-    def begin(self, connection: sqlite3.Connection, timeout: float) -> None:
-        """Begin to write, as soon as other processes have ended.
+    def begin(
+        self, connection: sqlite3.Connection, timeout: float, statement: str = "BEGIN IMMEDIATE"
+    ) -> None:
+        """Begin to write, or run another statement that writes, as soon as other processes have ended.
 
         SQLite's own wait sleeps up to 0.1 s, in which the threads of another process take the file in turn.
 
@@ -115,7 +117,7 @@ class Link(ProcessLock):
         until = time.monotonic() + timeout
         while True:
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(statement)
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
                     raise

@@ -13,7 +13,7 @@ from store_files import a_store, all_of
 from syrupy.assertion import SnapshotAssertion
 
 from planning.cli.source import without_password
-from session import Session
+from session import Session, replace_latest
 from session.stores import SqliteStore, StoreError
 
 NAMES = ["nightly", "other", "run", "what-if"]
@@ -112,6 +112,26 @@ def test_a_terminal_asks_before_it_deletes(answer: str, left: list[str]) -> None
     done = "Deleted nightly.\nDeleted run.\n" if answer == "yes" else "Nothing was deleted.\n"
     assert shown == f"{answer}\nDelete nightly, run for good? Type yes: {done}"
     assert names_in("plans.db") == left
+
+
+def test_a_file_is_compacted_while_others_read_it(folder: Path, snapshot: SnapshotAssertion) -> None:
+    with closing(SqliteStore("plans.db")) as store:
+        session = Session(session_id="large", store=store)
+        session.register_reducer(str, replace_latest)
+        for number in range(30):
+            session.dispatch(f"{number}" * 50_000)
+        kept = {name: all_of(SqliteStore("plans.db"))[name] for name in NAMES}
+        assert run("store", "compact", "plans.db") == snapshot
+        del session
+        store.delete("large")
+        with store.reading():
+            assert sorted(str(each.session_id) for each in store.sessions()) == NAMES
+            assert run("store", "compact", "plans.db").startswith("exit code 0")
+        assert run("store", "compact", "plans.db") == snapshot
+        assert all_of(SqliteStore("plans.db")) == kept
+        Session(session_id="nightly", store=store).rewind(1)
+    assert run("store", "compact", "postgresql://localhost/plans") == snapshot
+    assert run("store", "compact", "none.db") == snapshot
 
 
 def test_a_file_needs_no_tables() -> None:

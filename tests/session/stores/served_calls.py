@@ -72,7 +72,7 @@ def held(place: list[str]) -> Iterator[None]:
     import psycopg
 
     with psycopg.connect(place[0]) as database:
-        database.execute(f'SELECT FROM "{place[1]}".sessions FOR UPDATE')
+        database.execute(f'SELECT FROM "{place[1]}".sessions ORDER BY key FOR UPDATE')
         yield
         database.rollback()
 

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -27,7 +28,7 @@ from planning import PlanningToolsSection, Toolbox
 from session import Session
 from session.stores import PostgresStore
 
-KILLS = int(os.environ.get("KILLS", "8"))
+KILLS = int(os.environ.get("KILLS", "3"))  # make soak kills more often
 EXAMPLES = max(8, settings().max_examples // 10)
 PATIENCE = 120.0  # seconds after which a worker is stuck
 
@@ -78,7 +79,7 @@ class Process:
                     return answers
                 answers.append(answer)
             elif not line:  # it is dead
-                assert self._process.wait(PATIENCE) == -9
+                assert self._process.wait(PATIENCE) == -signal.SIGKILL
                 self.close()
                 self._begin()
                 return answers

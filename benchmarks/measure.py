@@ -27,6 +27,7 @@ TIMES = (
     "questions",
     "stores",
     "servers",
+    "server",
     "frameworks",
     "imports",
 )

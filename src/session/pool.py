@@ -14,7 +14,7 @@ from contextlib import suppress
 from contextvars import Context, copy_context
 from math import inf
 from queue import Empty, SimpleQueue
-from threading import Lock, get_ident
+from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -90,15 +90,15 @@ class Pool(ProcessLock):
     def forget_other_threads(self) -> None:
         """In a forked child nothing of this is at work."""
         self._guard = Lock()
-        self._began: dict[int, float] = {}  # by thread: when its piece of work began; infinite without one
+        self._began: dict[object, float] = {}  # by thread: when its piece of work began; infinite without one
         self._lanes: dict[Hashable, deque[_Work]] = {}
         self._ready = SimpleQueue[Hashable]()  # the lanes with work that no thread does
 
     async def run(self, lane: Hashable, function: Callable[[], T]) -> T:
         """Call a function in a lane, with the caller's context variables.
 
-        A call whose task is cancelled is not made if it has not begun. One that has begun is waited for: when
-        the cancelling arrives, it is over, and what it changed is there.
+        A call whose task is cancelled is not made if it has not begun. One that has begun is waited for,
+        however often it is cancelled: when the cancelling arrives, it is over, and what it changed is there.
 
         Raises:
             StoreError: No thread can be started; the function is not called.
@@ -136,7 +136,7 @@ class Pool(ProcessLock):
     def _relieve(self, work: _Work) -> None:
         """Start a thread if those at work are held up; again and again, until the work has begun."""
         if work.state == "waiting":
-            with suppress(RuntimeError):  # none can be started: those that there are go on
+            with suppress(StoreError):  # it is tried again
                 self._start()
             self._relieve_later(work)
 
@@ -148,17 +148,26 @@ class Pool(ProcessLock):
                 self._ready.put(lane)
             else:
                 known.append(work)
+        self._start()
+
+    def _start(self) -> None:
+        """Start a thread if there is work for one more.
+
+        Raises:
+            StoreError: There is no thread, and none can be started.
+        """
+        with self._guard:
+            if self._ready.empty() or not self._may_start():
+                return
+            me = object()
+            self._began[me] = inf
         try:
-            self._start()
+            _thread.start_new_thread(self._serve, (me, self._ready))
         except RuntimeError as error:
+            del self._began[me]
             if not self._began:
                 reason = f"no thread can be started for the store ({error}): try again later"
                 raise StoreError(reason) from None
-
-    def _start(self) -> None:
-        """Start a thread if there is work for one more."""
-        if not self._ready.empty() and self._may_start():
-            _thread.start_new_thread(self._serve, (self._ready,))
 
     def _may_start(self) -> bool:
         threads = len(self._began)
@@ -169,13 +178,8 @@ class Pool(ProcessLock):
         limit = monotonic() - _HELD_UP
         return sum(began < limit for began in tuple(self._began.values()))
 
-    def _serve(self, ready: SimpleQueue[Hashable]) -> None:
+    def _serve(self, me: object, ready: SimpleQueue[Hashable]) -> None:
         """Do work until there has been none for a while, or others do it all."""
-        me = get_ident()
-        with self._guard:
-            if not self._may_start():
-                return
-            self._began[me] = inf
         while True:
             with suppress(Empty):
                 self._work(me, ready.get(timeout=_IDLE))
@@ -187,7 +191,7 @@ class Pool(ProcessLock):
                     return
                 self._began[me] = inf
 
-    def _work(self, me: int, lane: Hashable) -> None:
+    def _work(self, me: object, lane: Hashable) -> None:
         """Do the first piece of work of a lane."""
         with self._guard:
             work = self._lanes[lane].popleft()

@@ -123,7 +123,7 @@ class Replay:
         if is_log(kind) or is_grown(kind, registered):
             return LateLog(cache(partial(self._late, kind, version, registered, self.head)))
         warm = self._warm(kind, version, registered)
-        if warm is not None and version == warm.head.version:
+        if warm is not None and version == self.head.version and warm.head.hash == self.head.hash:
             return warm.slices[kind]
         with self.store.reading():
             return self._placed(kind, version, registered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import os
 import threading
@@ -103,6 +104,8 @@ def test_a_call_that_is_cancelled_is_not_made_or_is_over(*, has_begun: bool) -> 
             await asyncio.sleep(0.001)
         await asyncio.sleep(0)
         call.cancel()
+        await asyncio.sleep(0)
+        call.cancel()  # as anyio does, again and again
         asyncio.get_running_loop().call_later(0.05, gate.set)
         with pytest.raises(asyncio.CancelledError):
             await call
@@ -179,6 +182,43 @@ def test_a_call_for_which_no_thread_can_be_started_is_refused_and_never_made(
 
     asyncio.run(main())
     assert made == ["again"]
+
+
+def test_a_thread_that_cannot_be_started_beside_others_refuses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads, gate, made = Pool(), threading.Event(), list[int]()
+
+    def refuse(*_: Any) -> int:
+        raise RuntimeError("can't start new thread")
+
+    async def main() -> None:
+        await threads.run("lane", lambda: None)
+        monkeypatch.setattr("_thread.start_new_thread", refuse)
+        held = asyncio.ensure_future(threads.run("held", partial(gate.wait, 60)))
+        rest = [asyncio.ensure_future(threads.run(n, partial(made.append, n))) for n in range(3)]
+        await asyncio.sleep(3 * HELD_UP)
+        gate.set()
+        await asyncio.gather(held, *rest)
+
+    asyncio.run(main())
+    assert made == [0, 1, 2]
+
+
+def test_calls_at_once_start_no_more_threads_than_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, started, start = Pool(), list[object](), _thread.start_new_thread
+
+    def count(*given: Any) -> int:
+        started.append(given)
+        return start(*given)
+
+    async def main() -> None:
+        await asyncio.gather(*(threads.run(n, lambda: None) for n in range(400)))
+
+    monkeypatch.setattr("_thread.start_new_thread", count)
+    monkeypatch.setattr(pool, "_HELD_UP", 60)
+    asyncio.run(main())
+    assert len(started) == pool._AT_WORK
 
 
 def test_what_is_raised_is_raised_where_it_was_called() -> None:

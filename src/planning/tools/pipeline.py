@@ -58,6 +58,10 @@ PATIENCE = 0.2
 _DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads
 
 _NO_CONTEXT = ToolContext()
+_NOT_STORED = (
+    "{} was carried out, but the session could not store its result. "
+    "Check what it did before you call it again."
+)
 
 
 class CallPipeline(Attempts):
@@ -141,9 +145,10 @@ class CallPipeline(Attempts):
                 return await self._awalk(tool, arguments, started)
             return await self._aonce(tool, arguments, started)
         except BaseException as error:
-            note = partial(self._note, tool, error, started, has_begun=has_begun)
-            is_passing = issubclass(type(error), PASSING)
-            result = await self.off_loop(tool.name, None if is_passing else stored, note)
+            result = self._failure(tool, error, started, has_begun=has_begun)
+            if result is not None:
+                record = partial(self._record, tool.name, result, error, tool.session)
+                await self.off_loop(tool.name, stored, record)
             if raises or result is None or is_cancelling(error):
                 raise
             return result
@@ -151,7 +156,6 @@ class CallPipeline(Attempts):
     def answer_unfound(self, name: str, error: ToolValidationError) -> ToolResult:
         """The result of a call to a tool that does not exist."""
         error.nothing_changed = True
-        doubt(self.context.session, name, self._key)
         result = failed(name, error, perf_counter(), code=ErrorKind.UNKNOWN_TOOL)
         self._record(name, result, error)
         return result
@@ -264,7 +268,10 @@ class CallPipeline(Attempts):
             return result
         if session is None or session.store is None or self._tell is not None:
             return self._publish(tool, shown, began, result)
-        return await session.off_loop(partial(self._publish, tool, shown, began, result))
+        try:
+            return await session.off_loop(partial(self._publish, tool, shown, began, result))
+        except StoreError as error:  # no thread can be started
+            raise ResultNotStored(_NOT_STORED.format(tool.name)) from error
 
     def _admit(self, tool: ToolContract, started: float) -> None:
         """The last checks: from here on the tool may have taken effect."""
@@ -315,10 +322,7 @@ class CallPipeline(Attempts):
             try:
                 (self._tell or session.publish)(event)
             except (StoreError, SessionBusyError) as error:
-                raise ResultNotStored(
-                    f"{tool.name} was carried out, but the session could not store its result. Check what it "
-                    "did before you call it again."
-                ) from error
+                raise ResultNotStored(_NOT_STORED.format(tool.name)) from error
             finally:
                 BEGAN.reset(token)
         if logger().isEnabledFor(_DEBUG):
@@ -331,24 +335,32 @@ class CallPipeline(Attempts):
         self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
     ) -> ToolResult | None:
         """Record a call that failed, and return its result; None where the exception ends the program."""
+        result = self._failure(tool, error, started, has_begun=has_begun)
+        if result is not None:
+            self._record(tool.name, result, error, tool.session)
+        return result
+
+    def _failure(
+        self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
+    ) -> ToolResult | None:
+        """The result of a call that failed; None where the exception ends the program."""
         if tool.returns_private_data:  # what led to the error knows more
             error.__traceback__ = error.__context__ = error.__cause__ = None
         if issubclass(type(error), PASSING):
             return None
         code = ErrorKind.PARAMETER if type(error) is ToolValidationError else None
         if issubclass(type(error), ToolValidationError):
-            doubt(self.context.session, tool.name, self._key)
             error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
         elif not has_begun and not issubclass(type(error), ToolError):
             code = ErrorKind.UNKNOWN  # a check of the arguments failed, and not the tool's storage
-        result = failed(tool.name, error, started, tool=tool, code=code)
-        self._record(tool.name, result, error, tool.session)
-        return result
+        return failed(tool.name, error, started, tool=tool, code=code)
 
     def _record(
         self, name: str, result: ToolResult, error: BaseException, bound: SessionOfCall | None = None
     ) -> None:
         """Record and publish a call that failed; a failure to record it is only logged."""
+        if issubclass(type(error), ToolValidationError):
+            doubt(self.context.session, name, self._key)
         level = _INFO if result.code in BLAMELESS else _ERROR
         # The cause of a defect names types alone.
         more = {"reason": getattr(error, "cause", "")} if issubclass(type(error), ResultInvalid) else {}

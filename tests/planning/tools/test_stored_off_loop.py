@@ -14,6 +14,7 @@ import pytest
 from planning import PlanningToolsSection, PlanPolicy, Toolbox
 from planning.tools import Tool, tool
 from session import Session
+from session.pool import Pool
 from session.stores import SqliteStore
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": ["Reproduce it"]}
@@ -142,3 +143,25 @@ def test_a_call_that_is_begun_and_closed_ends_quietly_and_leaves_nothing_locked(
         assert session.refresh() == session.version
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["send", "asend"])
+def test_a_call_that_was_carried_out_and_not_recorded_says_so(
+    opened: Callable[..., SqliteStore], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    session = Session(session_id="run-7", store=opened())
+    toolbox = Toolbox(
+        [Tool("send", "Send.", send, blocking=False), Tool("asend", "Send.", asend)], session=session
+    )
+
+    def refuse(*_: Any) -> int:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("session.pool.POOL", Pool())  # one without threads
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    assert asyncio.run(toolbox.acall(name, {"to": "Ann"})).message == (
+        f"{name} was carried out, but the session could not store its result. Check what it did before you "
+        "call it again."
+    )
+    monkeypatch.undo()
+    assert session.version == 0

@@ -16,7 +16,7 @@ from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox
 from planning.model import PlanStatus
 from session import Session, StoreError, select_latest
 from session.events import SessionId
-from session.stores import SqliteStore
+from session.stores import SqliteStore, copy_session
 from session.stores.chain import Checkpoint, StoredChange, StoredSession
 
 
@@ -60,6 +60,12 @@ def call(store: SqliteStore, name: str, **arguments: object) -> str:
     del session
     gc.collect()
     return message
+
+
+def plan_at(session: Session, version: int) -> Plan:
+    plan = session.at(version).select_latest(Plan)
+    assert plan is not None
+    return plan
 
 
 def plan_in(store: SqliteStore) -> Plan:
@@ -151,6 +157,23 @@ def test_a_session_that_was_deleted_and_begun_again_is_another_one(store: Counti
         other.delete("ada")
         call(other, "setup_plan", objective="p")
     assert plan_in(store).objective == "p"
+
+
+def test_what_was_lost_by_restoring_a_copy_is_in_no_version(store: Counting, path: Path) -> None:
+    call(store, "setup_plan", objective="o", initial_steps=["a"])
+    with closing(SqliteStore(path.with_name("copy.db"))) as copy, closing(SqliteStore(path)) as other:
+        copy_session(store, copy, "ada")
+        call(store, "add_step", steps=["lost"])
+        other.delete("ada")
+        copy_session(copy, other, "ada")
+        for title in ("kept", "last"):
+            call(other, "add_step", steps=[title])
+    session = Session(session_id="ada", store=store)
+    register_plan(session)
+    titles = [[step.title for step in plan_at(session, version).steps] for version in (2, 3)]
+    assert titles == [["a", "kept"], ["a", "kept", "last"]]
+    session.rewind(2)
+    assert [step.title for step in plan_in(store).steps] == ["a", "kept"]
 
 
 def test_what_other_reducers_made_is_not_taken_for_what_these_make(store: Counting) -> None:

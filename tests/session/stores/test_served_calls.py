@@ -1,0 +1,260 @@
+"""Calls of a server: many users, several processes and event loops, cancelled calls, kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import served_calls
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from postgres_server import PostgresServer
+from served_calls import Script, opened, title, titles
+
+from planning import PlanningToolsSection, Toolbox
+from session import Session
+from session.stores import PostgresStore
+
+KILLS = int(os.environ.get("KILLS", "3"))  # make soak kills more often
+EXAMPLES = max(8, settings().max_examples // 10)
+PATIENCE = 120.0  # seconds after which a worker is stuck
+
+Answer = dict[str, Any]
+
+
+class Process:
+    """A worker process, and the answers that it gives; begun again after a kill."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, served_calls.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, args=(self._process, self._lines), daemon=True).start()
+
+    @staticmethod
+    def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line)
+        lines.put("")
+
+    def begin(self, script: Script) -> None:
+        """Let it run a script."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(script) + "\n")
+        self._process.stdin.flush()
+
+    def answers(self, kill_after: int | None = None) -> list[Answer]:
+        """What it answered until the script is done, or until it was killed after so many answers."""
+        answers = list[Answer]()
+        while True:
+            if kill_after is not None and len(answers) >= kill_after:
+                self._process.kill()
+                kill_after = None
+            line = self._lines.get(timeout=PATIENCE)
+            if line.endswith("}\n"):
+                answer = json.loads(line)
+                if "done" in answer:
+                    return answers
+                answers.append(answer)
+            elif not line:  # it is dead
+                assert self._process.wait(PATIENCE) == -signal.SIGKILL
+                self.close()
+                self._begin()
+                return answers
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[list[Process]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(Process())) for _ in range(3)]
+
+
+class Places:
+    """Makes places for sessions, each once."""
+
+    def __init__(self, folder: Path, server: PostgresServer | None) -> None:
+        self._folder = folder
+        self._server = server
+        self._numbers = count()
+
+    def make(self) -> list[str]:
+        """A place that nothing else uses."""
+        if self._server is None:
+            return [str(self._folder / f"plans-{next(self._numbers)}.db")]
+        place = [self._server.conninfo, self._server.schema()]
+        with closing(PostgresStore(place[0], schema=place[1])) as store:
+            store.create()
+        return place
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Places:
+    server = request.getfixturevalue("postgres") if request.param == "postgres" else None
+    return Places(tmp_path_factory.mktemp("places"), server)
+
+
+def set_up(place: list[str], users: set[str]) -> None:
+    """Give each user a plan."""
+    with closing(opened(place, 5)) as store:
+        for user in users:
+            session = Session(session_id=user, store=store)
+            toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+            assert toolbox.call("planning_setup_plan", {"objective": "Serve"}).success
+
+
+def run_all(processes: list[Process], scripts: list[Script], kills: list[int | None]) -> list[list[Answer]]:
+    """Run a script in each process at once; what each answered."""
+    for process, script in zip(processes, scripts, strict=False):
+        process.begin(script)
+    found: list[list[Answer]] = [[] for _ in scripts]
+
+    def listen(number: int) -> None:
+        found[number] = processes[number].answers(kills[number])
+
+    threads = [threading.Thread(target=listen, args=(number,)) for number in range(len(scripts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def check(place: list[str], scripts: list[Script], answered: list[list[Answer]]) -> None:
+    """Compare what was answered with what is there."""
+    users = {call["number"]: call["user"] for script in scripts for each in script["loops"] for call in each}
+    answers = {answer["number"]: answer for each in answered for answer in each}
+    made = defaultdict[str, list[Answer]](list)
+    with closing(opened(place, 5)) as store:
+        for user in set(users.values()):
+            store.verify(user)
+            there = titles(Session(session_id=user, store=store))
+            assert len(there) == len(set(there)), "a call was made twice"
+            for number in (number for number, other in users.items() if other == user):
+                answer, is_there = answers.get(number, {"how": "left"}), title(number) in there
+                match answer["how"]:
+                    case "made":
+                        assert is_there, f"{answer} is lost"
+                        position = there.index(title(number))
+                        assert answer["message"] == f"Added S{position + 1:03}."
+                        made[user].append({**answer, "position": position})
+                    case "refused":
+                        assert not is_there, f"{answer} was made"
+                    case "cancelled":
+                        assert is_there is answer["there"], f"{answer} was made later, or is lost"
+                    case how:
+                        assert how == "left", answer
+    loops = [{call["number"] for call in calls} for script in scripts for calls in script["loops"]]
+    for each in made.values():
+        for first, then in pairwise(sorted(each, key=lambda answer: answer["position"])):
+            assert then["ended"] > first["begun"], "the order is not that of the answers"
+        for loop in loops:
+            in_order = sorted((a for a in each if a["number"] in loop), key=lambda answer: answer["order"])
+            assert in_order == sorted(in_order, key=lambda answer: answer["position"])
+
+
+FATES = st.sampled_from([None, None, None, "cancel", "cancel twice", "timeout", "no thread"])
+CALLS = st.fixed_dictionaries(
+    {
+        "user": st.sampled_from("abc"),
+        "at": st.integers(0, 30),
+        "fate": FATES,
+        "after": st.integers(0, 20),
+    }
+)
+SCRIPTS = st.fixed_dictionaries(
+    {
+        "loops": st.lists(st.lists(CALLS, max_size=12), min_size=1, max_size=2),
+        "at_once": st.sampled_from([2, 50]),
+        "kept": st.booleans(),
+        "leaves": st.booleans(),
+        "patience": st.sampled_from([0.05, 5.0]),
+        "held": st.lists(st.tuples(st.integers(0, 30), st.integers(1, 80)), max_size=2),
+        "kill": st.none() | st.none() | st.integers(0, 8),
+    }
+)
+
+
+@settings(max_examples=EXAMPLES)
+@given(drawn=st.lists(SCRIPTS, min_size=1, max_size=3))
+def test_every_call_is_what_it_was_answered(
+    processes: list[Process], places: Places, drawn: list[dict[str, Any]]
+) -> None:
+    place, numbers = places.make(), count()
+    kills = [script.pop("kill") for script in drawn]
+    scripts = [{**script, "place": place} for script in drawn]
+    for script in scripts:
+        script["loops"] = [
+            [{**call, "number": next(numbers)} for call in sorted(calls, key=lambda call: call["at"])]
+            for calls in script["loops"]
+        ]
+    set_up(place, set("abc"))
+    check(place, scripts, run_all(processes, scripts, kills))
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_under_load_lose_nothing_and_do_nothing_twice(
+    processes: list[Process], places: Places
+) -> None:
+    chance = random.Random(KILLS)  # noqa: S311 - whom and when is no secret
+    place, numbers = places.make(), count()
+    shared, own = [f"shared-{n}" for n in range(10)], [[f"w{w}-{n}" for n in range(50)] for w in range(3)]
+    set_up(place, {*shared, *(user for each in own for user in each)})
+    scripts, answers = list[Script](), list[list[Answer]]()
+    for _ in range(KILLS):
+        round_ = [
+            {
+                "place": place,
+                "loops": [
+                    [
+                        {
+                            "number": next(numbers),
+                            "user": chance.choice(shared if chance.random() < 0.1 else own[worker]),
+                            "at": 0,
+                            "fate": None,
+                            "after": 0,
+                        }
+                        for _ in range(150)
+                    ]
+                ],
+                "at_once": 17,
+                "kept": False,
+                "leaves": False,
+                "patience": 30.0,
+                "held": [],
+            }
+            for worker in range(3)
+        ]
+        kills: list[int | None] = [None] * 3
+        kills[chance.randrange(3)] = chance.randrange(1, 140)
+        scripts += round_
+        answers += run_all(processes, round_, kills)
+    said = [answer["how"] for each in answers for answer in each]
+    assert said == ["made"] * len(said)
+    check(place, scripts, answers)

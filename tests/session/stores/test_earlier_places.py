@@ -1,7 +1,7 @@
-"""A store and snapshots that were written when the classes had other places: read, verified, rewound, written on.
+"""A store and snapshots that were written when the classes had other places are read and written on.
 
-``tests/stored`` has them as release 0.1's successor wrote them: a plan without a policy, one under a policy, and
-a workflow's run that failed.
+``tests/stored`` has a plan without a policy, one under a policy, and a workflow's run that failed, as they were
+written before version 0.2.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from syrupy.assertion import SnapshotAssertion
 from planning import (
     ApprovePlan,
     Plan,
-    PlanPolicy,
     PlanningToolsSection,
+    PlanPolicy,
     Toolbox,
     plan_text,
     plan_to_dict,
@@ -100,7 +100,8 @@ def test_a_plan_under_a_policy_goes_on(path: Path) -> None:
     toolbox = Toolbox(PlanningToolsSection(session=session, policy=POLICY).tools(), session=session)
     refused = toolbox.call("planning_mark_step", {"step_id": "S004", "status": "in_progress"})
     assert refused.message == (
-        "Refused, nothing changed. S004 waits for approval; work on another step, or ask the user to approve it"
+        "Refused, nothing changed. S004 waits for approval; work on another step, or ask the user to "
+        "approve it"
     )
     session.dispatch(ApprovePlan())
     assert toolbox.call("planning_remove_step", {"step_id": "S004"}).message == "S004 removed."

@@ -96,7 +96,7 @@ def test_what_a_killed_process_was_told_is_there(
 ) -> None:
     said: list[int] = []
     chance = random.Random(7)  # noqa: S311 - when to kill is no secret
-    for round_ in range(int(os.environ.get("KILLS", "8"))):
+    for round_ in range(int(os.environ.get("KILLS", "4"))):
         process = writer(postgres, schema, round_ * 10_000, 10_000, "run-7")
         assert process.stdout is not None
         first = process.stdout.readline()

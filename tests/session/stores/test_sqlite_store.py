@@ -27,7 +27,7 @@ from session import Session, StoreError
 from session.events import SessionId
 from session.stores import SqliteStore, StoreBusy
 
-KILLS = int(os.environ.get("KILLS", "8"))  # make soak kills more often
+KILLS = int(os.environ.get("KILLS", "4"))  # make soak kills more often
 
 WORKER = """
 import sys

@@ -15,10 +15,20 @@ from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from sybil.sybil import SybilCollection
 
-# How many examples each property tries; `--hypothesis-profile=NAME` chooses. A slow machine is not a failure.
-for name, examples in {"quick": 30, "thorough": 100, "long": 3_000}.items():
+# How many examples each property tries, and how many steps those of machines have at most;
+# `--hypothesis-profile=NAME` chooses. A slow machine is not a failure.
+for name, examples, steps in (
+    ("few", 10, 20),  # on the other versions of Python
+    ("quick", 30, 30),
+    ("thorough", 100, 50),
+    ("long", 3_000, 50),
+):
     settings.register_profile(
-        name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        name,
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
 # For `make mutants`: the same examples every time, and nothing learned from a mutant. Tests run in another
 # order and in forked processes there.

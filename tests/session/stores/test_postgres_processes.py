@@ -77,7 +77,7 @@ def store(postgres: PostgresServer, schema: str) -> Iterator[PostgresStore]:
 def test_processes_on_one_session_lose_nothing_and_leave_no_gap(
     postgres: PostgresServer, store: PostgresStore, schema: str
 ) -> None:
-    count = 500 if "CI" in os.environ else 50
+    count = 500 if "KILLS" in os.environ else 50  # make soak writes more
     writers = [writer(postgres, schema, number * count, count, "run-7") for number in range(8)]
     while any(each.poll() is None for each in writers):
         if store.head("run-7") is not None:
@@ -96,7 +96,7 @@ def test_what_a_killed_process_was_told_is_there(
 ) -> None:
     said: list[int] = []
     chance = random.Random(7)  # noqa: S311 - when to kill is no secret
-    for round_ in range(int(os.environ.get("KILLS", "8"))):
+    for round_ in range(int(os.environ.get("KILLS", "4"))):
         process = writer(postgres, schema, round_ * 10_000, 10_000, "run-7")
         assert process.stdout is not None
         first = process.stdout.readline()

@@ -27,7 +27,7 @@ from session import Session, StoreError
 from session.events import SessionId
 from session.stores import SqliteStore, StoreBusy
 
-KILLS = int(os.environ.get("KILLS", "8"))  # make soak kills more often
+KILLS = int(os.environ.get("KILLS", "4"))  # make soak kills more often
 
 WORKER = """
 import sys
@@ -108,7 +108,7 @@ def mark(path: Path, number: int, count: int) -> None:
 def test_processes_and_threads_lose_nothing_and_do_nothing_twice(path: Path) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
-    count = 400 if "CI" in os.environ else 100
+    count = 400 if "KILLS" in os.environ else 100  # make soak writes more
     spawn = multiprocessing.get_context("spawn")
     processes = [spawn.Process(target=mark, args=(path, number, count)) for number in range(4)]
     for process in processes:

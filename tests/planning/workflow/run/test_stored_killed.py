@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 USED = {step.step_id: len(step.inputs.get("used", ())) for step in stored_worker.workflow().steps}
 OUTPUTS = {each: f"{'sent' if each in ONCE else 'did'} {each} {used}" for each, used in USED.items()}
-KILLS = int(os.environ.get("KILLS", "8"))
+KILLS = int(os.environ.get("KILLS", "4"))
 
 
 def start(folder: Path, pause: float = 0.01) -> subprocess.Popen[str]:

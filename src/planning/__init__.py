@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         UpdateStep,
     )
     from planning.plan.diff import PlanDiff, diff_plans
+    from planning.plan.facts import ready_steps
     from planning.plan.render import plan_text, plan_to_dict
-    from planning.policy.checks import ready_steps
     from planning.policy.policy import PlanPolicy
     from planning.prompt import PlanningStrategy, PlanningToolsSection
     from planning.prompt.definitions import tool_definitions
@@ -104,7 +104,7 @@ _HOMES = {
     "register_plan": "suite.tools",
     "tool_definitions": "prompt.definitions",
     "PlanPolicy": "policy.policy",
-    "ready_steps": "policy.checks",
+    "ready_steps": "plan.facts",
     "answer_approval": "suite.approval",
     "pending_approval": "suite.approval",
     "FamilyProgress": "observe.family",

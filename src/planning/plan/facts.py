@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, Protocol
+
+from planning.plan.model import Plan, PlanStep
 
 Approval = Literal["none", "waiting", "approved", "rejected"]
 
@@ -95,3 +97,32 @@ class EvidenceCall:
     call_id: str | None
     success: bool
     began: int | None = field(default=None, compare=False)
+
+
+class HasFacts(Protocol):
+    """What the selectors take: a session, ``session.at(version)``, a snapshot."""
+
+    def select_latest(self, slice_type: type[Any], /) -> Any:
+        """The newest item of a slice, or None."""
+        ...
+
+
+def ready_steps(source: HasFacts | Plan) -> tuple[PlanStep, ...]:
+    """The pending steps whose prerequisites are all done, in the plan's order.
+
+    Args:
+        source: A session, ``session.at(version)`` or a snapshot; a plan alone has no dependencies.
+    """
+    facts: PlanFacts | None = None if isinstance(source, Plan) else source.select_latest(PlanFacts)
+    plan: Plan | None = source if isinstance(source, Plan) else source.select_latest(Plan)
+    if plan is None:
+        return ()
+    depends_on = {} if facts is None else facts.depends_on
+    open_ = {step.step_id for step in plan.steps if step.status != "done"} if depends_on else set()
+    return tuple(
+        [
+            step
+            for step in plan.steps
+            if step.status == "pending" and open_.isdisjoint(depends_on.get(step.step_id, ()))
+        ]
+    )

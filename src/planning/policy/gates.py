@@ -1,4 +1,4 @@
-"""The gates of a policy: stale plans, and the end of the work."""
+"""The gates of a policy: work before an approval, stale plans, and the end of the work."""
 
 from __future__ import annotations
 
@@ -54,3 +54,16 @@ def unfinished(step_ids: Sequence[str]) -> str:
         f"{listed_ids(step_ids)} {verb} open. Do the work and mark what is done; mark a step blocked, with a "
         "note, if it cannot be done now."
     )
+
+
+def waits(facts: PlanFacts | None, plan: Plan | None, tool: str) -> str | None:
+    """Why work may not begin: the plan waits for approval, or was rejected; None when it may."""
+    if facts is None or facts.approval not in {"waiting", "rejected"}:
+        return None
+    if plan is not None and plan.status == "abandoned":
+        reason = "the plan was abandoned before it was approved; set up another plan first"
+    elif facts.approval == "waiting":
+        reason = "the plan waits for approval; end your turn and ask the user to approve it"
+    else:
+        reason = f"the plan was rejected ({facts.reason}); change the plan first"
+    return f"{tool} was not called: {reason}"

@@ -142,6 +142,8 @@ def strictest(policy: PlanPolicy, other: PlanPolicy | None) -> PlanPolicy:
         finish_gate=_given(max, policy.finish_gate, other.finish_gate),
         approval=policy.approval or other.approval,
         replace=policy.replace or other.replace,
+        dependencies=policy.dependencies or other.dependencies,
+        most_in_progress=_given(min, policy.most_in_progress, other.most_in_progress),
     )
 
 

@@ -10,11 +10,10 @@ import attrs
 
 from planning.errors import cut, printable
 from planning.plan.commands import ApprovePlan, RejectPlan
-from planning.plan.facts import PlanFacts
+from planning.plan.facts import HasFacts, PlanFacts
 from planning.plan.model import Plan
 from planning.plan.render import plan_text, plan_to_dict
 from planning.plan.text import NOTE
-from planning.policy.checks import HasFacts
 from planning.suite.events import sign
 from session import Session
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from planning.plan.commands import AddStep, RemoveStep, RenumberSteps, SetupPlan
 from planning.plan.facts import EvidenceCall, PlanFacts
 from planning.plan.model import Plan
-from planning.plan.step_ids import highest_number
 from planning.plan.text import TextRules, rules_for
-from planning.policy.reducers import FACT_REDUCERS, PLANNING_TOOLS, first_facts
+from planning.policy.reducers import FACT_COMMANDS, PLANNING_TOOLS, first_facts, reduce_facts, renumbering
 from planning.tools.context import Gate
 from session import Session, Transaction, TransactionError, append, replace_latest
 
@@ -53,9 +52,8 @@ def register_facts(session: Session, *, always: bool = True) -> None:
     """
     session.register_reducer(PlanFacts, replace_latest)
     session.register_reducer(EvidenceCall, append)
-    for command, reducer in FACT_REDUCERS.items():
-        if always or command in {RemoveStep, RenumberSteps}:
-            session.register_reducer(command, reducer, PlanFacts, check=_is_written)
+    for command in FACT_COMMANDS if always else (RemoveStep, RenumberSteps):
+        session.register_reducer(command, reduce_facts, PlanFacts, check=_is_written)
     hold_back(session)
     session.register_guard(RemoveStep, _keep_ids)
     for setup in (SetupPlan, AddStep):
@@ -76,7 +74,7 @@ def _gate(session: Session, tool: str) -> Callable[[], str | None] | None:
 
 
 def _refusal(session: Session, tool: str) -> str | None:
-    from planning.policy.checks import waits  # noqa: PLC0415 - few plans wait, and it loads the policy
+    from planning.policy.gates import waits  # noqa: PLC0415 - few plans wait, and it loads the policy
 
     if session.store is not None:
         with suppress(TransactionError):  # inside a transaction, this is the newest version
@@ -106,15 +104,8 @@ def _keep_ids(command: RemoveStep, transaction: Transaction) -> tuple[()]:
 
 def new_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
     """Give the steps of a plan ids that no step of it has had."""
-    facts, plan = transaction.latest(PlanFacts), transaction.latest(Plan)
-    if facts is None:
-        return ()
-    if isinstance(command, SetupPlan):
-        return (RenumberSteps(len(command.initial_steps), 1),)
-    if plan is None or plan.status != "active":
-        return ()
-    highest = max(facts.highest, highest_number(step.step_id for step in plan.steps))
-    return (RenumberSteps(len(command.steps), highest + 1),)
+    facts = transaction.latest(PlanFacts)
+    return () if facts is None else renumbering(command, facts, transaction.latest(Plan))
 
 
 def rules_of(session: Session) -> TextRules:

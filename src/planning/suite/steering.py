@@ -6,11 +6,10 @@ what they entail are commands of its own, dispatched after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -18,10 +17,10 @@ from planning.errors import ToolError, ToolValidationError
 from planning.plan import handlers
 from planning.plan.commands import (
     AddStep,
-    ClearPlan,
     MarkStep,
     MarkSteps,
     NewPlanStep,
+    RenumberSteps,
     SetupPlan,
     UpdateStep,
 )
@@ -30,33 +29,80 @@ from planning.plan.model import Plan, PlanStep
 from planning.plan.reducers import changes_nothing
 from planning.plan.render import reply
 from planning.plan.text import TextRules, rules_for
-from planning.policy.checks import (
-    dependencies_of,
-    refuse_marks,
-    refuse_replacement,
-    refuse_waiting,
-)
+from planning.policy.decide import Given, decide, marks_of, refuse_marks, refuse_order
 from planning.policy.evidence import (
     NOTHING_ASKED,
     Accepted,
     Question,
-    evidence_for,
     is_alias,
     number_of_call,
     refuse_evidence,
 )
 from planning.policy.policy import PlanPolicy, strictest
-from planning.policy.reducers import RecordEvidence, RequestApproval, SetDependencies
-from planning.suite.kept import Policies, facts_in
-from planning.suite.policy_guards import marks_of
+from planning.policy.reducers import RequestApproval, evidence_call
+from planning.suite.events import sign
+from planning.suite.kept import Policies, facts_in, new_ids, register_facts
 from planning.tools.attempts import background
-from planning.tools.context import ToolContext
+from planning.tools.context import BEGAN, Gate, ToolContext
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
-from session import Session, Transaction
+from session import Session, ToolFailed, ToolInvoked, Transaction
 
-NO_FACTS = PlanFacts()
-_NOTHING: Sequence[Any] = ()
+_STEPS: Final[Mapping[type, str]] = {SetupPlan: "initial_steps", AddStep: "steps"}
+
+
+def register_policy(session: Session, policy: PlanPolicy) -> None:
+    """Register what a policy needs with a session; repeating it changes nothing."""
+    register_facts(session)
+    for setup in (SetupPlan, AddStep):
+        session.register_guard(setup, _first_ids)
+    if policy.evidence is not None or policy.stale_after is not None:
+        for event in (ToolInvoked, ToolFailed):
+            session.register_guard(event, _call_made)
+        session.companion(Gate).moment = _moment
+    if policy.dependencies or policy.most_in_progress is not None:
+        for command in (MarkStep, MarkSteps):
+            session.register_guard(command, _Order(policy))
+    policies = session.companion(Policies)
+    policies.policy = strictest(policy, policies.policy)
+
+
+def _moment(session: Session) -> int:
+    return (session.select_latest(PlanFacts) or PlanFacts()).next_call
+
+
+def _first_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
+    """With a policy, from the first change on."""
+    if transaction.latest(PlanFacts) is not None:
+        return ()
+    facts_in(transaction)
+    return new_ids(command, transaction)
+
+
+def _call_made(event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]:
+    """Keep a call, planning calls excepted, to be found as evidence.
+
+    The change carries where in a framework it was made, as those of the plan do.
+    """
+    began, facts = BEGAN.get(), transaction.latest(PlanFacts) or PlanFacts()
+    call = evidence_call(event, facts.next_call if began is None else began)
+    if call is None:
+        return ()
+    sign(transaction)
+    return (call,)
+
+
+@attrs.frozen
+class _Order:
+    """The guard of every mark: prerequisites, and how many steps are in progress."""
+
+    policy: PlanPolicy
+
+    def __call__(self, command: Any, transaction: Transaction) -> tuple[()]:
+        plan = transaction.latest(Plan)
+        if plan is not None and not getattr(command, "is_report", False):
+            refuse_order(self.policy, marks_of(command), plan, facts_in(transaction))
+        return ()
 
 
 @attrs.define
@@ -143,25 +189,19 @@ class Steering:
             ToolValidationError: The call is refused; nothing has changed.
         """
         news, accepted = session.companion(News), accepted or NOTHING_ASKED
-        changed, entailed = news.take(context, before), _NOTHING
+        changed = news.take(context, before)
+        entailed: Sequence[Any] = ()
         try:
             sent = self.seed(params)
             command = handler(sent, before, self.rules)
             if before is not None and changes_nothing(command, before) and not _has_evidence(params):
                 facts, plan = transaction.latest(PlanFacts), dispatch(command)
             else:
-                facts = facts_in(transaction)
-                demands = session.companion(Policies).policy or self.policy
-                marks = marks_of(command)
-                if isinstance(command, SetupPlan):
-                    refuse_replacement(strictest(self.policy, demands), before)
-                elif facts.waiting:
-                    refuse_waiting(marks, facts)
+                facts, demands = facts_in(transaction), session.companion(Policies).policy or self.policy
+                given = self._given(command, params, accepted)
+                calls = () if demands.evidence is None else transaction.select_all(EvidenceCall)
+                entailed = decide(demands, facts, before, command, given, calls)
                 plan = dispatch(command)
-                if marks:
-                    entailed = self._proved(demands, marks, params, plan, transaction, accepted)
-                else:
-                    entailed = _entailed(demands, command, params, before, plan, facts)
         except ToolValidationError as refusal:
             news.saw(context, before)
             raise _with_news(refusal, changed) from None
@@ -188,46 +228,21 @@ class Steering:
                 return UpdateStep(params.step_id, params.title, params.details)
         return params
 
-    def _proved(
-        self,
-        demands: PlanPolicy,
-        marks: Sequence[MarkStep],
-        params: Any,
-        plan: Plan,
-        transaction: Transaction,
-        accepted: Accepted,
-    ) -> Sequence[Any]:
-        """What shows that the steps are done which were marked so just now."""
-        if demands.evidence is None:
-            return _NOTHING
-        proved: dict[str, RecordEvidence] = {}
-        begun: set[str] = set()
-        facts, calls = transaction.latest(PlanFacts) or NO_FACTS, transaction.select_all(EvidenceCall)
-        for mark, given in _paired(marks, params):
-            step_id = mark.step_id
-            if mark.status != "done":
-                proved.pop(step_id, None)
-                begun.add(step_id)
-                continue
-            if step_id in begun:
-                raise ToolValidationError(
-                    f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
-                    "then mark it done"
-                )
-            if self.policy.evidence is None:
-                raise ToolValidationError(
-                    f"{step_id} needs evidence, which this tool does not take; leave this mark to an agent "
-                    "whose tool takes it"
-                )
-            evidence = getattr(given, "evidence", ())
-            if len(evidence) > 1:  # one text alone was checked before ``verify``, or is refused
-                refuse_evidence(step_id, evidence, self.rules.note)
-            texts = accepted.texts_of(step_id, plan) if accepted.steps else ()
-            found = evidence_for(demands, step_id, evidence, facts, calls, texts)
-            proved[step_id] = found
-            if demands.evidence == "unique":
-                facts = replace(facts, proofs={**facts.proofs, step_id: found.proof})
-        return tuple(proved.values())
+    def _given(self, command: Any, params: Any, accepted: Accepted) -> Given:
+        """What the agent sent beside a command."""
+        marks, evidence = marks_of(command), None
+        if self.policy.evidence is not None:
+            evidence = (
+                [getattr(given, "evidence", ()) for _, given in _paired(marks, params)] if marks else ()
+            )
+        steps = getattr(params, _STEPS.get(type(command), ""), ())
+        return Given(
+            evidence,
+            [getattr(step, "depends_on", ()) for step in steps],
+            accepted,
+            self.rules.note,
+            "planning_clear_plan" in self.policy.names,
+        )
 
     # What the host is asked
 
@@ -306,32 +321,6 @@ def _has_evidence(params: Any) -> bool:
 def _asks(entailed: Iterable[Any]) -> bool:
     """Whether what follows from a command is that the user is asked."""
     return any(isinstance(each, RequestApproval) for each in entailed)
-
-
-def _entailed(
-    demands: PlanPolicy, command: Any, params: Any, before: Plan | None, plan: Plan, facts: PlanFacts
-) -> Sequence[Any]:
-    """The commands that follow from one that changes more than marks."""
-    field = {SetupPlan: "initial_steps", AddStep: "steps"}.get(type(command))
-    entailed: list[Any] = [] if field is None else _depending(field, params, plan)
-    if not demands.approval and facts.approval == "none":
-        return entailed
-    said = {(step.step_id, step.title): step.details for step in before.steps} if before else {}
-    says = {(step.step_id, step.title): step.details for step in plan.steps}
-    waiting = tuple([key[0] for key in says if key not in said])
-    is_other = says != said or isinstance(command, ClearPlan)  # a move changes nothing that a step says
-    if isinstance(command, SetupPlan) or (facts.approval == "rejected" and is_other):
-        entailed.append(RequestApproval())
-    elif waiting:
-        entailed.append(RequestApproval(waiting))
-    return entailed
-
-
-def _depending(field: str, params: Any, plan: Plan) -> list[SetDependencies]:
-    """What new steps, which are the last of a plan, depend on."""
-    needed = [getattr(step, "depends_on", ()) for step in getattr(params, field)]
-    found = dependencies_of(needed, plan.steps, field) if any(needed) else {}
-    return [SetDependencies(found)] if found else []
 
 
 def _with_news(refusal: ToolValidationError, changed: str) -> ToolValidationError:

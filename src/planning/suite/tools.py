@@ -72,7 +72,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
         hold_back(session)
         registered.is_done = True
     if policy is not None:
-        from planning.suite.policy_guards import register_policy  # noqa: PLC0415 - many classes, and few have a policy
+        from planning.suite.steering import register_policy  # noqa: PLC0415 - many classes, and few have a policy
 
         register_policy(session, policy)
 

@@ -1,21 +1,32 @@
-"""The checks of a policy: pure functions of the policy, a command, the plan and its facts.
-
-Each returns what the command entails, or refuses with one sentence that says what to do instead.
-"""
+"""What a policy decides about a command: a refusal that says what to do, or the commands that follow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from unicodedata import normalize
 
+import attrs
+
 from planning.errors import Problem, ToolValidationError, cut, show
-from planning.plan.commands import MarkStep
-from planning.plan.facts import PlanFacts
+from planning.plan.commands import AddStep, ClearPlan, MarkStep, MarkSteps, SetupPlan
+from planning.plan.facts import EvidenceCall, PlanFacts
 from planning.plan.model import Plan, PlanStep, StepStatus, index_of
+from planning.plan.reducers import REDUCERS
 from planning.plan.step_ids import alike_key, listed_ids
+from planning.plan.text import ASCII, TextRule
+from planning.policy.evidence import NOTHING_ASKED, Accepted, evidence_for, refuse_evidence
 from planning.policy.policy import PlanPolicy
+from planning.policy.reducers import (
+    RecordEvidence,
+    RequestApproval,
+    SetDependencies,
+    reduce_facts,
+    renumbering,
+)
 
 _NAMED: Final = 8
 _MOST_MARKS: Final = 100
@@ -23,36 +34,87 @@ _LONGEST_NAME: Final = 80
 _BEGINS: Final = ("in_progress", "done")
 
 
-class HasFacts(Protocol):
-    """What the selectors take: a session, ``session.at(version)``, a snapshot."""
+@attrs.frozen
+class Given:
+    """What an agent's tool was given beside the plan's own command.
 
-    def select_latest(self, slice_type: type[Any], /) -> Any:
-        """The newest item of a slice, or None."""
-        ...
+    Attributes:
+        evidence: That of each mark; None where the tool takes none.
+        depends_on: That of each new step: ids, titles, or places among the new steps, from 1.
+        accepted: What ``verify`` said.
+        note: The rule for a text that is evidence.
+        clears: Whether the agent may clear the plan.
+    """
+
+    evidence: Sequence[Sequence[str]] | None = None
+    depends_on: Sequence[Sequence[Any]] = ()
+    accepted: Accepted = NOTHING_ASKED
+    note: TextRule = ASCII.note
+    clears: bool = True
 
 
-def ready_steps(source: HasFacts | Plan) -> tuple[PlanStep, ...]:
-    """The pending steps whose prerequisites are all done, in the plan's order.
+@attrs.define
+class _Case:
+    """The arguments of ``decide``, and what follows from them."""
+
+    policy: PlanPolicy
+    facts: PlanFacts
+    plan: Plan | None
+    command: Any
+    given: Given
+    calls: Sequence[EvidenceCall]
+    marks: tuple[MarkStep, ...]
+
+    @cached_property
+    def after(self) -> Plan:
+        """The plan after the command, with the ids that its new steps get."""
+        plans: tuple[Plan, ...] = () if self.plan is None else (self.plan,)
+        for command in (self.command, *renumbering(self.command, self.facts, self.plan)):
+            plans = REDUCERS[type(command)](plans, command)
+        return plans[-1]
+
+
+def decide(
+    policy: PlanPolicy,
+    facts: PlanFacts,
+    plan: Plan | None,
+    command: Any,
+    given: Given,
+    calls: Sequence[EvidenceCall],
+) -> list[Any]:
+    """Decide about a command that its handler accepted.
 
     Args:
-        source: A session, ``session.at(version)`` or a snapshot; a plan alone has no dependencies.
+        policy: The strictest of what is demanded.
+        facts: What is known of the plan.
+        plan: The plan before the command.
+        command: The command.
+        given: What else the agent sent.
+        calls: The calls on the present branch, oldest first.
+
+    Returns:
+        The commands that follow.
+
+    Raises:
+        ToolValidationError: It is refused: by the first of the rules that refuses it.
     """
-    facts: PlanFacts | None = None if isinstance(source, Plan) else source.select_latest(PlanFacts)
-    plan: Plan | None = source if isinstance(source, Plan) else source.select_latest(Plan)
-    if plan is None:
-        return ()
-    depends_on = {} if facts is None else facts.depends_on
-    open_ = {step.step_id for step in plan.steps if step.status != "done"} if depends_on else set()
-    return tuple(
-        [
-            step
-            for step in plan.steps
-            if step.status == "pending" and open_.isdisjoint(depends_on.get(step.step_id, ()))
-        ]
-    )
+    case = _Case(policy, facts, plan, command, given, calls, marks_of(command))
+    follows = list[Any]()
+    for rule in _RULES.get(type(command), _FOR_OTHERS):
+        follows += rule(case) or ()
+    return follows
 
 
-# What binds every change
+def marks_of(command: Any) -> tuple[MarkStep, ...]:
+    """The marks in a command; none in one that marks nothing."""
+    if type(command) is MarkStep:
+        return (command,)
+    return command.marks if type(command) is MarkSteps else ()
+
+
+def _refuse_order(case: _Case) -> None:
+    if case.plan is not None:
+        refuse_order(case.policy, case.marks, case.plan, case.facts)
 
 
 def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, facts: PlanFacts) -> None:
@@ -114,34 +176,23 @@ def _first_open(step_id: str, marked: Mapping[str, StepStatus], plan: Plan, fact
     return step_id
 
 
-# What binds the agent
-
-
-def refuse_replacement(policy: PlanPolicy, plan: Plan | None) -> None:
-    """Refuse a new plan over one with open steps.
-
-    Raises:
-        ToolValidationError: The plan has open steps.
-    """
-    if policy.replace is None or plan is None or plan.status != "active":
+def _refuse_replacement(case: _Case) -> None:
+    """A new plan over one with open steps."""
+    plan = case.plan
+    if case.policy.replace is None or plan is None or plan.status != "active":
         return
     open_ = [step.step_id for step in plan.steps if step.status != "done"]
     if open_:
         verb = "is" if len(open_) == 1 else "are"
-        clear = "planning_clear_plan" in policy.names
-        remedy = "finish the plan" + (", or drop it with planning_clear_plan" if clear else "")
+        remedy = "finish the plan" + (", or drop it with planning_clear_plan" if case.given.clears else "")
         raise ToolValidationError(f"{listed_ids(open_)} {verb} not done; {remedy} before you set up another")
 
 
-def refuse_waiting(marks: Iterable[MarkStep], facts: PlanFacts) -> None:
-    """Refuse to begin or finish steps that wait for approval by themselves.
-
-    Raises:
-        ToolValidationError: One of them waits.
-    """
-    if not facts.waiting:
-        return
-    waiting = [mark.step_id for mark in marks if mark.status in _BEGINS and mark.step_id in facts.waiting]
+def _refuse_waiting(case: _Case) -> None:
+    """To begin or finish a step that waits for approval by itself."""
+    waiting = [
+        mark.step_id for mark in case.marks if mark.status in _BEGINS and mark.step_id in case.facts.waiting
+    ]
     if waiting:
         verb = "waits" if len(waiting) == 1 else "wait"
         raise ToolValidationError(
@@ -149,17 +200,61 @@ def refuse_waiting(marks: Iterable[MarkStep], facts: PlanFacts) -> None:
         )
 
 
-def waits(facts: PlanFacts | None, plan: Plan | None, tool: str) -> str | None:
-    """Why work may not begin: the plan waits for approval, or was rejected; None when it may."""
-    if facts is None or facts.approval not in {"waiting", "rejected"}:
-        return None
-    if plan is not None and plan.status == "abandoned":
-        reason = "the plan was abandoned before it was approved; set up another plan first"
-    elif facts.approval == "waiting":
-        reason = "the plan waits for approval; end your turn and ask the user to approve it"
-    else:
-        reason = f"the plan was rejected ({facts.reason}); change the plan first"
-    return f"{tool} was not called: {reason}"
+def _prove(case: _Case) -> Iterable[RecordEvidence]:
+    """What shows that the steps are done which the command marks so."""
+    policy, given = case.policy, case.given
+    if policy.evidence is None:
+        return ()
+    proved: dict[str, RecordEvidence] = {}
+    begun: set[str] = set()
+    facts = case.facts if len(case.marks) == 1 else reduce_facts((case.facts,), case.command)[-1]
+    for place, mark in enumerate(case.marks):
+        step_id = mark.step_id
+        if mark.status != "done":
+            proved.pop(step_id, None)
+            begun.add(step_id)
+            continue
+        if step_id in begun:
+            raise ToolValidationError(
+                f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
+                "then mark it done"
+            )
+        if given.evidence is None:
+            raise ToolValidationError(
+                f"{step_id} needs evidence, which this tool does not take; leave this mark to an agent "
+                "whose tool takes it"
+            )
+        evidence = given.evidence[place]
+        if len(evidence) > 1:  # one text alone was checked before ``verify``, or is refused
+            refuse_evidence(step_id, evidence, given.note)
+        texts = given.accepted.texts_of(step_id, case.plan) if given.accepted.steps and case.plan else ()
+        found = proved[step_id] = evidence_for(policy, step_id, evidence, facts, case.calls, texts)
+        if policy.evidence == "unique":
+            facts = replace(facts, proofs={**facts.proofs, step_id: found.proof})
+    return proved.values()
+
+
+def _depend(case: _Case) -> Iterable[SetDependencies]:
+    """What the new steps depend on."""
+    needed = case.given.depends_on
+    if not any(needed):
+        return ()
+    field = "initial_steps" if type(case.command) is SetupPlan else "steps"
+    return (SetDependencies(dependencies_of(needed, case.after.steps, field)),)
+
+
+def _ask(case: _Case) -> Iterable[RequestApproval]:
+    """Whether the user is to approve the plan, or the steps that are new in it."""
+    facts, before = case.facts, case.plan
+    if case.marks or not (case.policy.approval or facts.approval != "none"):
+        return ()
+    said = {(step.step_id, step.title): step.details for step in before.steps} if before else {}
+    says = {(step.step_id, step.title): step.details for step in case.after.steps}
+    waiting = tuple([key[0] for key in says if key not in said])
+    is_other = says != said or isinstance(case.command, ClearPlan)  # a move changes nothing that a step says
+    if isinstance(case.command, SetupPlan) or (facts.approval == "rejected" and is_other):
+        return (RequestApproval(),)
+    return (RequestApproval(waiting),) if waiting else ()
 
 
 def dependencies_of(
@@ -238,3 +333,15 @@ def refuse_marks(marks: Sequence[Any], step_id: str | None) -> None:
         raise ToolValidationError(f"{len(marks)} marks; send at most {_MOST_MARKS} in one call")
     if not marks and step_id is None:
         raise ToolValidationError("send a step_id and its status, or marks")
+
+
+Rule = Callable[[_Case], Iterable[Any] | None]
+_FOR_MARKS: Final[Sequence[Rule]] = (_refuse_waiting, _refuse_order, _prove)
+_FOR_OTHERS: Final[Sequence[Rule]] = (_ask,)
+_RULES: Final[Mapping[type, Sequence[Rule]]] = {
+    MarkStep: _FOR_MARKS,
+    MarkSteps: _FOR_MARKS,
+    SetupPlan: (_refuse_replacement, _depend, _ask),
+    AddStep: (_depend, _ask),
+}
+"""By command, the rules in the order in which they refuse it, and in which what they entail follows."""

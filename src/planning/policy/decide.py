@@ -34,7 +34,7 @@ _LONGEST_NAME: Final = 80
 _BEGINS: Final = ("in_progress", "done")
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Given:
     """What an agent's tool was given beside the plan's own command.
 
@@ -53,7 +53,7 @@ class Given:
     clears: bool = True
 
 
-@attrs.define
+@attrs.define(eq=False)
 class _Case:
     """The arguments of ``decide``, and what follows from them."""
 

@@ -49,6 +49,7 @@ from planning.tools.parameters.signature import read_signature
 from session import Session, ToolFailed, ToolInvoked, Transaction
 
 _STEPS: Final[Mapping[type, str]] = {SetupPlan: "initial_steps", AddStep: "steps"}
+_NO_EVIDENCE: Final = Given()
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
@@ -230,19 +231,15 @@ class Steering:
 
     def _given(self, command: Any, params: Any, accepted: Accepted) -> Given:
         """What the agent sent beside a command."""
-        marks, evidence = marks_of(command), None
-        if self.policy.evidence is not None:
-            evidence = (
-                [getattr(given, "evidence", ()) for _, given in _paired(marks, params)] if marks else ()
-            )
+        marks = marks_of(command)
+        if marks:
+            if self.policy.evidence is None:
+                return _NO_EVIDENCE
+            evidence = [getattr(given, "evidence", ()) for _, given in _paired(marks, params)]
+            return Given(evidence, (), accepted, self.rules.note)
         steps = getattr(params, _STEPS.get(type(command), ""), ())
-        return Given(
-            evidence,
-            [getattr(step, "depends_on", ()) for step in steps],
-            accepted,
-            self.rules.note,
-            "planning_clear_plan" in self.policy.names,
-        )
+        clears = "planning_clear_plan" in self.policy.names
+        return Given(depends_on=[getattr(step, "depends_on", ()) for step in steps], clears=clears)
 
     # What the host is asked
 

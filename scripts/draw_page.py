@@ -9,9 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from planning.observe.timeline import Recent
 from planning.view.document import Document
 from planning.view.page import export_page
-from planning.view.timeline import Recent
 from planning.workflow import Capabilities, run_workflow, validate_workflow
 from session import Session
 

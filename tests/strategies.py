@@ -17,11 +17,11 @@ from planning import (
     SetupPlan,
     UpdateStep,
 )
-from planning.commands import Command
-from planning.model import STEP_STATUSES
+from planning.plan.commands import Command
+from planning.plan.model import STEP_STATUSES
+from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 from planning.testing.strategies import any_plans as plans
 from planning.testing.strategies import commands, new_steps, plan_steps, step_ids, texts
-from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
 __all__ = [
     "anything",

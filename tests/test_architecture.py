@@ -67,8 +67,8 @@ toolbox = Toolbox(section.tools(), session=session)
 toolbox.call("planning_setup_plan", {"objective": "Ship", "initial_steps": [{"title": "Build"}]})
 toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
 print(section.body() != section.reminder(), section.may_finish().ok)
-policy = ["checks", "evidence", "policy", "policy_guards", "policy_parameters", "steering"]
-print([name for name in policy if f"planning.{name}" in sys.modules])
+judges = ["policy.decide", "policy.evidence", "policy.policy", "policy.parameters", "suite.steering"]
+print([name for name in judges if f"planning.{name}" in sys.modules])
 """
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout == "True True\n[]\n"

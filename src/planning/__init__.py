@@ -7,19 +7,19 @@ Each name is loaded on first use, except the plan and the facts of a policy: a s
 reading one imports nothing.
 """
 
-from planning.interrupts import leave_quietly as _leave_quietly  # noqa: F401 - before all else
+from planning.lazy import lazy_names
 
 # isort: split
 from typing import TYPE_CHECKING
 
-from planning.lazy import lazy_names
-from planning.model import Plan, PlanStatus, PlanStep, StepStatus
-from planning.plan_facts import EvidenceCall, PlanFacts, Proof  # noqa: F401 - read back with the plan
+from planning.plan.facts import EvidenceCall, PlanFacts, Proof  # noqa: F401 - read back with the plan
+from planning.plan.model import Plan, PlanStatus, PlanStep, StepStatus
 
 if TYPE_CHECKING:
-    from planning.approval import answer_approval, pending_approval
-    from planning.checks import ready_steps
-    from planning.commands import (
+    from planning.errors import ToolValidationError
+    from planning.observe.family import FamilyProgress, family_progress
+    from planning.observe.health import Health, health_of
+    from planning.plan.commands import (
         AddStep,
         ApprovePlan,
         ClearPlan,
@@ -32,16 +32,15 @@ if TYPE_CHECKING:
         SetupPlan,
         UpdateStep,
     )
-    from planning.definitions import tool_definitions
-    from planning.diff import PlanDiff, diff_plans
-    from planning.errors import ToolValidationError
-    from planning.events import PlanChanged
-    from planning.family import FamilyProgress, family_progress
-    from planning.health import Health, health_of
-    from planning.policy import PlanPolicy
+    from planning.plan.diff import PlanDiff, diff_plans
+    from planning.plan.facts import ready_steps
+    from planning.plan.render import plan_text, plan_to_dict
+    from planning.policy.policy import PlanPolicy
     from planning.prompt import PlanningStrategy, PlanningToolsSection
-    from planning.render import plan_text, plan_to_dict
-    from planning.suite import register_plan
+    from planning.prompt.definitions import tool_definitions
+    from planning.suite.approval import answer_approval, pending_approval
+    from planning.suite.events import PlanChanged
+    from planning.suite.tools import register_plan
     from planning.tools import Toolbox, ToolError, tool
 
 __all__ = [
@@ -84,38 +83,47 @@ __all__ = [
 ]
 
 _HOMES = {
-    "NewPlanStep": "commands",
-    "SetupPlan": "commands",
-    "AddStep": "commands",
-    "UpdateStep": "commands",
-    "MarkStep": "commands",
-    "ClearPlan": "commands",
-    "ReadPlan": "commands",
+    "NewPlanStep": "plan.commands",
+    "SetupPlan": "plan.commands",
+    "AddStep": "plan.commands",
+    "UpdateStep": "plan.commands",
+    "MarkStep": "plan.commands",
+    "ClearPlan": "plan.commands",
+    "ReadPlan": "plan.commands",
     "PlanningStrategy": "prompt",
     "PlanningToolsSection": "prompt",
     "ToolValidationError": "errors",
     "ToolError": "tools",
     "Toolbox": "tools",
     "tool": "tools",
-    "PlanChanged": "events",
-    "PlanDiff": "diff",
-    "diff_plans": "diff",
-    "plan_text": "render",
-    "plan_to_dict": "render",
-    "register_plan": "suite",
-    "tool_definitions": "definitions",
-    "PlanPolicy": "policy",
-    "ready_steps": "checks",
-    "answer_approval": "approval",
-    "pending_approval": "approval",
-    "FamilyProgress": "family",
-    "family_progress": "family",
-    "Health": "health",
-    "health_of": "health",
-    "RemoveStep": "commands",
-    "MoveStep": "commands",
-    "ApprovePlan": "commands",
-    "RejectPlan": "commands",
+    "PlanChanged": "suite.events",
+    "PlanDiff": "plan.diff",
+    "diff_plans": "plan.diff",
+    "plan_text": "plan.render",
+    "plan_to_dict": "plan.render",
+    "register_plan": "suite.tools",
+    "tool_definitions": "prompt.definitions",
+    "PlanPolicy": "policy.policy",
+    "ready_steps": "plan.facts",
+    "answer_approval": "suite.approval",
+    "pending_approval": "suite.approval",
+    "FamilyProgress": "observe.family",
+    "family_progress": "observe.family",
+    "Health": "observe.health",
+    "health_of": "observe.health",
+    "RemoveStep": "plan.commands",
+    "MoveStep": "plan.commands",
+    "ApprovePlan": "plan.commands",
+    "RejectPlan": "plan.commands",
+}
+
+# Stores and snapshots have the classes of these modules under the names that the modules had first.
+__written_modules__ = {
+    "planning.plan.model": "planning.plan.model",
+    "planning.plan.commands": "planning.plan.commands",
+    "planning.plan.facts": "planning.plan.facts",
+    "planning.policy.reducers": "planning.policy.reducers",
+    "planning.suite.events": "planning.suite.events",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

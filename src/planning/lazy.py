@@ -1,10 +1,26 @@
-"""Package names that are loaded on first use, because some need optional libraries."""
+"""How the package is loaded: names on first use, as some need optional libraries; and Ctrl-C meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
-from typing import Any
+import os
+import sys
+
+
+def leave_quietly(kind: type[BaseException], *error: object) -> None:
+    """Be the ``sys.excepthook`` of the command: exit code 130 and no traceback, as later."""
+    if issubclass(kind, KeyboardInterrupt):
+        os._exit(130)
+    sys.__excepthook__(kind, *error)  # type: ignore[arg-type]  # the rest is passed on as it is
+
+
+_program = "".join(sys.argv[:1])  # "-m" until the module of python -m is loaded
+if _program.endswith("/planning") or (_program == "-m" and " -m planning" in " ".join(sys.orig_argv)):
+    sys.excepthook = leave_quietly
+
+# isort: split
+from collections.abc import Callable, Iterable, Mapping  # noqa: E402 - Ctrl-C may come while this is loaded
+from importlib import import_module  # noqa: E402
+from typing import Any  # noqa: E402
 
 
 def lazy_names(
@@ -19,7 +35,7 @@ def lazy_names(
             a module is loaded by its own name, too.
         names: All public names.
     """
-    modules = frozenset(homes.values())
+    modules = frozenset(home.partition(".")[0] for home in homes.values())
 
     def load(name: str) -> Any:
         home = homes.get(name)

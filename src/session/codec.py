@@ -20,7 +20,7 @@ import typing_extensions
 
 from session.errors import RecordError, SnapshotError, shown
 from session.events import SessionEvent
-from session.slices import type_name, type_written_as
+from session.slices import present_module, type_name, type_written_as
 
 AS_TEXT: dict[type, Callable[[str], Any]] = {
     datetime: datetime.fromisoformat,
@@ -227,7 +227,7 @@ def _loaded(name: str) -> type | None:
     module, _, path = name.partition(":")
     found: Any = type_written_as(name)
     if found is None:
-        found = sys.modules.get(module)
+        found = sys.modules.get(present_module(module))
         for part in path.split("."):
             # Not getattr: a module may import on demand what it does not hold.
             found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
@@ -237,6 +237,7 @@ def _loaded(name: str) -> type | None:
 def is_found(name: str) -> bool:
     """Whether the class of a written name is loaded, or its module could be imported and names it."""
     module, _, path = name.partition(":")
+    module = present_module(module)
     if module in sys.modules:
         return _loaded(name) is not None
     where: Any = None

@@ -5,6 +5,7 @@ A slice is a tuple, or a log, which grows at its end in constant time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -145,8 +146,29 @@ def write_as(kind: type, name: str) -> None:
 
 
 def type_name(kind: type) -> str:
-    """The name under which a store and a snapshot have a type: ``module:QualifiedName``."""
-    return _written.get(kind) or f"{kind.__module__}:{kind.__qualname__}"
+    """The name under which a store and a snapshot have a type: ``module:QualifiedName``.
+
+    A package that has moved modules says in its ``__written_modules__`` where they were first, by the places
+    where they are: stores and snapshots have their classes under those names for ever.
+    """
+    return _written.get(kind) or f"{_written_module(kind.__module__)}:{kind.__qualname__}"
+
+
+@lru_cache(maxsize=1024)
+def _written_module(module: str) -> str:
+    return _first_places(module).get(module, module)
+
+
+def present_module(written: str) -> str:
+    """The module that has the classes of one that stores and snapshots name."""
+    moved = _first_places(written).items()
+    return next((present for present, first in moved if first == written), written)
+
+
+def _first_places(module: str) -> Mapping[str, str]:
+    package = sys.modules.get(module.partition(".")[0])
+    places: Mapping[str, str] = getattr(package, "__written_modules__", {})
+    return places
 
 
 def type_written_as(name: str) -> type | None:

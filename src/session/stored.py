@@ -100,7 +100,7 @@ class Stored(Replay):
         """Call a function off the event loop, in order; see ``Session.off_loop``."""
         from session.pool import POOL  # noqa: PLC0415 - synchronous programs need none
 
-        return await POOL.run(id(self), function)
+        return await POOL.run((self.store.place, str(self._session_id)), function)
 
     # Writing
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planning.commands import Command
-from planning.lifecycle import TRANSITIONS
-from planning.model import PlanStatus
-from planning.suite import planning_tools
-from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+from planning.plan.commands import Command
+from planning.plan.lifecycle import TRANSITIONS
+from planning.plan.model import PlanStatus
+from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+from planning.suite.tools import planning_tools
 from session import Session
 
 SPEC = Path(__file__).parents[2] / "specs" / "PLANNING.md"

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from planning.agent.answer import refusal, rows_of
 from planning.agent.decide import ACTIONS
-from planning.commands import NewPlanStep, SetupPlan
 from planning.errors import ToolError
-from planning.fact_guards import rules_of
-from planning.model import Plan, StepStatus
-from planning.plan_mirror import Mark, PlanMirror
-from planning.text import TextRule, fitted
+from planning.plan.commands import NewPlanStep, SetupPlan
+from planning.plan.model import Plan, StepStatus
+from planning.plan.text import TextRule, fitted
+from planning.suite.kept import rules_of
+from planning.suite.mirror import Mark, PlanMirror
 from session import Session
 
 TITLES: Final[Mapping[str, str]] = {

@@ -130,7 +130,7 @@ def _tools(
     is_strict: Annotated[bool, typer.Option("--strict", help="For a provider's strict mode.")] = False,
 ) -> None:
     """Print the definitions of the six planning tools as JSON."""
-    from planning.definitions import tool_definitions
+    from planning.prompt.definitions import tool_definitions
 
     typer.echo(json.dumps(tool_definitions(form.value, strict=is_strict), indent=2))
 

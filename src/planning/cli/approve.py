@@ -12,8 +12,8 @@ from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
 if TYPE_CHECKING:
-    from planning.approval import Pending
-    from planning.commands import ApprovePlan, RejectPlan
+    from planning.plan.commands import ApprovePlan, RejectPlan
+    from planning.suite.approval import Pending
 
 
 def approve(
@@ -31,9 +31,9 @@ def approve(
     changed it by then, you see the new one. The exit code is 1 where nothing waits, or you rejected the plan
     when asked.
     """
-    from planning.approval import answer_approval, decision_of, pending_approval
     from planning.cli.stores import opened_session
-    from planning.commands import RejectPlan
+    from planning.plan.commands import RejectPlan
+    from planning.suite.approval import answer_approval, decision_of, pending_approval
 
     if reject is not None and (yes or not reject.strip()):
         raise bad_option("--reject", "omit --yes" if yes else "say what the agent should change")
@@ -63,7 +63,7 @@ def _shown(pending: Pending) -> str:
 
 def _asked() -> ApprovePlan | RejectPlan:
     """The user's decision; asked until there is one."""
-    from planning.approval import decision_of
+    from planning.suite.approval import decision_of
 
     try:
         while True:

@@ -173,7 +173,7 @@ def _shown(
     """Show the states of a question as they come, and the answer; returns whether there is one."""
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
-    from planning.model import Plan
+    from planning.plan.model import Plan
 
     progress = Progress(question)
     state: Mapping[str, Any] = {}

@@ -19,7 +19,7 @@ from planning.cli.usage import Refused, bad_option
 from planning.errors import one_line, show
 
 if TYPE_CHECKING:
-    from planning.audit import Audit, Finding
+    from planning.observe.audit import Audit, Finding
 
 # \b keeps a paragraph as it is written.
 AUDIT_HELP: Final = """\b
@@ -79,7 +79,7 @@ def audit(
 
     It needs no policy, and names the setting of PlanPolicy that guards against each finding.
     """
-    from planning.audit import FINDINGS
+    from planning.observe.audit import FINDINGS
 
     failing = set() if fail_on is None else {name.strip() for name in fail_on.split(",")}
     for name in sorted(failing - FINDINGS.keys()):
@@ -103,12 +103,12 @@ def audit(
 
 def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
     """What is audited by name, the audit, and what of the history cannot be read."""
-    from planning.audit import audit_plan
     from planning.cli.kinds import is_store, kind_of, refuse_other
     from planning.cli.loading import replayed_moments, session_of
     from planning.cli.replay import MOST_BYTES
-    from planning.model import Plan
-    from planning.plan_facts import PlanFacts
+    from planning.observe.audit import audit_plan
+    from planning.plan.facts import PlanFacts
+    from planning.plan.model import Plan
     from planning.workflow.run.records import WorkflowRun
 
     if session is not None or is_store(source):
@@ -129,9 +129,9 @@ def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
 
 
 def _audited_store(source: str, session: str | None) -> tuple[str, Audit, str]:
-    from planning.audit import audit_plan
     from planning.cli.history import timeline_of
-    from planning.view.text import line_of
+    from planning.observe.audit import audit_plan
+    from planning.observe.text import line_of
     from session.stores import StoreError
 
     damage: list[StoreError] = []
@@ -149,7 +149,7 @@ def _audited_store(source: str, session: str | None) -> tuple[str, Audit, str]:
 
 
 def _fields(title: str, found: Audit) -> dict[str, Any]:
-    from planning.audit import FINDINGS
+    from planning.observe.audit import FINDINGS
 
     findings = []
     for finding in found.findings:
@@ -161,8 +161,8 @@ def _fields(title: str, found: Audit) -> dict[str, Any]:
 
 
 def _annotation(finding: Finding) -> str:
-    from planning.audit import FINDINGS
     from planning.cli.validate import annotation
+    from planning.observe.audit import FINDINGS
 
     severity = FINDINGS[finding.code].severity
     return annotation(severity, f"Version {finding.version}: {finding.message}", title=finding.code)
@@ -170,7 +170,7 @@ def _annotation(finding: Finding) -> str:
 
 def _lines(title: str, found: Audit) -> Iterator[str]:
     """The audit for a person: findings by their kind, then what planning cost."""
-    from planning.audit import FINDINGS
+    from planning.observe.audit import FINDINGS
 
     totals = found.totals
     number = count(len(found.findings), "finding") if found.findings else "no findings"

@@ -80,7 +80,7 @@ def copy(
     exit code is 1.
     """
     from planning.cli.stores import known_session, opened_store
-    from planning.view.text import line_of
+    from planning.observe.text import line_of
     from session.stores import StoreError, copy_session
 
     copied, failed = list[dict[str, Any]](), dict[str, str]()

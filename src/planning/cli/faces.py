@@ -31,8 +31,8 @@ from planning.cli.terminal import (
     seconds_text,
     wants_color,
 )
-from planning.view.facts import approval_words
-from planning.view.text import one_line
+from planning.observe.fact_words import approval_words
+from planning.observe.text import one_line
 
 _BESIDE: Final = 72  # columns from which a note has a column of its own
 _BAR: Final = 24

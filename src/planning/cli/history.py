@@ -20,7 +20,7 @@ from planning.errors import one_line
 if TYPE_CHECKING:
     from planning.cli.progress import Progress
     from planning.cli.terminal import Line
-    from planning.view.timeline import Moment, Timeline
+    from planning.observe.timeline import Moment, Timeline
 
 _POLL: Final = 0.05  # seconds between two looks at the store
 
@@ -33,7 +33,7 @@ def timeline_of(store: str, session: str | None, after: int | None) -> Iterator[
         Refused: It cannot be read.
     """
     from planning.cli.stores import known_session, opened_store
-    from planning.view.timeline import Timeline
+    from planning.observe.timeline import Timeline
 
     with opened_store(store) as opened, nullcontext() if after is None else opened.reading():
         head = opened.newest(known_session(opened, session))
@@ -57,8 +57,8 @@ def history(
 
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
-    from planning.view.text import line_of
-    from planning.view.timeline import fields_of_moment, words_of
+    from planning.observe.text import line_of
+    from planning.observe.timeline import fields_of_moment, words_of
     from session.stores import StoreError
 
     damage, fields = "", []
@@ -88,9 +88,9 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
     """
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
-    from planning.view.facts import approval_words
-    from planning.view.names import named_facts, named_plan
-    from planning.view.text import line_of
+    from planning.observe.fact_words import approval_words
+    from planning.observe.names import named_facts, named_plan
+    from planning.observe.text import line_of
     from session.stores import StoreError
 
     progress = Progress()
@@ -128,16 +128,16 @@ def _as_they_come(timeline: Timeline) -> Iterator[Moment]:
 
 
 def _print_json(moment: Moment) -> None:
-    from planning.view.timeline import fields_of_moment
+    from planning.observe.timeline import fields_of_moment
 
     typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))
 
 
 def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
     """What a change did to the plan, and the calls in it that were refused."""
-    from planning.facts import AskToFinish
-    from planning.view.names import named_facts, named_plan
-    from planning.view.timeline import refusal_of, words_of
+    from planning.observe.names import named_facts, named_plan
+    from planning.observe.timeline import refusal_of, words_of
+    from planning.policy.reducers import AskToFinish
     from session import ToolFailed
 
     for event in moment.change.events:

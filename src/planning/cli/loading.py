@@ -12,17 +12,17 @@ from planning.cli.kinds import kind_of, refuse_other
 from planning.cli.replay import MOST_BYTES, PREFIX, calls_in
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused
-from planning.health import health_of
-from planning.model import Plan
-from planning.plan_facts import PlanFacts
+from planning.observe.fact_words import NO_FACTS
+from planning.observe.health import health_of
+from planning.observe.names import names_in
+from planning.observe.text import line_of
+from planning.observe.timeline import Moment, Recent
+from planning.plan.facts import PlanFacts
+from planning.plan.model import Plan
 from planning.prompt import PlanningToolsSection
 from planning.tools import Toolbox
 from planning.view.document import Document
-from planning.view.facts import NO_FACTS
-from planning.view.names import names_in
 from planning.view.states import RunStates
-from planning.view.text import line_of
-from planning.view.timeline import Moment, Recent
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from planning.workflow.validate import validate_workflow

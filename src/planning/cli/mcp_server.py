@@ -149,7 +149,7 @@ def mcp(
         from planning.serving import is_loopback
     except ImportError as error:
         raise Refused(str(error)) from None
-    from planning.policy import PlanPolicy
+    from planning.policy.policy import PlanPolicy
 
     names = _plan_tools(tools)
     policy = PlanPolicy(evidence=evidence, approval=approval, dependencies=dependencies)

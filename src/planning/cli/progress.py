@@ -16,13 +16,13 @@ from rich.cells import cell_len
 
 from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
 from planning.cli.times import StepTime
-from planning.diff import diff_plans
 from planning.errors import printable
-from planning.model import Plan, PlanStep, StepStatus
-from planning.plan_facts import PlanFacts
-from planning.render import remarks_of
-from planning.view.facts import NO_FACTS, approval_words
-from planning.view.text import one_line
+from planning.observe.fact_words import NO_FACTS, approval_words
+from planning.observe.text import one_line
+from planning.plan.diff import diff_plans
+from planning.plan.facts import PlanFacts
+from planning.plan.model import Plan, PlanStep, StepStatus
+from planning.plan.render import remarks_of
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
 

@@ -67,7 +67,7 @@ def replayed(calls: Iterable[Call], progress: Progress) -> Iterator[tuple[str, l
         calls: The calls of a transcript.
         progress: What shows the plan.
     """
-    from planning.model import Plan
+    from planning.plan.model import Plan
     from planning.prompt import PlanningToolsSection
     from planning.tools import Toolbox
     from session import Session, select_latest

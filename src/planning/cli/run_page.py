@@ -12,8 +12,8 @@ from planning.cli.drive import until_signalled
 from planning.cli.terminal import say
 from planning.cli.usage import Refused
 from planning.cli.view import open_browser
+from planning.observe.text import line_of
 from planning.view.sources import StoreSource
-from planning.view.text import line_of
 from session import StoreError
 
 

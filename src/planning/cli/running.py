@@ -20,8 +20,8 @@ from planning.cli.runs import ELSEWHERE, Asked, past_result
 from planning.cli.terminal import HEADING, Line, as_json, can_redraw, lines_of, say
 from planning.cli.usage import Refused
 from planning.errors import printable, show
+from planning.observe.text import line_of
 from planning.tools.result import plain
-from planning.view.text import line_of
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
@@ -33,7 +33,7 @@ from session import Session, SessionError, StoreError
 
 if TYPE_CHECKING:
     from planning.cli.run_page import RunPage
-    from planning.health import Health
+    from planning.observe.health import Health
 
 _REFUSALS: Final = (WorkflowError, SessionError, ImportError, ValueError, TypeError)
 _NEXT: Final = {

@@ -14,8 +14,8 @@ from planning.cli.stores import opened_store, valid_session
 from planning.cli.terminal import count
 from planning.cli.usage import Refused, bad_option
 from planning.errors import show
+from planning.observe.stores import open_session
 from planning.tools.result import plain
-from planning.view.stores import open_session
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor
 from planning.workflow.model import Workflow

@@ -16,7 +16,7 @@ from planning.cli.terminal import as_json, columns, count, painted, seconds_text
 from planning.cli.usage import bad_option
 
 if TYPE_CHECKING:
-    from planning.health import HealthState
+    from planning.observe.health import HealthState
     from planning.view.sessions import Listed
 
 _ACTOR: Final = "planning rewind"
@@ -71,7 +71,7 @@ def sessions(
 
 def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
     """A session as a row of the list; the last cell is its step at hand or its error, and its objective."""
-    from planning.view.text import one_line
+    from planning.observe.text import one_line
 
     health, head = row.health, row.head
     name = str(head.session_id)
@@ -111,7 +111,7 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
 
 def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | None) -> Iterator[str]:
     """A line for each row, or two where a line has no room: only the last cell is cut, cells before it go."""
-    from planning.view.text import fitted
+    from planning.observe.text import fitted
 
     *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
     sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
@@ -147,8 +147,8 @@ def diff(
 ) -> None:
     """Say what differs between the plans of two versions of a session, by default the last two."""
     from planning.cli.stores import opened_session
-    from planning.view.text import one_line
-    from planning.view.timeline import between
+    from planning.observe.text import one_line
+    from planning.observe.timeline import between
 
     with opened_session(store, session, is_read=True) as found:
         first = max(0, found.version - 1) if before is None else before
@@ -171,8 +171,8 @@ def rewind(
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
     from planning.cli.stores import opened_session
-    from planning.view.text import one_line
-    from planning.view.timeline import between
+    from planning.observe.text import one_line
+    from planning.observe.timeline import between
 
     with opened_session(store, session) as found:
         now = found.rewind(version, actor=_ACTOR)
@@ -218,7 +218,7 @@ def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = F
     The exit code is 1 where something is damaged.
     """
     from planning.cli.stores import known_session, opened_store
-    from planning.view.text import line_of
+    from planning.observe.text import line_of
     from session.stores import StoreError
 
     with opened_store(store) as opened, opened.reading():

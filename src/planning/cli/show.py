@@ -19,10 +19,10 @@ from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.cli.times import StepTime
-    from planning.health import Health
-    from planning.model import Plan
-    from planning.plan_facts import PlanFacts
-    from planning.view.timeline import Moment
+    from planning.observe.health import Health
+    from planning.observe.timeline import Moment
+    from planning.plan.facts import PlanFacts
+    from planning.plan.model import Plan
     from planning.workflow.run.records import WorkflowRun
     from planning.workflow.run.result import WorkflowResult
     from session import PastState, Session
@@ -94,9 +94,9 @@ def show(
 
 
 def _remind(source: Selectable) -> None:
-    from planning.model import Plan
-    from planning.plan_facts import PlanFacts
-    from planning.render import plan_text
+    from planning.plan.facts import PlanFacts
+    from planning.plan.model import Plan
+    from planning.plan.render import plan_text
 
     plan = source.select_latest(Plan)
     if plan is not None and plan.status == "active":
@@ -135,12 +135,12 @@ def _show(
 ) -> None:
     """Show the slices of a session, or of a version of one in a store, which was made at a time."""
     from planning.cli.runs import past_result
-    from planning.health import health_of_run
-    from planning.model import Plan
-    from planning.plan_facts import PlanFacts
-    from planning.view.facts import NO_FACTS
-    from planning.view.names import named_facts, named_plan
-    from planning.view.timeline import plan_fields_of
+    from planning.observe.fact_words import NO_FACTS
+    from planning.observe.health import health_of_run
+    from planning.observe.names import named_facts, named_plan
+    from planning.observe.timeline import plan_fields_of
+    from planning.plan.facts import PlanFacts
+    from planning.plan.model import Plan
     from planning.workflow.run.mirror import own_ids
     from planning.workflow.run.records import WorkflowRun
 

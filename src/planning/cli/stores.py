@@ -12,8 +12,8 @@ from planning.cli.kinds import is_store, refuse_other
 from planning.cli.source import name_of, read_bytes
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, nearest, printable
-from planning.view.stores import ShownStore, open_session, open_store
-from planning.view.text import line_of
+from planning.observe.stores import ShownStore, open_session, open_store
+from planning.observe.text import line_of
 from session import Session, SessionError
 from session.events import SessionId, session_id_of
 from session.stores import Store

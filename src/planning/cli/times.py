@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import attrs
 
-from planning.view.timeline import Moment
+from planning.observe.timeline import Moment
 from planning.workflow.run.records import StepRecord, WorkflowRun
 
 

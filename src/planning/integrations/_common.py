@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from planning.definitions import ToolSource, tools_of
 from planning.errors import show
+from planning.prompt.definitions import ToolSource, tools_of
 from planning.tools import Toolbox, ToolResult
 from planning.tools.context import AGENT, LONGEST_ID
 from planning.tools.errors import ErrorKind

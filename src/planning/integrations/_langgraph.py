@@ -18,8 +18,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
-from planning.events import FrameworkChange, last_change
 from planning.integrations._rewind import Position, Setting, calling, checked, go_back, is_older, settle
+from planning.suite.events import FrameworkChange, last_change
 from session import Session, SessionId
 
 _MOST_RUNS = 10_000

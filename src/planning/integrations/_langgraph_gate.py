@@ -10,13 +10,13 @@ from uuid import uuid4
 from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
-from planning.approval import Pending, answer_approval, decision_of, pending_approval, state_of
 from planning.integrations._langchain_answers import last_turn
 from planning.integrations._langgraph import Here
 from planning.integrations._rewind import Position, checked, is_current, position_of
-from planning.plan_facts import PlanFacts
+from planning.plan.facts import PlanFacts
+from planning.plan.step_ids import as_text, written_alike
 from planning.prompt import PlanningToolsSection
-from planning.step_ids import as_text, written_alike
+from planning.suite.approval import Pending, answer_approval, decision_of, pending_approval, state_of
 from session import PastState, Session, VersionError
 
 _OWN: Final = "planning-"

@@ -21,8 +21,8 @@ from pydantic_ai.models import Model
 
 from planning.integrations._common import with_text
 from planning.integrations._rewind import Position, checked, restored
-from planning.policy import PlanPolicy
-from planning.suite import planning_tools, register_plan
+from planning.policy.policy import PlanPolicy
+from planning.suite.tools import planning_tools, register_plan
 from planning.tools import Toolbox
 from session import Session
 

@@ -12,10 +12,10 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar, get_args
 
-from planning.diff import diff_plans
 from planning.errors import show
-from planning.events import FrameworkChange, framework, last_change, sign
-from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
+from planning.plan.diff import diff_plans
+from planning.plan.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
+from planning.suite.events import FrameworkChange, framework, last_change, sign
 from session import Change, Session, Snapshot, SnapshotError, VersionError
 
 T = TypeVar("T")

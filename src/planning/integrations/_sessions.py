@@ -11,9 +11,9 @@ from typing import Any
 from weakref import WeakSet
 
 from planning.integrations._rewind import Position, Setting, restored, settle
-from planning.policy import PlanPolicy
+from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
-from planning.suite import register_plan
+from planning.suite.tools import register_plan
 from planning.tools import Toolbox
 from planning.tools.declare import Declaration
 from planning.tools.errors import ContextInvalid

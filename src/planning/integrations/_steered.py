@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
-from planning.fact_guards import demands_on
-from planning.facts import PLANNING_TOOLS
 from planning.integrations._common import Call
 from planning.integrations._sessions import AWAY, AgentTools
+from planning.policy.reducers import PLANNING_TOOLS
+from planning.suite.kept import demands_on
 from planning.tools import ToolContext, ToolResult
 from planning.tools.context import BEGAN, Gate, Refusal
 from session import Session, ToolFailed, ToolInvoked

@@ -15,7 +15,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from planning.definitions import ToolSource, tool_definitions
 from planning.integrations._common import (
     Call,
     acarry_out,
@@ -29,6 +28,7 @@ from planning.integrations._common import (
     unknown_response,
     with_reminder,
 )
+from planning.prompt.definitions import ToolSource, tool_definitions
 from planning.tools import ToolResult
 
 __all__ = ["arun_calls", "run_calls", "tools", "turn", "with_reminder"]

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from planning.approval import answer_approval, decision_of, pending_approval
 from planning.integrations._common import Call, acarry_out, out_of_reach, record
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import (
@@ -22,8 +21,9 @@ from planning.integrations._rewind import (
 )
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
 from planning.integrations._steered import Steered
-from planning.policy import PlanPolicy
+from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.suite.approval import answer_approval, decision_of, pending_approval
 from planning.tools import Tool, Toolbox
 from planning.tools.declare import Declaration
 from session import PastState, Session

@@ -14,7 +14,7 @@ from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import Position, Setting, is_current, is_of, merge, news, position_of
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
 from planning.integrations._steered import Steered
-from planning.policy import PlanPolicy
+from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Toolbox
 from planning.tools.declare import Declaration

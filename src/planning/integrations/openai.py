@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from planning.definitions import ToolSource, tool_definitions
 from planning.integrations._common import (
     Call,
     acarry_out,
@@ -29,6 +28,7 @@ from planning.integrations._common import (
     unknown_response,
     with_reminder,
 )
+from planning.prompt.definitions import ToolSource, tool_definitions
 from planning.tools import Tool, ToolResult, tool_from_schema
 
 __all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn", "with_reminder"]

@@ -10,13 +10,13 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
-from planning.approval import answer_approval, decision_of, pending_approval
-from planning.definitions import tool_definitions
 from planning.integrations._common import Call, acarry_out, in_turn, out_of_reach, with_tail
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
 from planning.integrations._steered import Steered
-from planning.policy import PlanPolicy
+from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.prompt.definitions import tool_definitions
+from planning.suite.approval import answer_approval, decision_of, pending_approval
 from planning.tools import Toolbox
 from planning.tools.declare import Declaration
 from session import Session, ToolFailed, VersionError

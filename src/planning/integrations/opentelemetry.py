@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planning.events import PlanChanged
+from planning.suite.events import PlanChanged
 from planning.workflow.run.records import RunChanged, StepChanged
 from session import EventBus, InProcessEventBus, Session, SessionEvent
 

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Literal
 
 from planning.errors import unknown_option
-from planning.events import last_change
 from planning.integrations._common import Call, acarry_out, out_of_reach
 from planning.integrations._rewind import (
     Position,
@@ -25,9 +24,10 @@ from planning.integrations._rewind import (
 )
 from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
 from planning.integrations._steered import Steered
-from planning.model import Plan
-from planning.policy import PlanPolicy
+from planning.plan.model import Plan
+from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.suite.events import last_change
 from planning.tools import Toolbox
 from planning.tools.declare import Declaration
 from session import PastState, Session

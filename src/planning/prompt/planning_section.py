@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from planning.events import sign
-from planning.fact_guards import demands_on, facts_in
-from planning.facts import AskToFinish, TakeNotice
-from planning.gates import Finish, is_stale, open_steps, unfinished
-from planning.model import Plan
-from planning.plan_facts import EvidenceCall, PlanFacts
+from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.plan.model import Plan
+from planning.plan.render import plan_text
+from planning.policy.gates import Finish, is_stale, open_steps, unfinished
+from planning.policy.reducers import AskToFinish, TakeNotice
 from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
-from planning.render import plan_text
-from planning.suite import planning_tools, register_plan
+from planning.suite.events import sign
+from planning.suite.kept import demands_on, facts_in
+from planning.suite.tools import planning_tools, register_plan
 from planning.tools.context import SessionOfCall, SessionSource
 from planning.tools.tool import Tool
 from session import Session
 
 if TYPE_CHECKING:
-    from planning.policy import PlanPolicy
+    from planning.policy.policy import PlanPolicy
 
 
 class PlanningToolsSection(Section[None]):
@@ -54,7 +54,7 @@ class PlanningToolsSection(Section[None]):
         if not isinstance(strategy, PlanningStrategy):
             raise TypeError(f"strategy must be a PlanningStrategy, got {strategy!r}")
         if policy is not None:
-            from planning.policy import PlanPolicy  # noqa: PLC0415 - few have one
+            from planning.policy.policy import PlanPolicy  # noqa: PLC0415 - few have one
 
             if not isinstance(policy, PlanPolicy):
                 raise TypeError(f"policy must be a PlanPolicy, got {policy!r}")
@@ -110,7 +110,7 @@ class PlanningToolsSection(Section[None]):
         """What the policy has to say below the plan."""
         policy, current = demands_on(session, self.policy), plan.next_step
         if self.policy is not None and self.policy.evidence is not None and current is not None:
-            from planning.evidence import latest_calls  # noqa: PLC0415 - few policies demand it
+            from planning.policy.evidence import latest_calls  # noqa: PLC0415 - few policies demand it
 
             calls = latest_calls(facts.began.get(current.step_id, -1), session.select_all(EvidenceCall))
             if calls:

@@ -8,12 +8,12 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from planning.model import STEP_STATUSES
-from planning.step_ids import format_id
-from planning.text import NOTE, OBJECTIVE, TITLE
+from planning.plan.model import STEP_STATUSES
+from planning.plan.step_ids import format_id
+from planning.plan.text import NOTE, OBJECTIVE, TITLE
 
 if TYPE_CHECKING:
-    from planning.policy import PlanPolicy
+    from planning.policy.policy import PlanPolicy
 
 
 class PlanningStrategy(Enum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import get_args
 
-from planning.diff import diff_plans
-from planning.model import STEP_STATUSES, Plan, PlanStatus
-from planning.render import HasPlan, plan_to_dict
+from planning.plan.diff import diff_plans
+from planning.plan.model import STEP_STATUSES, Plan, PlanStatus
+from planning.plan.render import HasPlan, plan_to_dict
 from session import Session, VersionError
 
 __all__ = ["check_plan_laws"]

@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from planning.model import Plan
-from planning.render import plan_text, plan_to_dict
+from planning.plan.model import Plan
+from planning.plan.render import plan_text, plan_to_dict
 
 try:
     from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode

@@ -7,8 +7,8 @@ from contextlib import suppress
 from unittest.mock import patch
 from uuid import uuid4
 
-from planning.commands import NewPlanStep, SetupPlan
-from planning.model import Plan
+from planning.plan.commands import NewPlanStep, SetupPlan
+from planning.plan.model import Plan
 from planning.prompt import PlanningToolsSection
 from planning.tools import Toolbox
 from session import Session, Snapshot, stored

@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 from attrs import evolve
 
-from planning.commands import SetupPlan
-from planning.model import Plan
+from planning.plan.commands import SetupPlan
+from planning.plan.model import Plan
 from planning.testing.store_machine import STEPS, new_id, opened, run_machine
 from session import Change, Session, Snapshot, ToolInvoked, TransactionError, VersionError, stored
 from session.stores import (

@@ -6,8 +6,9 @@ import string
 from collections.abc import Callable
 from typing import Any
 
-from planning import handlers
-from planning.commands import (
+from planning.errors import ToolValidationError
+from planning.plan import handlers
+from planning.plan.commands import (
     AddStep,
     ClearPlan,
     Command,
@@ -17,11 +18,10 @@ from planning.commands import (
     SetupPlan,
     UpdateStep,
 )
-from planning.errors import ToolValidationError
-from planning.model import STEP_STATUSES, Plan, PlanStep
-from planning.reducers import REDUCERS
-from planning.step_ids import format_id
-from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+from planning.plan.model import STEP_STATUSES, Plan, PlanStep
+from planning.plan.reducers import REDUCERS
+from planning.plan.step_ids import format_id
+from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
 try:
     from hypothesis import strategies as st
@@ -42,7 +42,7 @@ _HANDLERS: dict[type[Command], Callable[[Any, Plan | None], Any]] = {
 
 
 def texts(rule: TextRule) -> SearchStrategy[str]:
-    """Texts that a rule of ``planning.text`` keeps as they are."""
+    """Texts that a rule of ``planning.plan.text`` keeps as they are."""
     alphabet = _LINE + ("\n\t" if rule.multiline else "")
     return st.text(alphabet, min_size=1, max_size=rule.limit).map(str.strip).filter(bool)
 

@@ -12,16 +12,16 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.health import Health, health_of
-from planning.model import Plan
-from planning.plan_facts import PlanFacts
-from planning.view.calls import calls_of
-from planning.view.deltas import Fields, applied, applied_list, delta_of, plan_fields
-from planning.view.facts import NO_FACTS
-from planning.view.names import Names
+from planning.observe.calls import calls_of
+from planning.observe.deltas import Fields, applied, applied_list, delta_of, plan_fields
+from planning.observe.fact_words import NO_FACTS
+from planning.observe.health import Health, health_of
+from planning.observe.names import Names
+from planning.observe.text import line_of, shortened
+from planning.observe.timeline import Moment, Recent, Timeline, refusal_of, words_of
+from planning.plan.facts import PlanFacts
+from planning.plan.model import Plan
 from planning.view.states import RunStates, health_fields
-from planning.view.text import line_of, shortened
-from planning.view.timeline import Moment, Recent, Timeline, refusal_of, words_of
 from planning.workflow.run.records import RunChanged, StepChanged
 from session import Session, StoreError, ToolFailed, ToolInvoked
 from session.history import Restored

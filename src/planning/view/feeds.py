@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from threading import Lock
 from typing import Final
 
-from planning.view.deltas import Fields
+from planning.observe.deltas import Fields
 from planning.view.document import Document, as_json
 from planning.view.sources import Run, StoreSource
 from planning.view.states import health_fields

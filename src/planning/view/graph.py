@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from planning.errors import printable
-from planning.view.deltas import Fields
+from planning.observe.deltas import Fields
+from planning.observe.text import as_text, fitted, shortened
 from planning.view.layout import HEIGHT, WIDTH, lay_out
-from planning.view.text import as_text, fitted, shortened
 from planning.workflow.drawing import called
 from planning.workflow.model import Workflow, WorkflowStep
 

@@ -11,11 +11,11 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from planning.errors import ToolValidationError, printable
+from planning.observe.text import line_of
 from planning.view.document import Document, as_json
 from planning.view.feeds import Feeds, problem_event
 from planning.view.page import live_page, policy
 from planning.view.steer import PlanMoved, command_of
-from planning.view.text import line_of
 from session import StoreError
 
 try:

@@ -9,13 +9,13 @@ from typing import Final
 
 import attrs
 
-from planning.health import Health, health_of
-from planning.view.deltas import Fields
+from planning.observe.deltas import Fields
+from planning.observe.health import Health, health_of
+from planning.observe.stores import ShownStore, open_session
+from planning.observe.text import line_of
+from planning.observe.timeline import Timeline
 from planning.view.document import MOST_CHANGES, Document
 from planning.view.states import RunStates, health_fields
-from planning.view.stores import ShownStore, open_session
-from planning.view.text import line_of
-from planning.view.timeline import Timeline
 from session import Session, StoreError
 from session.stores import Store, StoredSession
 

@@ -11,13 +11,13 @@ from typing import Final
 
 import attrs
 
-from planning.view.deltas import Fields
+from planning.observe.deltas import Fields
+from planning.observe.stores import open_session, open_store
+from planning.observe.text import line_of
+from planning.observe.timeline import Timeline
 from planning.view.document import Document
 from planning.view.sessions import MOST_SESSIONS, Listed, listed, read_session
 from planning.view.steer import HostCommand, steer
-from planning.view.stores import open_session, open_store
-from planning.view.text import line_of
-from planning.view.timeline import Timeline
 from session import IdentityError, StoreError
 from session.events import SessionId, session_id_of
 from session.stores import StoredSession

@@ -8,10 +8,10 @@ from typing import Final
 
 import attrs
 
-from planning.health import Health
-from planning.view.deltas import Fields, list_delta
+from planning.observe.deltas import Fields, list_delta
+from planning.observe.health import Health
+from planning.observe.text import as_text, shortened
 from planning.view.graph import graph_of
-from planning.view.text import as_text, shortened
 from planning.workflow.drawing import State, state_of
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun

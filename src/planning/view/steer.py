@@ -7,13 +7,13 @@ from typing import Any
 
 import attrs
 
-from planning import handlers
-from planning.approval import HOST, answer_approval, pending_approval
-from planning.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
 from planning.errors import Problem, ToolValidationError, printable
-from planning.model import Plan
-from planning.render import plan_to_dict
-from planning.text import UNSEEN
+from planning.plan import handlers
+from planning.plan.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
+from planning.plan.model import Plan
+from planning.plan.render import plan_to_dict
+from planning.plan.text import UNSEEN
+from planning.suite.approval import HOST, answer_approval, pending_approval
 from session import Session
 
 HostCommand = ApprovePlan | RejectPlan | RemoveStep | MoveStep

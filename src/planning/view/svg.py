@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from planning.model import Plan, PlanStep
-from planning.plan_facts import PlanFacts
-from planning.render import remarks_of
-from planning.view.facts import NO_FACTS, approval_words
+from planning.observe.fact_words import NO_FACTS, approval_words
+from planning.observe.text import fitted, one_line, shortened
+from planning.plan.facts import PlanFacts
+from planning.plan.model import Plan, PlanStep
+from planning.plan.render import remarks_of
 from planning.view.states import RunStates
-from planning.view.text import fitted, one_line, shortened
 
 _WIDTH: Final = 760  # of a plan
 _ROW: Final = 30

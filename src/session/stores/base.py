@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
@@ -47,6 +47,11 @@ class Store(ABC):
         self.states: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self.opening = ProcessLock()
         self.warm: dict[str, Any] = {}  # what is kept of sessions after their commits
+
+    @property
+    def place(self) -> Hashable:
+        """What the store writes to: calls of a session there are made in order, by whatever store."""
+        return id(self)
 
     def records(self, session_id: SessionId) -> Records:
         """What reads the records of a session: it knows the types that are registered with it here."""

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -136,6 +136,11 @@ class PostgresStore(SqlStore):
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.name!r}, schema={self._schema!r})"
+
+    @property
+    def place(self) -> Hashable:
+        """The database and the schema."""
+        return self._place
 
     # The tables
 

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -84,6 +84,11 @@ class SqliteStore(SqlStore):
 
     def __repr__(self) -> str:
         return f"SqliteStore({str(self._path)!r})"
+
+    @property
+    def place(self) -> Hashable:
+        """The file."""
+        return self._file
 
     # Writing
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from planning import Plan
 from planning.agent import build_text_to_sql_graph
-from planning.render import plan_text
+from planning.plan.render import plan_text
 from session import Session, select_latest
 
 QUESTION = "How many customers are there?"

@@ -9,7 +9,7 @@ from agent_samples import QUESTION, ShopTools, failing, graph_of, in_turn, plan_
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.commands import MarkSteps
+from planning.plan.commands import MarkSteps
 from planning.tools import StorageUnavailable
 from planning.tools.errors import UserInputNeeded
 from planning.tools.ledger import tool_calls

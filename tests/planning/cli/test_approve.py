@@ -10,7 +10,7 @@ from cli_runs import run
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox
-from planning.plan_facts import PlanFacts
+from planning.plan.facts import PlanFacts
 from session import Session
 from session.stores import SqliteStore
 

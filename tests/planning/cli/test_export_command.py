@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 from test_page import embedded
 
 from planning import Plan
-from planning.suite import register_plan
+from planning.suite.tools import register_plan
 from session import Session
 from session.stores import SqliteStore
 

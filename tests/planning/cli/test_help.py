@@ -14,8 +14,8 @@ from cli_runs import run
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningStrategy, PlanningToolsSection
-from planning.definitions import DefinitionFormat, tool_definitions
 from planning.prompt import Prompt
+from planning.prompt.definitions import DefinitionFormat, tool_definitions
 from session import Session
 
 STRATEGIES = {

@@ -106,7 +106,15 @@ class Interrupts:
 
 sys.meta_path.insert(0, Interrupts())
 """
-MODULES = ["typing", "planning.model", "planning.cli", "rich", "typer", "planning.cli.app", "planning.health"]
+MODULES = [
+    "typing",
+    "planning.plan.model",
+    "planning.cli",
+    "rich",
+    "typer",
+    "planning.cli.app",
+    "planning.observe.health",
+]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -129,7 +137,7 @@ def test_ctrl_c_in_a_program_that_loads_the_package_is_its_own(tmp_path: Path) -
     (tmp_path / "sitecustomize.py").write_text(INTERRUPTED)
     done = subprocess.run(
         [sys.executable, "-c", "import planning"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "INTERRUPTED": "planning.model"},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "INTERRUPTED": "planning.plan.model"},
         capture_output=True,
         text=True,
         check=False,

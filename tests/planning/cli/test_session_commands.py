@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, Toolbox
 from planning.integrations._rewind import calling
-from planning.model import Plan
+from planning.plan.model import Plan
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore

@@ -13,8 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_to_dict, tool
 from planning.cli.stores import opened_session
-from planning.commands import ApprovePlan, RejectPlan, RemoveStep
-from planning.plan_facts import PlanFacts
+from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
+from planning.plan.facts import PlanFacts
 from session import Session
 from session.stores import SqliteStore
 

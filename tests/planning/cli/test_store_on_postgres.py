@@ -16,7 +16,7 @@ from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from store_files import a_store, all_of, timeless
 from syrupy.assertion import SnapshotAssertion
 
-from planning.commands import RemoveStep
+from planning.plan.commands import RemoveStep
 from planning.view.sources import StoreSource
 from session.stores import PostgresStore, SqliteStore
 

@@ -20,7 +20,7 @@ import pytest
 from cli_runs import TRIAGE, run
 from store_files import a_store
 
-from planning.view.stores import open_session
+from planning.observe.stores import open_session
 from session.stores import SqliteStore
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{24}/")

@@ -14,7 +14,7 @@ import pytest
 from run_folders import PATIENCE
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox
-from planning.commands import ApprovePlan
+from planning.plan.commands import ApprovePlan
 from planning.tools import Tool
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session

@@ -27,8 +27,8 @@ from google.adk.tools.agent_tool import AgentTool
 from google.genai.types import Blob, Content, Part
 
 from planning import register_plan
-from planning.commands import MarkStep, NewPlanStep, SetupPlan
 from planning.integrations.google_adk import PlanningToolset
+from planning.plan.commands import MarkStep, NewPlanStep, SetupPlan
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 

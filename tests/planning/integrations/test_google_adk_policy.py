@@ -20,7 +20,7 @@ from google.genai.types import Content, FunctionResponse, Part
 
 from planning import PlanPolicy
 from planning.integrations.google_adk import PlanningToolset
-from planning.plan_facts import PlanFacts
+from planning.plan.facts import PlanFacts
 from session import Session, ToolFailed
 
 ADA: dict[str, Any] = {"user_id": "ada", "session_id": "1"}

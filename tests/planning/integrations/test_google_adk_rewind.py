@@ -21,8 +21,8 @@ from google.adk.runners import Runner
 from google.adk.sessions import DatabaseSessionService, InMemorySessionService
 from google.adk.sessions.base_session_service import GetSessionConfig
 
-from planning.commands import MarkStep
 from planning.integrations.google_adk import PlanningToolset
+from planning.plan.commands import MarkStep
 from session import Session, SnapshotError, VersionError
 from session.stores import SqliteStore
 

@@ -23,9 +23,9 @@ from langgraph.types import Command
 from syrupy.assertion import SnapshotAssertion
 
 from planning import ApprovePlan, ClearPlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
-from planning.facts import AskToFinish
 from planning.integrations.langchain import PlanningMiddleware
-from planning.plan_facts import EvidenceCall, PlanFacts
+from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.policy.reducers import AskToFinish
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 

@@ -21,8 +21,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from planning import AddStep, SetupPlan, register_plan
-from planning.commands import NewPlanStep
 from planning.integrations.langchain import PlanningMiddleware
+from planning.plan.commands import NewPlanStep
 from session import Session, VersionError
 from session.stores import SqliteStore
 

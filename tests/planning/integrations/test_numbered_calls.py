@@ -12,8 +12,8 @@ from driver_clients import blocks, chat, items
 from frameworks import plans_of, toolbox
 
 from planning import NewPlanStep, Plan, Toolbox, register_plan
-from planning.commands import SetupPlan
 from planning.integrations import anthropic, openai
+from planning.plan.commands import SetupPlan
 from planning.tools import Tool
 from session import Session, ToolInvoked
 from session.stores import SqliteStore

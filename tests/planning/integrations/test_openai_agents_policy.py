@@ -19,7 +19,7 @@ from frameworks import OPEN, READ, SHOP, Call, setup
 
 from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
 from planning.integrations.openai_agents import PlanningTools, planning_tools
-from planning.plan_facts import EvidenceCall
+from planning.plan.facts import EvidenceCall
 from session import Session, StoreError, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 

@@ -10,7 +10,6 @@ import pytest
 from frameworks import mark, setup, toolbox
 
 from planning import Plan, SetupPlan
-from planning.events import MOST_PLACES, FrameworkChange, last_change
 from planning.integrations._rewind import (
     calling,
     go_back,
@@ -22,7 +21,8 @@ from planning.integrations._rewind import (
     restored,
     settle,
 )
-from planning.suite import register_plan
+from planning.suite.events import MOST_PLACES, FrameworkChange, last_change
+from planning.suite.tools import register_plan
 from session import Session, SnapshotError, VersionError, replace_latest, select_all, select_latest
 from session.stores import SqliteStore
 

@@ -39,7 +39,7 @@ from frameworks import (
 from postgres_server import store_for
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, register_plan
-from planning.commands import MarkStep, NewPlanStep, SetupPlan
+from planning.plan.commands import MarkStep, NewPlanStep, SetupPlan
 from planning.tools import Tool, ToolContext, tool
 from session import Session, StoreError, ToolFailed, ToolInvoked, VersionError
 from session.stores import SqliteStore, Store

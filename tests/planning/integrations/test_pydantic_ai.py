@@ -27,8 +27,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from planning import AddStep, PlanningToolsSection, plan_text
-from planning.commands import NewPlanStep
 from planning.integrations.pydantic_ai import Planning
+from planning.plan.commands import NewPlanStep
 from session import Session
 
 Turn = str | list[tuple[str, Any]]

@@ -24,9 +24,9 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from syrupy.assertion import SnapshotAssertion
 
 from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
-from planning.facts import AskToFinish
 from planning.integrations.pydantic_ai import Planning
-from planning.plan_facts import EvidenceCall, PlanFacts
+from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.policy.reducers import AskToFinish
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 

@@ -24,8 +24,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import FunctionModel
 
 from planning import register_plan
-from planning.commands import SetupPlan
 from planning.integrations.pydantic_ai import Planning
+from planning.plan.commands import SetupPlan
 from planning.tools import Tool
 from planning.tools.repeats import RepeatedIds
 from session import Session

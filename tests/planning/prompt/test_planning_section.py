@@ -8,9 +8,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox
+from planning.plan.text import NOTE, OBJECTIVE, TITLE
 from planning.prompt import Prompt
 from planning.testing import MarkdownFiles
-from planning.text import NOTE, OBJECTIVE, TITLE
 from session import Session, select_latest
 
 STRATEGIES = pytest.mark.parametrize("strategy", PlanningStrategy, ids=lambda strategy: strategy.name.lower())

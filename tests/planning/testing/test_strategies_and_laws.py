@@ -22,7 +22,7 @@ from planning import (
     Toolbox,
     UpdateStep,
 )
-from planning.commands import Command
+from planning.plan.commands import Command
 from planning.testing import check_plan_laws
 from planning.testing.strategies import any_plans, commands, histories, plans
 from session import Session, Snapshot, select_latest

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, pending_approval
-from planning.commands import ApprovePlan
+from planning.plan.commands import ApprovePlan
 from planning.tools.tool import Tool
 from session import Session
 from session.stores import MemoryStore

@@ -74,7 +74,7 @@ def test_text_of_a_kind_of_its_own_is_text_and_what_cannot_be_read_is_named_by_i
     stubborn: Any = Stubborn()
     told = ToolResult(True, stubborn, [Word("x"), stubborn, Plan])
     value = told.to_dict()["value"]
-    assert (told.message, value) == ("<Stubborn>", ["x", "<Stubborn>", "<class 'planning.model.Plan'>"])
+    assert (told.message, value) == ("<Stubborn>", ["x", "<Stubborn>", "<class 'planning.plan.model.Plan'>"])
     assert type(value[0]) is str
 
 

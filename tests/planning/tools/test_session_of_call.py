@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planning import Plan, PlanningToolsSection, Toolbox, ToolValidationError
-from planning.suite import planning_tools
+from planning.suite.tools import planning_tools
 from planning.tools import Tool, ToolError, ToolRegistry, ToolResult, execute_tools
 from planning.tools.ledger import tool_calls
 from session import Session

@@ -15,6 +15,7 @@ from planning import PlanningToolsSection, PlanPolicy, Toolbox
 from planning.tools import Tool, tool
 from session import Session
 from session.pool import Pool
+from session.stored import Stored
 from session.stores import SqliteStore
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": ["Reproduce it"]}
@@ -165,3 +166,32 @@ def test_a_call_that_was_carried_out_and_not_recorded_says_so(
     )
     monkeypatch.undo()
     assert session.version == 0
+
+
+def test_calls_at_once_on_one_session_are_made_in_order_whichever_store_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = list[str]()
+    slow = threading.Event()
+
+    async def call(name: str, arguments: Mapping[str, object]) -> str:
+        session = Session(session_id="shop", store=SqliteStore(tmp_path / "plans.db"))
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        return (await toolbox.acall(name, arguments)).message
+
+    def begin(stored: Any, timeout: float | None) -> None:
+        begun.append("call")
+        if len(begun) == 1:
+            slow.wait(0.1)  # another thread could go ahead of the first call
+        whole(stored, timeout)
+
+    whole = Stored.begin
+    monkeypatch.setattr(Stored, "begin", begin)
+
+    async def main() -> list[str]:
+        return await asyncio.gather(call("planning_setup_plan", SETUP), call("planning_mark_step", MARK))
+
+    assert asyncio.run(main()) == [
+        "Plan set: S001. Next: S001 Reproduce it",
+        "S001 done. Plan completed.",
+    ]

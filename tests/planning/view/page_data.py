@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox
+from planning.observe.deltas import applied, plan_fields
+from planning.observe.stores import PastStore
+from planning.observe.timeline import Recent
 from planning.tools import Tool
-from planning.view.deltas import applied, plan_fields
 from planning.view.document import Document
 from planning.view.sessions import read_session
 from planning.view.sources import StoreSource
-from planning.view.stores import PastStore
-from planning.view.timeline import Recent
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore

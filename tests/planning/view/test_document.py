@@ -23,14 +23,14 @@ from page_data import (
 )
 from syrupy.assertion import SnapshotAssertion
 
-from planning.commands import SetupPlan
-from planning.suite import register_plan
+from planning.observe.stores import PastStore
+from planning.observe.timeline import Recent
+from planning.plan.commands import SetupPlan
+from planning.suite.tools import register_plan
 from planning.tools import Tool, Toolbox
 from planning.tools.ledger import tool_calls
 from planning.view.document import Document
 from planning.view.sessions import family_of, read_session
-from planning.view.stores import PastStore
-from planning.view.timeline import Recent
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from planning.workflow.run.records import states_of as records_of
 from session import Session, ToolInvoked

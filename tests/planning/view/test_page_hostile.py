@@ -11,7 +11,7 @@ from browser import Page
 from page_data import of_memory
 
 from planning import Plan, PlanStep
-from planning.suite import register_plan
+from planning.suite.tools import register_plan
 from planning.tools import ToolError
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session

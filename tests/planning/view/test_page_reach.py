@@ -11,7 +11,7 @@ from browser import Page
 from page_data import call, in_memory, of_memory, run_of, with_tools
 
 from planning import Plan, PlanStep
-from planning.suite import register_plan
+from planning.suite.tools import register_plan
 from session import Session
 
 pytestmark = pytest.mark.browser

@@ -13,7 +13,7 @@ from page_data import call, serving, waiting
 from test_page_reach import violations
 
 from planning import Toolbox
-from planning.commands import ApprovePlan, RejectPlan, RemoveStep
+from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.view.sources import StoreSource
 from session import Session
 

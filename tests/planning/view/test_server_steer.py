@@ -12,8 +12,8 @@ import pytest
 from page_data import serving, waiting
 
 from planning import Plan
-from planning.commands import RemoveStep
-from planning.plan_facts import PlanFacts
+from planning.plan.commands import RemoveStep
+from planning.plan.facts import PlanFacts
 from planning.view.sources import StoreSource
 from session import Session
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from page_data import a_workflow, data_of, kept, of_memory, of_store, run_of
 
+from planning.observe.deltas import applied_list
+from planning.observe.timeline import Recent
 from planning.tools import Tool, ToolError
-from planning.view.deltas import applied_list
 from planning.view.document import Document
 from planning.view.states import RunStates
-from planning.view.timeline import Recent
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session

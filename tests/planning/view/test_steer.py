@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError
-from planning.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
-from planning.plan_facts import PlanFacts
+from planning.plan.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
+from planning.plan.facts import PlanFacts
 from planning.view.steer import PlanMoved, command_of, steer
 from session import Session
 

@@ -13,11 +13,11 @@ from page_data import STEPS, a_workflow
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanStep
+from planning.observe.text import fitted
 from planning.view.graph import graph_of
 from planning.view.layout import HEIGHT, MOST_EDGES, WIDTH
 from planning.view.states import RunStates
 from planning.view.svg import graph_svg, plan_svg
-from planning.view.text import fitted
 from planning.workflow.model import Workflow, WorkflowStep
 from strategies import plans
 

@@ -13,7 +13,7 @@ from examples.folder_store import FolderStore
 from postgres_server import store_for
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.commands import AddStep, MarkStep, NewPlanStep, SetupPlan
+from planning.plan.commands import AddStep, MarkStep, NewPlanStep, SetupPlan
 from session import Session
 from session.stores import MemoryStore, SqliteStore, Store
 

@@ -1,7 +1,7 @@
 """A store and snapshots that were written when the classes had other places are read and written on.
 
-``tests/stored`` has a plan without a policy, one under a policy, and a workflow's run that failed, as they were
-written before version 0.2.
+``tests/stored`` has a plan without a policy, one under a policy, and a workflow's run that failed, as they
+were written before version 0.2.
 """
 
 from __future__ import annotations

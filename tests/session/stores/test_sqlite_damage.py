@@ -11,7 +11,7 @@ import pytest
 from store_cases import Note, busy, opened
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.commands import MarkStep
+from planning.plan.commands import MarkStep
 from session import Session, StoreError, append
 from session.stores import SqliteStore
 

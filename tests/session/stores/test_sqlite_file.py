@@ -14,8 +14,8 @@ import pytest
 from store_cases import SETUP, Note, busy, opened, plans_of
 
 from planning import Plan
-from planning.commands import MarkStep
-from planning.suite import register_plan
+from planning.plan.commands import MarkStep
+from planning.suite.tools import register_plan
 from session import Session, StoreError, append
 from session.stores import SqliteStore
 

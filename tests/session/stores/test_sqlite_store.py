@@ -22,7 +22,7 @@ import pytest
 from store_cases import SETUP
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.commands import AddStep, MarkStep, NewPlanStep
+from planning.plan.commands import AddStep, MarkStep, NewPlanStep
 from session import Session, StoreError
 from session.events import SessionId
 from session.stores import SqliteStore, StoreBusy

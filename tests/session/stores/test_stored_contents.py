@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from planning import Plan
 from planning.cli.app import app
-from planning.commands import MarkStep, SetupPlan
-from planning.suite import register_plan
+from planning.plan.commands import MarkStep, SetupPlan
+from planning.suite.tools import register_plan
 from planning.view.sources import StoreSource
 from session import Session, StoreError, ToolInvoked, stored
 from session.stores import MemoryStore, SqliteStore, Store

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from store_cases import SETUP
 
 from planning import NewPlanStep, Plan, PlanningToolsSection, PlanStep, Toolbox
-from planning.commands import AddStep, MarkStep, SetupPlan, UpdateStep
-from planning.suite import register_plan
+from planning.plan.commands import AddStep, MarkStep, SetupPlan, UpdateStep
+from planning.suite.tools import register_plan
 from session import ReducerError, Session, SnapshotError, StoreError, ToolInvoked, append, stored
 from session.stores import MemoryStore, SqliteStore
 

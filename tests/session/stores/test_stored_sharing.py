@@ -24,7 +24,7 @@ from store_places import (
 )
 
 from planning import Plan
-from planning.events import PlanChanged
+from planning.suite.events import PlanChanged
 from session import InProcessEventBus, Session, TransactionError, stored
 from session.stores import SqliteStore, StaleVersion, StoreError
 

@@ -13,7 +13,7 @@ from threading import Event
 import pytest
 
 from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
-from planning.model import PlanStatus
+from planning.plan.model import PlanStatus
 from session import Session, StoreError, select_latest
 from session.events import SessionId
 from session.stores import SqliteStore, copy_session

@@ -12,8 +12,8 @@ import pytest
 from store_cases import NAMES, SETUP, Opener, opened, openers
 
 from planning import PlanningToolsSection, Toolbox
-from planning.commands import MarkStep
-from planning.suite import register_plan
+from planning.plan.commands import MarkStep
+from planning.suite.tools import register_plan
 from session import (
     Session,
     StoreError,

@@ -11,9 +11,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from planning.approval import Pending, answer_approval, decision_of, pending_approval, state_of
-from planning.commands import AddStep, RejectPlan, SetupPlan, UpdateStep
-from planning.plan_facts import PlanFacts
+from planning.plan.commands import AddStep, RejectPlan, SetupPlan, UpdateStep
+from planning.plan.facts import PlanFacts
+from planning.suite.approval import Pending, answer_approval, decision_of, pending_approval, state_of
 from planning.tools import ToolResult
 from planning.tools.context import Gate
 from planning.tools.tool import Tool

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
-from planning.events import PlanChanged
-from planning.model import Plan
+from planning.plan.model import Plan
+from planning.suite.events import PlanChanged
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession

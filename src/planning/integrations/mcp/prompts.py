@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from planning.errors import show
-from planning.policy import PlanPolicy
+from planning.policy.policy import PlanPolicy
 from planning.prompt.strategies import PlanningStrategy, section_body
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.errors import LONGEST_MESSAGE
 from planning.integrations._common import call_context
-from planning.model import STEP_STATUSES, Plan, PlanStatus
-from planning.render import plan_to_dict
+from planning.plan.model import STEP_STATUSES, Plan, PlanStatus
+from planning.plan.render import plan_to_dict
 from planning.tools.context import AGENT
 from planning.tools.parameters.schema import single_types
 from planning.tools.parameters.words import declared_names

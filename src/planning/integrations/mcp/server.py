@@ -19,7 +19,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from planning.definitions import ToolSource, tools_of
 from planning.errors import cut, printable, show
 from planning.integrations._common import out_of_reach, toolbox_of
 from planning.integrations.mcp.approval import after_call, before_call
@@ -35,11 +34,12 @@ from planning.integrations.mcp.results import (
     is_single,
     refused,
 )
-from planning.policy import PlanPolicy
+from planning.plan.render import plan_to_dict
+from planning.policy.policy import PlanPolicy
+from planning.prompt.definitions import ToolSource, tools_of
 from planning.prompt.section import Section
 from planning.prompt.strategies import PlanningStrategy
-from planning.render import plan_to_dict
-from planning.suite import planning_tools, register_plan
+from planning.suite.tools import planning_tools, register_plan
 from planning.tools.errors import ContextInvalid
 from planning.tools.toolbox import Toolbox
 from session import Session, StoreError

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from planning.errors import show
-from planning.suite import register_plan
+from planning.suite.tools import register_plan
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor, check_executor

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from planning.commands import NewPlanStep, SetupPlan
-from planning.fact_guards import rules_of
-from planning.model import Plan, StepStatus
-from planning.plan_mirror import PlanMirror, shows
-from planning.step_ids import format_id
-from planning.text import ALPHABETS, TextRule, TextRules, fitted
+from planning.plan.commands import NewPlanStep, SetupPlan
+from planning.plan.model import Plan, StepStatus
+from planning.plan.step_ids import format_id
+from planning.plan.text import ALPHABETS, TextRule, TextRules, fitted
+from planning.suite.kept import rules_of
+from planning.suite.mirror import PlanMirror, shows
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
 from session import Session

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import attrs
 
 from planning.errors import show
-from planning.model import StepStatus
+from planning.plan.model import StepStatus
 from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool

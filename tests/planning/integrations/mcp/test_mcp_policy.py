@@ -26,7 +26,7 @@ from planning import (
     tool,
 )
 from planning.integrations.mcp import build_server
-from planning.plan_facts import PlanFacts
+from planning.plan.facts import PlanFacts
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 

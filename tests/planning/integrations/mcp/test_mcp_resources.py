@@ -15,7 +15,7 @@ from mcp_served import connecting, in_both_eras, over_everything, over_http, sai
 
 from planning import MarkStep, SetupPlan, Toolbox, register_plan
 from planning.integrations.mcp import build_server
-from planning.suite import planning_tools
+from planning.suite.tools import planning_tools
 from session import Session
 from session.stores import SqliteStore, StoreError
 

@@ -16,7 +16,7 @@ from planning import Plan, PlanningToolsSection, Toolbox
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.strategies import PlanningStrategy, section_body
-from planning.suite import planning_tools
+from planning.suite.tools import planning_tools
 from planning.tools import Tool, ToolContext, ToolResult, tool, tool_from_schema
 from session import Session
 

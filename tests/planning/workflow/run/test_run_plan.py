@@ -10,7 +10,7 @@ from run_cases import called, capable, flow, plan_notes, plan_of, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_text
-from planning.commands import MarkSteps
+from planning.plan.commands import MarkSteps
 from planning.tools import ToolError
 from planning.workflow import Capabilities, WorkflowResult, run_workflow
 from planning.workflow.run.records import StepChanged

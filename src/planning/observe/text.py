@@ -1,0 +1,53 @@
+"""Text that is too long, or too wide, for where it is shown."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+
+from planning.errors import one_line as strict_line
+from planning.errors import printable
+from planning.plan.text import UNSEEN
+from planning.tools.result import plain
+
+
+def one_line(text: str) -> str:
+    """The lines of a text beside each other, with the joiners and the blanks that its language needs."""
+    return strict_line(text, UNSEEN)
+
+
+def as_text(value: Any) -> str:
+    """Text as it is, None as nothing, any other value as compact JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def shortened(text: str, most: int) -> str:
+    """A text, or its beginning where it has more characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def fitted(text: str, columns: int) -> str:
+    """The beginning of a text on one line, printable, cut where it is wider than so many columns."""
+    line = printable(" ".join(text[: 4 * columns].split()), UNSEEN)
+    widths = list(map(_width, line))
+    if sum(widths) <= columns and len(text) <= 4 * columns:
+        return line
+    room, kept = columns - 1, 0
+    while kept < len(line) and room >= widths[kept]:
+        room -= widths[kept]
+        kept += 1
+    return line[:kept].rstrip(" \u200d") + "…"
+
+
+def _width(character: str) -> int:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def line_of(error: BaseException) -> str:
+    """An error on one line."""
+    return printable(" ".join(str(error).split()))

@@ -1,0 +1,377 @@
+"""The changes of a session, each with what it did to the plan; and a change as words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Final
+
+import attrs
+
+from planning.observe.fact_words import NO_FACTS, facts_words
+from planning.observe.names import Names, Naming, named_diff, named_facts, names_in
+from planning.observe.stores import ShownStore, open_session
+from planning.observe.text import one_line
+from planning.plan.commands import ApprovePlan, MarkSteps, RejectPlan
+from planning.plan.diff import PlanDiff, diff_plans
+from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.plan.model import Plan
+from planning.plan.reducers import REDUCERS
+from planning.plan.render import plan_data
+from planning.plan.step_ids import listed_ids
+from planning.policy.reducers import AskToFinish, RecordEvidence, RequestApproval, SetDependencies, TakeNotice
+from planning.suite.events import FrameworkChange, PlanChanged
+from planning.tools.result import ToolResult, plain
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import RunChanged, StepChanged, WorkflowRun
+from session import Change, Commit, Reset, Rewound, RolledBack, Session, ToolFailed, ToolInvoked
+from session.changes import change_of
+from session.events import SessionEvent
+from session.records import Unread
+from session.selectors import Selectable
+from session.slices import type_name
+from session.stores import StoredChange, StoredSession, StoreError
+from session.stores.chain import replaced, verified
+
+_BATCH: Final = 32
+_LEFT_OUT: Final = (
+    "session_id",
+    "_event_id",
+    "created_at",
+    "actor",
+    "call_id",
+    "idempotency_key",
+    "fingerprint",
+)
+_REFUSED: Final = "Refused, nothing changed. "
+_PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
+
+
+@attrs.frozen
+class Moment:
+    """A change, and what it did to the plan.
+
+    Attributes:
+        change: The change; values of types that are not known here are ``Unread``.
+        plan: The plan before and after it; None where it left the plan as it was.
+        known: What a policy knew of the plan before it.
+        facts: What it knows after it.
+        named: The names of the plan's steps before it.
+        names: The names after it.
+    """
+
+    change: Change
+    plan: PlanChanged | None
+    known: PlanFacts = NO_FACTS
+    facts: PlanFacts = NO_FACTS
+    named: Names = attrs.field(factory=dict)
+    names: Names = attrs.field(factory=dict)
+
+    @property
+    def diff(self) -> PlanDiff | None:
+        """What it did to the plan, with the names of its steps."""
+        return None if self.plan is None else named_diff(self.plan.diff, {**self.named, **self.names})
+
+    @property
+    def steered(self) -> list[str]:
+        """What it did to what a policy knows of the plan, in sentences."""
+        if self.known is self.facts:
+            return []
+        return facts_words(
+            named_facts(self.known, self.named), named_facts(self.facts, self.names), self.diff
+        )
+
+
+class Timeline:
+    """Reads the changes of a session in order, also those that are committed meanwhile.
+
+    Each is checked by its hash, and reduced as another process that has the session open reduces it. Reading
+    changes nothing in the store.
+
+    Attributes:
+        session: The session, as far as it was read.
+        is_deleted: Whether the session was deleted meanwhile.
+        problem: Why the plan cannot be read here, though the changes can; None when it can.
+        facts: What a policy knows of the plan after the last change that was read.
+    """
+
+    def __init__(self, store: ShownStore, head: StoredSession, after: int) -> None:
+        """Begin after a version.
+
+        Args:
+            store: The store; it shows the session as this has read it.
+            head: What the store has of the session.
+            after: The version.
+
+        Raises:
+            StoreError: The session cannot be read.
+        """
+        self._store = store
+        self._id = head.session_id
+        before = store.changes(self._id, after, after) if after else ()
+        self._shown = attrs.evolve(head, version=after, hash=before[0].hash if before else b"")
+        store.shown = self._shown
+        self.session = open_session(store, self._id)
+        self._records = store.records(self._id)
+        self._changed: dict[int, PlanChanged] = {}
+        self.session.bus.subscribe(PlanChanged, self._keep)
+        self._known: dict[int, PlanFacts] = {}
+        self.session.announce(PlanFacts, Commit, _of_facts)
+        self.session.bus.subscribe(Commit, self._keep_facts)
+        self.facts = NO_FACTS
+        self._naming = Naming()
+        with suppress(StoreError):
+            self.facts = self.session.select_latest(PlanFacts) or NO_FACTS
+            self._naming = Naming(self.plan, self.session.select_latest(WorkflowRun))
+        self.is_deleted = False
+        self.problem: StoreError | None = None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan after the last change that was read.
+
+        Raises:
+            StoreError: It cannot be read here: a program changed it by a reducer of its own.
+        """
+        return self.session.select_latest(Plan)
+
+    @property
+    def names(self) -> Names:
+        """The names of its steps there."""
+        return self._naming.names
+
+    def _keep(self, event: PlanChanged) -> None:
+        self._changed[event.version] = event
+
+    def _keep_facts(self, commit: Commit[PlanFacts]) -> None:
+        self._known[commit.version] = commit.after or NO_FACTS
+
+    def new(self) -> Iterator[Moment]:
+        """The changes that were not read yet.
+
+        Raises:
+            StoreError: One is damaged or cannot be read, or the store is gone; all before it were given out.
+        """
+        is_more = True
+        while is_more:
+            with self._store.reading():
+                moments, is_more, damage = self._look()
+            yield from moments
+            if damage is not None:
+                raise damage
+        self._store.require()
+
+    def _look(self) -> tuple[list[Moment], bool, StoreError | None]:
+        """The next changes, whether there are more, and what is wrong with the one after them."""
+        head = self._store.newest(self._id)
+        self.is_deleted = head is None
+        if head is not None and self._shown.version and head.created_at != self._shown.created_at:
+            raise replaced(self._id)
+        if head is None or self._shown.version >= head.version:
+            return [], False, None
+        first = self._shown.version + 1
+        last = min(head.version, first + _BATCH - 1)
+        sound, damage = self._sound(self._store.changes(self._id, first, last), first, last)
+        moments = list[Moment]()
+        try:
+            moments.extend(self._moments(sound, head))
+        except StoreError as error:
+            damage = error
+        return moments, last < head.version, damage
+
+    def _sound(
+        self, stored: Sequence[StoredChange], first: int, last: int
+    ) -> tuple[list[StoredChange], StoreError | None]:
+        """The changes up to the first that is missing or damaged, and what is wrong with that one."""
+        sound, before = list[StoredChange](), self._shown.hash
+        for version in range(first, last + 1):
+            try:
+                sound += verified(stored[version - first : version - first + 1], version, version, before)
+            except StoreError as error:
+                return sound, error
+            before = sound[-1].hash
+        return sound, None
+
+    def _moments(self, sound: list[StoredChange], head: StoredSession) -> Iterator[Moment]:
+        if not sound:
+            return
+        self._shown = attrs.evolve(head, version=sound[-1].version, hash=sound[-1].hash)
+        self._store.shown = self._shown
+        try:
+            self.session.refresh()
+            self.problem = None
+        except StoreError as error:
+            self.problem = error
+        for each in sound:
+            owner = head.owner(each.version)
+            change = change_of(each.text, each.version, owner, self._records)
+            known, self.facts = self.facts, self._known.pop(each.version, self.facts)
+            moved, named = self._changed.pop(each.version, None), self.names
+            names = self._naming.take(change, moved, partial(self.session.at, each.version))
+            yield Moment(change, moved, known, self.facts, named, names)
+
+
+class Recent:
+    """The changes of a session in memory, in order, also those that are committed meanwhile.
+
+    Attributes:
+        session: The session.
+        is_deleted: As in ``Timeline``: False.
+        problem: As in ``Timeline``: None.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Begin before its first change.
+
+        Args:
+            session: The session; it keeps all of its changes.
+        """
+        self.session = session
+        self.is_deleted = False
+        self.problem: StoreError | None = None
+        self._version = 0
+        self._plan: Plan | None = None
+        self._facts = NO_FACTS
+        self._naming = Naming()
+
+    def new(self) -> Iterator[Moment]:
+        """The changes that were not read yet."""
+        if self.session.version == self._version:
+            return
+        for change in self.session.history(after=self._version):
+            moved = self._moved(change) if change.changed else None
+            known, named, self._version = self._facts, self._naming.names, change.version
+            self._facts = self.session.at(change.version).select_latest(PlanFacts) or NO_FACTS
+            names = self._naming.take(change, moved, partial(self.session.at, change.version))
+            yield Moment(change, moved, known, self._facts, named, names)
+
+    def _moved(self, change: Change) -> PlanChanged | None:
+        before, self._plan = self._plan, self.session.at(change.version).select_latest(Plan)
+        if before == self._plan:
+            return None
+        by = (change.actor, change.call_id, "session", self.session.session_id)
+        return PlanChanged(before, self._plan, change.version, *by)
+
+
+def words_of(moment: Moment) -> str:
+    """A change in words, on one line: what was restored, called or refused, and what that did to the plan."""
+    change, moved = moment.change, moment.plan
+    parts = [text for event in change.events if (text := _words_of_event(event, is_told=moved is not None))]
+    if moved is not None:
+        parts.append(str(moment.diff))
+    parts += moment.steered
+    return " ".join(dict.fromkeys(map(one_line, parts))) or "nothing"
+
+
+def _words_of_event(event: object, *, is_told: bool) -> str:
+    """An event in words; empty for one that the words of the plan's change tell already."""
+    match event:
+        case Rewound():
+            return f"Rewound to version {event.version}."
+        case RolledBack():
+            return f"Rolled back to a snapshot of session {event.session_id}."
+        case Reset():
+            return "Reset."
+        case ToolFailed():
+            is_refused, reason = refusal_of(event)
+            return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
+        case ToolInvoked():
+            return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
+        case FrameworkChange() | EvidenceCall() | PlanFacts():
+            return ""
+        case (
+            SetDependencies()
+            | RecordEvidence()
+            | RequestApproval()
+            | TakeNotice()
+            | ApprovePlan()
+            | RejectPlan()
+        ):
+            return ""  # what they did is in the words of the facts
+        case AskToFinish():
+            steps = f"with {listed_ids(event.open_steps)} open"
+            return f"The agent {'was let go' if event.let_go else 'was held back'} {steps}."
+        case RunChanged():
+            status, goal = event.run.status.replace("_", " "), event.run.workflow.goal
+            return f"Run {status}: {goal}." if goal else f"Run {status}."
+        case StepChanged():
+            status = event.record.status.replace("_", " ")
+            return "" if is_told else f"Step {event.record.step_id} {status}."
+        case Unread():
+            return f"{event.name}."
+        case _:
+            is_hidden = isinstance(event, MemoryItem) or (is_told and type(event) in _PLANNING)
+            return "" if is_hidden else f"{type(event).__name__}."
+
+
+def refusal_of(event: ToolFailed) -> tuple[bool, str]:
+    """Whether a call that failed was refused, so that it changed nothing; and why."""
+    message = event.result.message if isinstance(event.result, ToolResult) else ""
+    reason = message.removeprefix(_REFUSED)
+    return reason != message, reason.removeprefix(f"{event.name} failed. ")
+
+
+def fields_of_moment(moment: Moment) -> dict[str, Any]:
+    """A change as plain dictionaries and lists, ready for JSON."""
+    change, moved = moment.change, moment.plan
+    return {
+        "version": change.version,
+        "at": change.at.isoformat(),
+        "actor": change.actor,
+        "call_id": change.call_id,
+        "changed": change.changed,
+        "text": words_of(moment),
+        "diff": None if moved is None else diff_fields(moved.diff),
+        "plan": None if moved is None or moved.after is None else plan_fields_of(moved.after, moment.facts),
+        **({"names": dict(moment.names)} if moved is not None and moment.names else {}),
+        "events": [_fields_of_event(event) for event in change.events],
+    }
+
+
+def between(before: Selectable, after: Selectable) -> dict[str, Any]:
+    """What differs between two versions, as ``diff_fields`` has it; its text also has what a policy knows."""
+    diff = diff_plans(before.select_latest(Plan), after.select_latest(Plan))
+    named, names = names_in(before), names_in(after)
+    both = {**named, **names}
+    known, facts = (each.select_latest(PlanFacts) or NO_FACTS for each in (before, after))
+    shown = named_diff(diff, both)
+    steered = facts_words(named_facts(known, named), named_facts(facts, names), shown)
+    said = [str(shown)] if diff or not steered else []
+    return {
+        **diff_fields(diff),
+        "text": " ".join([*said, *steered]),
+        **({"names": both} if both else {}),
+    }
+
+
+def plan_fields_of(plan: Plan, facts: PlanFacts) -> dict[str, Any]:
+    """A plan; as ``plan_to_dict`` has it where a policy is at work."""
+    return asdict(plan) if facts is NO_FACTS else plan_data(plan, facts)
+
+
+def _of_facts(commit: Commit[PlanFacts]) -> Commit[PlanFacts]:
+    return commit
+
+
+def diff_fields(diff: PlanDiff) -> dict[str, Any]:
+    """A difference as plain dictionaries and lists: only what differs, and the whole of it as text."""
+    return {"text": str(diff), **{name: value for name, value in asdict(diff).items() if value}}
+
+
+def _fields_of_event(event: object) -> dict[str, Any]:
+    match event:
+        case Unread():
+            return {"type": event.name, "fields": plain(event.fields)}
+        case Rewound():
+            fields: Any = {"version": event.version}
+        case RolledBack():
+            fields = {"session_id": str(event.session_id), "created_at": event.created_at.isoformat()}
+        case Reset():
+            fields = {}
+        case _:
+            fields = plain(event)
+            if isinstance(event, SessionEvent):
+                fields = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
+    return {"type": type_name(type(event)), "fields": fields}

@@ -1,0 +1,152 @@
+"""The host's rules for a plan, beyond the tools' own: one value, passed to the section."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Literal
+
+import attrs
+
+from planning.plan.model import PlanStep
+from planning.policy.reducers import OPTIONAL_TOOLS, SEED_TOOLS
+
+Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
+"""Whether a text proves that a step is done."""
+
+_LONGEST_WAIT = 3_600.0
+_EVIDENCE = (None, "required", "unique")  # each stricter than the one before
+
+
+def _short(name: object) -> str:
+    """The short name of a tool: ``mark`` for ``planning_mark_step``."""
+    return str(name).removeprefix("planning_").partition("_")[0]
+
+
+def _tool_names(given: Iterable[str] | None) -> tuple[str, ...] | None:
+    if isinstance(given, str):
+        raise TypeError(f'tools must be several names, such as ("mark", "read"), got {given!r}')
+    return None if given is None else tuple(map(_short, given))
+
+
+def _at_least_one(_policy: Any, field: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and not (type(value) is int and value >= 1):
+        raise ValueError(f"{field.name} must be a whole number of at least 1, or None; got {value!r}")
+
+
+def _is_flag(_policy: Any, field: attrs.Attribute[Any], value: object) -> None:
+    if type(value) is not bool:
+        raise TypeError(f"{field.name} must be True or False, got {value!r}")
+
+
+def _one_of(*options: str | None) -> Callable[[Any, attrs.Attribute[Any], object], None]:
+    def check(_policy: Any, field: attrs.Attribute[Any], value: object) -> None:
+        if value not in options:
+            known = ", ".join(map(repr, options))
+            raise ValueError(f"{field.name} must be one of {known}; got {value!r}")
+
+    return check
+
+
+@attrs.frozen(kw_only=True)
+class PlanPolicy:
+    """What a host demands of a plan; ``PlanningToolsSection(session=..., policy=PlanPolicy(...))``.
+
+    Tools, evidence, approval and the gates apply to the agent, which calls the section's tools. Dependencies
+    and ``most_in_progress`` apply to every change of the session's plan, except where it shows a workflow's
+    run. Each setting is off by default.
+
+    Attributes:
+        tools: The planning tools that the agent gets: of ``setup``, ``add``, ``update``, ``mark``, ``clear``
+            and ``read``, and with ``agent_edits`` also ``remove`` and ``move``; None for all of them.
+        evidence: ``"required"``: a step is marked done only with evidence: a successful call that was made
+            since the step began, or text that ``verify`` accepts. ``"unique"``: the same, and a call proves
+            only one step.
+        verify: Called with ``(step, text)`` for evidence that is not a call, plain or async. It returns
+            whether the text proves that the step is done.
+        verify_timeout: The timeout of ``verify``, in seconds.
+        stale_after: After this number of tool calls without a change of the plan, the reminder says so once.
+        finish_gate: How often ``section.may_finish()`` refuses, without a change of the plan in between,
+            because steps are open; None for never.
+        approval: Whether a new plan waits for ``ApprovePlan`` before other tools run, and a step that is
+            added or retitled later waits before it may begin.
+        replace: ``"refuse_unfinished"``: a plan with open steps cannot be replaced by a new one.
+        dependencies: Whether steps may depend on others (``depends_on``).
+        most_in_progress: How many steps may be in progress at once.
+        batch_marks: Whether one call may mark several steps, all or none (``marks``).
+        agent_edits: Whether the agent may remove and move steps.
+        text: ``"ascii"``, or ``"unicode"`` for titles and notes in any language.
+
+    Raises:
+        ValueError: A setting has an invalid value; the message names the valid ones.
+        TypeError: A setting is of another type.
+    """
+
+    tools: tuple[str, ...] | None = attrs.field(default=None, converter=_tool_names)
+    evidence: Literal["required", "unique"] | None = attrs.field(default=None, validator=_one_of(*_EVIDENCE))
+    verify: Verify | None = attrs.field(default=None)
+    verify_timeout: float = attrs.field(default=30.0)
+    stale_after: int | None = attrs.field(default=None, validator=_at_least_one)
+    finish_gate: int | None = attrs.field(default=None, validator=_at_least_one)
+    approval: bool = attrs.field(default=False, validator=_is_flag)
+    replace: Literal["refuse_unfinished"] | None = attrs.field(
+        default=None, validator=_one_of(None, "refuse_unfinished")
+    )
+    dependencies: bool = attrs.field(default=False, validator=_is_flag)
+    most_in_progress: int | None = attrs.field(default=None, validator=_at_least_one)
+    batch_marks: bool = attrs.field(default=False, validator=_is_flag)
+    agent_edits: bool = attrs.field(default=False, validator=_is_flag)
+    text: Literal["ascii", "unicode"] = attrs.field(default="ascii", validator=_one_of("ascii", "unicode"))
+
+    @tools.validator
+    def _check_tools(self, _field: attrs.Attribute[Any], value: tuple[str, ...] | None) -> None:
+        known = self.offered
+        unknown = [name for name in value or () if name not in known]
+        if unknown:
+            more = "" if self.agent_edits else "; remove and move need agent_edits=True"
+            raise ValueError(f"tools: no planning tool is named {unknown[0]!r}; use {', '.join(known)}{more}")
+        if value is not None and not value:
+            raise ValueError("tools is empty: name at least one, or disable the section")
+
+    @verify.validator
+    def _check_verify(self, _field: attrs.Attribute[Any], value: object) -> None:
+        if value is not None and (self.evidence is None or not callable(value)):
+            raise ValueError('verify must be a function (step, text) -> bool, and needs evidence="required"')
+
+    @verify_timeout.validator
+    def _check_timeout(self, _field: attrs.Attribute[Any], value: object) -> None:
+        if type(value) not in {int, float} or not 0 < value <= _LONGEST_WAIT:  # type: ignore[operator]  # a number
+            raise ValueError(f"verify_timeout must be seconds of more than 0, at most {_LONGEST_WAIT:g}")
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The short names of the tools that the agent may have."""
+        return tuple(map(_short, SEED_TOOLS + OPTIONAL_TOOLS if self.agent_edits else SEED_TOOLS))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The full names of the tools that the agent gets."""
+        given = self.offered if self.tools is None else self.tools
+        return frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS if _short(name) in given)
+
+
+def strictest(policy: PlanPolicy, other: PlanPolicy | None) -> PlanPolicy:
+    """The stricter of each demand of two policies; tools, arguments and text are those of the first."""
+    if other is None or other == policy:
+        return policy
+    judges = [each.verify for each in (policy, other) if each.evidence is not None]
+    return attrs.evolve(
+        policy,
+        evidence=max(policy.evidence, other.evidence, key=_EVIDENCE.index),
+        verify=None if None in judges else next(iter(judges), None),
+        stale_after=_given(min, policy.stale_after, other.stale_after),
+        finish_gate=_given(max, policy.finish_gate, other.finish_gate),
+        approval=policy.approval or other.approval,
+        replace=policy.replace or other.replace,
+        dependencies=policy.dependencies or other.dependencies,
+        most_in_progress=_given(min, policy.most_in_progress, other.most_in_progress),
+    )
+
+
+def _given(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return pick(known) if known else None

@@ -1,0 +1,1 @@
+"""The joint of plan, policy, tools and session: the planning tools, and what a session keeps of a plan."""

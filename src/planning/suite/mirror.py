@@ -1,0 +1,126 @@
+"""The mirror: a session's Plan that shows work whose state is kept elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from planning.errors import ToolError
+from planning.plan.commands import MarkStep, MarkSteps, SetupPlan
+from planning.plan.model import Plan, StepStatus
+from planning.suite.tools import carry_out, register_plan
+from session import Session
+from session.transaction import Transaction
+
+Mark = tuple[int, StepStatus, str | None]
+"""A step of a mirrored plan by its index, its new status, and a note."""
+
+
+class PlanMirror:
+    """A session's Plan that shows work whose state is kept elsewhere: a workflow's run, an agent's graph.
+
+    It sends the same commands as an agent's tools. Their texts must be normal, as ``fitted`` leaves them: no
+    handler makes them so. An active plan that shows something else is left alone, whether it is there at the
+    start or replaces the mirror later.
+
+    Attributes:
+        plan: The plan as the mirror last saw it; None before ``begin``.
+        refusal: Why the session refused the last change; None if it did not.
+    """
+
+    def __init__(self, session: Session, name: str, setup: SetupPlan) -> None:
+        """Register the plan with a session; the plan does not change yet.
+
+        Args:
+            session: The session that holds the plan.
+            name: Who keeps the mirror, for error messages.
+            setup: The plan to show.
+        """
+        register_plan(session)
+        self.plan: Plan | None = None
+        self.refusal: str | None = None
+        self._ids: list[str] = []
+        self._name = name
+        self._setup = setup
+
+    def begin(self, transaction: Transaction, may_replace: Callable[[Plan], bool], *, is_new: bool) -> bool:
+        """Set the plan up, or keep the one that shows the same work already.
+
+        Args:
+            transaction: The session's, open.
+            may_replace: Says whether an active plan that shows other work may be replaced.
+            is_new: Whether the work starts over: then a plan that shows it is set up again.
+
+        Returns:
+            False if an active plan was left alone.
+
+        Raises:
+            ToolError: The session's reducers did not take the plan.
+        """
+        plan = transaction.latest(Plan)
+        is_shown = plan is not None and shows(plan, self._setup)
+        if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
+            return False
+        if plan is None or is_new or not is_shown:
+            plan = carry_out(transaction, self._name, self._setup, plan)
+        self._take(plan)
+        return True
+
+    def mark(self, transaction: Transaction, marks: Iterable[Mark]) -> bool:
+        """Mark steps, as one change.
+
+        Returns:
+            False if the plan shows this work no longer, or the session refused the change.
+        """
+        plan = self._latest(transaction)
+        if plan is None:
+            return False
+        commands = [MarkStep(self._ids[index], status, note) for index, status, note in marks]
+        return not commands or self._carry_out(transaction, MarkSteps(tuple(commands), is_report=True))
+
+    def finish(self, transaction: Transaction) -> bool:
+        """Complete the plan, unless steps that others added are open.
+
+        Returns:
+            False if the plan shows this work no longer, or the session refused the change.
+        """
+        plan = self._latest(transaction)
+        if plan is None:
+            return False
+        added = plan.steps[len(self._setup.initial_steps) :]
+        if plan.status != "active" or any(step.status != "done" for step in added):
+            return True
+        return self._carry_out(transaction, MarkSteps((), is_last=True))
+
+    def _latest(self, transaction: Transaction) -> Plan | None:
+        """The plan, with what others added or marked; None if it shows other work."""
+        plan = transaction.latest(Plan)
+        if plan is not self.plan:
+            if plan is None or not shows(plan, self._setup):
+                return None
+            self._take(plan)
+        return plan
+
+    def _take(self, plan: Plan) -> None:
+        self.plan = plan
+        self._ids = [step.step_id for step in plan.steps]
+
+    def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
+        try:
+            self.plan = carry_out(transaction, self._name, command, self.plan)
+        except ToolError as error:  # a guard or the reducers of other code
+            self.refusal = error.message
+            return False
+        return True
+
+
+def shows(plan: Plan, setup: SetupPlan) -> bool:
+    """Whether a plan is what a setup made, with whatever was added to it or marked in it since."""
+    return (
+        plan.status != "abandoned"
+        and plan.objective == setup.objective
+        and len(plan.steps) >= len(setup.initial_steps)
+        and all(
+            step.title == new.title and step.details == new.details
+            for step, new in zip(plan.steps, setup.initial_steps, strict=False)
+        )
+    )

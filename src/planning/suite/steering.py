@@ -1,0 +1,355 @@
+"""The policy in a planning call: what it does between a handler and the reducers.
+
+A call stays the seed's command, checked by its handler. The policy's checks run in the same transaction, and
+what they entail are commands of its own, dispatched after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import attrs
+
+from planning.errors import ToolError, ToolValidationError
+from planning.plan import handlers
+from planning.plan.commands import (
+    AddStep,
+    MarkStep,
+    MarkSteps,
+    NewPlanStep,
+    RenumberSteps,
+    SetupPlan,
+    UpdateStep,
+)
+from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.plan.model import Plan, PlanStep
+from planning.plan.reducers import changes_nothing
+from planning.plan.render import reply
+from planning.plan.text import TextRules, rules_for
+from planning.policy.policy.decide import Given, decide, marks_of, refuse_marks, refuse_order
+from planning.policy.evidence import (
+    NOTHING_ASKED,
+    Accepted,
+    Question,
+    is_alias,
+    number_of_call,
+    refuse_evidence,
+)
+from planning.policy.policy import PlanPolicy, strictest
+from planning.policy.reducers import RequestApproval, evidence_call
+from planning.suite.events import sign
+from planning.suite.kept import Policies, facts_in, new_ids, register_facts
+from planning.tools.attempts import background
+from planning.tools.context import BEGAN, Gate, ToolContext
+from planning.tools.errors import ToolTimeout
+from planning.tools.parameters.signature import read_signature
+from session import Session, ToolFailed, ToolInvoked, Transaction
+
+_STEPS: Final[Mapping[type, str]] = {SetupPlan: "initial_steps", AddStep: "steps"}
+_NO_EVIDENCE: Final = Given()
+
+
+def register_policy(session: Session, policy: PlanPolicy) -> None:
+    """Register what a policy needs with a session; repeating it changes nothing."""
+    register_facts(session)
+    for setup in (SetupPlan, AddStep):
+        session.register_guard(setup, _first_ids)
+    if policy.evidence is not None or policy.stale_after is not None:
+        for event in (ToolInvoked, ToolFailed):
+            session.register_guard(event, _call_made)
+        session.companion(Gate).moment = _moment
+    if policy.dependencies or policy.most_in_progress is not None:
+        for command in (MarkStep, MarkSteps):
+            session.register_guard(command, _Order(policy))
+    policies = session.companion(Policies)
+    policies.policy = strictest(policy, policies.policy)
+
+
+def _moment(session: Session) -> int:
+    return (session.select_latest(PlanFacts) or PlanFacts()).next_call
+
+
+def _first_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
+    """With a policy, from the first change on."""
+    if transaction.latest(PlanFacts) is not None:
+        return ()
+    facts_in(transaction)
+    return new_ids(command, transaction)
+
+
+def _call_made(event: Any, transaction: Transaction) -> tuple[EvidenceCall, ...]:
+    """Keep a call, planning calls excepted, to be found as evidence.
+
+    The change carries where in a framework it was made, as those of the plan do.
+    """
+    began, facts = BEGAN.get(), transaction.latest(PlanFacts) or PlanFacts()
+    call = evidence_call(event, facts.next_call if began is None else began)
+    if call is None:
+        return ()
+    sign(transaction)
+    return (call,)
+
+
+@attrs.frozen
+class _Order:
+    """The guard of every mark: prerequisites, and how many steps are in progress."""
+
+    policy: PlanPolicy
+
+    def __call__(self, command: Any, transaction: Transaction) -> tuple[()]:
+        plan = transaction.latest(Plan)
+        if plan is not None and not getattr(command, "is_report", False):
+            refuse_order(self.policy, marks_of(command), plan, facts_in(transaction))
+        return ()
+
+
+@attrs.define
+class News:
+    """The plan as each agent last saw it, to say once what others have changed since.
+
+    An agent is a connection, a run or a toolbox. One that has not looked yet resumes what the last agent of
+    its name saw: the client that connects again, the next run. It is kept, so that no other has its address.
+    """
+
+    seen: dict[object, tuple[Plan, object]] = attrs.field(factory=dict)
+
+    def take(self, context: ToolContext, plan: Plan | None) -> str:
+        """What changed since the agent last looked; empty when nothing did, or it never looked."""
+        seen = self.seen.get(_key_of(context)) or self.seen.get(context.actor)
+        known = None if seen is None else seen[0]
+        if known is None or known is plan or known == plan:
+            return ""
+        from planning.plan.diff import diff_plans  # noqa: PLC0415 - few plans are changed by others
+
+        return f"Since you last looked: {diff_plans(known, plan)}"
+
+    def saw(self, context: ToolContext, plan: Plan | None) -> None:
+        """The agent has seen the plan."""
+        for key in (_key_of(context), context.actor):
+            self.seen.pop(key, None)
+            if plan is not None:
+                self.seen[key] = plan, context.agent
+        while len(self.seen) > _MOST_AGENTS:
+            del self.seen[next(iter(self.seen))]
+
+
+def _key_of(context: ToolContext) -> tuple[str | None, object]:
+    agent = context.agent
+    return context.actor, agent if isinstance(agent, str) else id(agent)
+
+
+_MOST_AGENTS = 200
+
+
+Steered = tuple[Any, Any, Plan, Sequence[Any], str]
+"""A call that was carried out: the command as it was sent, and as its handler left it; the plan; what is
+dispatched after it; the reply."""
+
+
+@attrs.frozen
+class Steering:
+    """A policy, for the planning tools of one section."""
+
+    policy: PlanPolicy
+
+    @property
+    def rules(self) -> TextRules:
+        """The rules for the texts that its tools take."""
+        return rules_for(self.policy.text)
+
+    def carry_out(
+        self,
+        transaction: Transaction,
+        session: Session,
+        context: ToolContext,
+        params: Any,
+        before: Plan | None,
+        handler: Callable[[Any, Plan | None, TextRules], Any],
+        dispatch: Callable[[Any], Plan],
+        accepted: Accepted | None,
+    ) -> Steered:
+        """Check a call by its handler and by the policy, and dispatch its command.
+
+        An agent that acts on a plan which others have changed since it last looked reads what has changed,
+        once: with the reply, or with the refusal.
+
+        Args:
+            transaction: The session's, open.
+            session: The session.
+            context: The context of the call.
+            params: The arguments.
+            before: The plan.
+            handler: The command's handler.
+            dispatch: Dispatches the command; returns the resulting plan.
+            accepted: What ``verify`` said, where it was asked.
+
+        Raises:
+            ToolValidationError: The call is refused; nothing has changed.
+        """
+        news, accepted = session.companion(News), accepted or NOTHING_ASKED
+        changed = news.take(context, before)
+        entailed: Sequence[Any] = ()
+        try:
+            sent = self.seed(params)
+            command = handler(sent, before, self.rules)
+            if before is not None and changes_nothing(command, before) and not _has_evidence(params):
+                facts, plan = transaction.latest(PlanFacts), dispatch(command)
+            else:
+                facts, demands = facts_in(transaction), session.companion(Policies).policy or self.policy
+                given = self._given(command, params, accepted)
+                calls = () if demands.evidence is None else transaction.select_all(EvidenceCall)
+                entailed = decide(demands, facts, before, command, given, calls)
+                plan = dispatch(command)
+        except ToolValidationError as refusal:
+            news.saw(context, before)
+            raise _with_news(refusal, changed) from None
+        news.saw(context, plan)
+        message = reply(command, plan, before, facts, asks=_asks(entailed))
+        return sent, command, plan, entailed, f"{changed} {message}" if changed else message
+
+    def seed(self, params: Any) -> Any:
+        """The command that the arguments mean, without what the policy added to them."""
+        if isinstance(params, MarkStep):
+            marks = getattr(params, "marks", ())
+            if self.policy.batch_marks:
+                refuse_marks(marks, params.step_id)
+            if not marks:
+                return MarkStep(params.step_id, params.status, params.note)
+            several = tuple([MarkStep(each.step_id, each.status, each.note) for each in marks])
+            return several[0] if len(several) == 1 else MarkSteps(several)
+        match params:
+            case SetupPlan():
+                return SetupPlan(params.objective, _plain_steps(params.initial_steps))
+            case AddStep():
+                return AddStep(_plain_steps(params.steps))
+            case UpdateStep():
+                return UpdateStep(params.step_id, params.title, params.details)
+        return params
+
+    def _given(self, command: Any, params: Any, accepted: Accepted) -> Given:
+        """What the agent sent beside a command."""
+        marks = marks_of(command)
+        if marks:
+            if self.policy.evidence is None:
+                return _NO_EVIDENCE
+            evidence = [getattr(given, "evidence", ()) for _, given in _paired(marks, params)]
+            return Given(evidence, (), accepted, self.rules.note)
+        steps = getattr(params, _STEPS.get(type(command), ""), ())
+        clears = "planning_clear_plan" in self.policy.names
+        return Given(depends_on=[getattr(step, "depends_on", ()) for step in steps], clears=clears)
+
+    # What the host is asked
+
+    @property
+    def is_async(self) -> bool:
+        """Whether ``verify`` is a coroutine function."""
+        verify = self.policy.verify
+        return verify is not None and read_signature(verify).is_async
+
+    def questions(self, params: Any, session: Session) -> list[Question]:
+        """What ``verify`` is to be asked about a call: steps to be done, each with a text that is not a call.
+
+        Raises:
+            ToolValidationError: The call is refused anyway.
+        """
+        plan = session.select_latest(Plan)
+        demands = session.companion(Policies).policy or self.policy
+        if demands.verify is None or not isinstance(params, MarkStep) or plan is None:
+            return []
+        marks = marks_of(handlers.mark(self.seed(params), plan, self.rules))
+        calls, asked = session.select_all(EvidenceCall), list[Question]()
+        steps = {step.step_id: step for step in plan.steps}
+        for mark, given in _paired(marks, params):
+            if mark.status == "done":
+                evidence = getattr(given, "evidence", ())
+                refuse_evidence(mark.step_id, evidence, self.rules.note)
+                texts = [
+                    each for each in evidence if number_of_call(each, calls) is None and not is_alias(each)
+                ]
+                asked += [(steps[mark.step_id], text) for text in texts]
+        return asked
+
+    def verified(self, questions: list[Question]) -> Accepted:
+        """Ask ``verify``, a plain function.
+
+        Raises:
+            ToolError: It failed, or took too long.
+        """
+        verify: Any = self.policy.verify
+        answers = []
+        for step, text in questions:
+            with _checking(step):
+                asked = partial(verify, step, text)
+                answer = background().run_in_thread(asked, "verify", self.policy.verify_timeout)
+                answers.append(_as_answer(answer))
+        return Accepted.of(questions, answers)
+
+    async def averified(self, questions: list[Question]) -> Accepted:
+        """The same where it is a coroutine function."""
+        verify: Any = self.policy.verify
+        answers = []
+        for step, text in questions:
+            with _checking(step):
+                asked = verify(step, text)
+                answer = await background().await_within(asked, "verify", self.policy.verify_timeout)
+                answers.append(_as_answer(answer))
+        return Accepted.of(questions, answers)
+
+
+WITHOUT_POLICY = Steering(PlanPolicy())
+"""For the tools of a section without a policy, where other sections of the session have one."""
+
+
+def _as_answer(answer: object) -> bool:
+    """The answer of ``verify``; a coroutine that it returned, or any other value, is not an answer."""
+    if not isinstance(answer, bool):
+        raise TypeError(f"verify returned {type(answer).__name__}, not a bool")
+    return answer
+
+
+def _has_evidence(params: Any) -> bool:
+    """Whether a call brings evidence, which is kept also for a step that is done."""
+    return any(getattr(each, "evidence", ()) for each in (params, *getattr(params, "marks", ())))
+
+
+def _asks(entailed: Iterable[Any]) -> bool:
+    """Whether what follows from a command is that the user is asked."""
+    return any(isinstance(each, RequestApproval) for each in entailed)
+
+
+def _with_news(refusal: ToolValidationError, changed: str) -> ToolValidationError:
+    if not changed:
+        return refusal
+    *others, last = refusal.problems
+    return ToolValidationError([*others, attrs.evolve(last, message=f"{last.message}. {changed}")])
+
+
+@contextmanager
+def _checking(step: PlanStep) -> Iterator[None]:
+    try:
+        yield
+    except ToolTimeout as error:
+        raise ToolError(f"the evidence for {step.step_id} was not checked in time; send it again") from error
+    except Exception as error:
+        raise ToolError(
+            f"the evidence for {step.step_id} could not be checked ({type(error).__name__}); send it again, "
+            "or send other evidence"
+        ) from error
+
+
+def _paired(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
+    """Each mark with the arguments that it was made of."""
+    several = getattr(params, "marks", ())
+    return zip(marks, several, strict=True) if several else ((marks[0], params),)
+
+
+def _plain_steps(steps: Any) -> Any:
+    """New steps without the additions of a policy; the handler refuses anything that is not a step."""
+    if not isinstance(steps, (tuple, list)):
+        return steps
+    return tuple(
+        [NewPlanStep(each.title, each.details) if isinstance(each, NewPlanStep) else each for each in steps]
+    )

@@ -1,0 +1,322 @@
+"""The audit of a plan's history: what careful, careless and cheating agents leave, and what it finds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws import work_of
+from planning import MarkStep, NewPlanStep, PlanningToolsSection, PlanPolicy, SetupPlan, Toolbox, ToolError
+from planning.observe.audit import FINDINGS, STALE_AFTER, Audit, audit_plan
+from planning.observe.timeline import Recent
+from planning.plan.model import STEP_STATUSES, Plan
+from planning.tools import Tool
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow, validate_workflow
+from planning.workflow.run.records import WorkflowRun
+from session import Session, ToolFailed, ToolInvoked
+
+Act = Callable[[Session, Toolbox], object]
+
+
+def planning(name: str, **arguments: Any) -> Act:
+    return lambda _session, toolbox: toolbox.call(f"planning_{name}", arguments, context={"actor": "model"})
+
+
+def set_up(steps: int) -> Act:
+    return planning("setup_plan", objective="Goal", initial_steps=[f"Step {n}" for n in range(steps)])
+
+
+def mark(number: int, status: str) -> Act:
+    return planning("mark_step", step_id=f"S{number:03}", status=status)
+
+
+def call(session: Session, _toolbox: Toolbox) -> None:
+    session.dispatch(ToolInvoked("search", {"query": "secret"}, "secret"))
+
+
+def fail(session: Session, _toolbox: Toolbox) -> None:
+    session.dispatch(ToolFailed("search", "secret"))
+
+
+def rewind(version: int) -> Act:
+    return lambda session, _toolbox: session.rewind(version)
+
+
+def host(*commands: object) -> Act:
+    def act(session: Session, _toolbox: Toolbox) -> None:
+        for command in commands:
+            session.dispatch(command)
+
+    return act
+
+
+def audited(*acts: Act, policy: PlanPolicy | None = None) -> Audit:
+    session = Session()
+    section = PlanningToolsSection(session=session, policy=policy)
+    toolbox = Toolbox(section.tools(), session=session)
+    for act in acts:
+        act(session, toolbox)
+    return audit_plan(Recent(session).new())
+
+
+def said(found: Audit) -> list[tuple[str, int, str]]:
+    return [(finding.code, finding.version, finding.message) for finding in found.findings]
+
+
+def plan(steps: int) -> SetupPlan:
+    return SetupPlan("Goal", tuple(NewPlanStep(f"Step {n}") for n in range(steps)))
+
+
+def run(*fails: bool) -> Act:
+    """Run a workflow of three steps, and resume it; the first fails where it says so."""
+
+    def act(session: Session, _toolbox: Toolbox) -> None:
+        failing = iter(fails)
+
+        def rent() -> str:
+            if next(failing):
+                raise ToolError("secret")
+            return "rented"
+
+        steps = [
+            WorkflowStep(step_id="rent", description="Rent a room", type="tool", name="rent"),
+            WorkflowStep(step_id="ask", description="Ask", type="tool", name="ask", on_failure="continue"),
+            WorkflowStep(step_id="open", description="Open", depends_on=("rent",)),
+        ]
+        tools = Capabilities(tools={"rent": rent, "ask": Tool("ask", "Ask.", lambda: {"success": False})})
+        for _ in fails:
+            run_workflow(Workflow(goal="Open the shop", steps=tuple(steps)), tools, session=session)
+
+    return act
+
+
+WORK = (call, mark(1, "done"), call, mark(2, "done"))
+S1, S2, S3 = (mark(number, "done") for number in (1, 2, 3))
+
+CLEAN: dict[str, Sequence[Act]] = {
+    "nothing at all": (),
+    "each step after its call": (set_up(2), *WORK),
+    "each step begun, worked on and done": (set_up(1), mark(1, "in_progress"), call, S1),
+    "a step that is blocked at the end": (set_up(1), call, mark(1, "blocked")),
+    "a plan that is replaced when it is done": (set_up(2), *WORK, set_up(1), call, S1),
+    "work before the plan's change of mind": (
+        set_up(2), call, S1, planning("add_step", steps=[{"title": "More"}]), call, S2, call, S3,
+    ),
+    "a call that fails, then one that does not": (set_up(1), fail, call, S1),
+    "what a rewind took back": (set_up(2), mark(2, "done"), rewind(1), *WORK),
+    "what a rewind took back, and then another": (
+        set_up(2), S2, rewind(1), S2, S1, rewind(2), rewind(1), *WORK,
+    ),
+    "a run that failed and was resumed": (run(True, False),),
+    "calls before there is a plan": (*[call] * STALE_AFTER, set_up(1), call, S1),
+    "a host that marks steps": (host(plan(3), MarkStep("S002", "done"), MarkStep("S001", "done")), host(
+        MarkStep("S002", "pending"), MarkStep("S002", "done"), MarkStep("S003", "done"))),
+    "a step that the host begins and the agent ends": (
+        host(plan(1), MarkStep("S001", "in_progress")), call, S1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("acts", CLEAN.values(), ids=CLEAN)
+def test_a_run_without_fault_has_no_findings(acts: Sequence[Act]) -> None:
+    assert said(audited(*acts)) == []
+
+
+OPEN = ("unfinished", "Open at the end: {}.")
+FAULTS: list[tuple[str, Sequence[Act], list[tuple[str, int, str]]]] = [
+    ("done_without_call", (set_up(2), S1, call, S2), [
+        ("done_without_call", 2, "Marked done without a call: S001."),
+    ]),
+    ("done_without_call", (set_up(1), call, mark(1, "in_progress"), S1), [
+        ("done_without_call", 4, "Marked done without a call: S001."),
+    ]),
+    ("done_without_call", (set_up(2), call, S1, S2), [
+        ("done_without_call", 4, "Marked done without a call: S002."),
+    ]),
+    ("done_without_call", (
+        set_up(1), mark(1, "in_progress"), call, planning("add_step", steps=[{"title": "More"}]), S2, S1,
+    ), [
+        ("done_without_call", 5, "Marked done without a call: S002."),
+    ]),
+    ("done_without_call", (host(plan(1)), S1), [
+        ("done_without_call", 2, "Marked done without a call: S001."),
+    ]),
+    ("done_after_failures", (set_up(1), fail, fail, S1), [
+        ("done_after_failures", 4, "Marked done after failed calls alone: S001."),
+    ]),
+    ("marked_ahead", (set_up(2), call, S2, call, S1), [
+        ("marked_ahead", 3, "S002 was marked done while S001 had not begun."),
+    ]),
+    ("skipped", (set_up(3), call, S1, call, S3), [
+        ("marked_ahead", 5, "S003 was marked done while S002 had not begun."),
+        ("skipped", 5, "Not begun, though a later step is done: S002."),
+        ("unfinished", 5, "Open at the end: S002."),
+    ]),
+    ("unfinished", (set_up(3), call, S1, mark(2, "in_progress")), [
+        ("unfinished", 4, "Open at the end: S002 to S003."),
+    ]),
+    ("unfinished", (host(plan(1)),), [("unfinished", 1, "Open at the end: S001.")]),
+    ("replaced", (set_up(2), call, S1, set_up(1), call, S1), [
+        ("replaced", 4, "The plan was replaced with S002 open."),
+    ]),
+    ("cleared", (set_up(2), planning("clear_plan")), [
+        ("cleared", 2, "The plan was abandoned with S001 to S002 open."),
+    ]),
+    ("run_failed", (run(True),), [("run_failed", 6, "The workflow run failed; 'planning show' says why.")]),
+    ("run_failed", (set_up(2), *WORK, run(True, True)), [
+        ("run_failed", 17, "The workflow run failed; 'planning show' says why."),
+    ]),
+    ("reopened", (set_up(1), call, S1, mark(1, "in_progress"), call, S1), [
+        ("reopened", 4, "S001 was done, then marked in_progress."),
+    ]),
+    ("several_in_progress", (set_up(3), *(mark(n, "in_progress") for n in (1, 2, 3)), call, S1, S2, S3), [
+        ("several_in_progress", 3, "In progress at once: S001 to S002."),
+    ]),
+    ("stale", (set_up(1), *[call] * STALE_AFTER, S1), [
+        ("stale", 12, "10 calls from version 2 on did not change the plan."),
+    ]),
+    ("stale", (set_up(1), *[call] * 6, planning("read_plan"), mark(9, "done"), *[call] * 6), [
+        ("refused", 9, "planning_mark_step was refused once, and not accepted afterwards: "
+                       "step_id: the plan has no step S009; its only step is S001"),
+        ("stale", 15, "12 calls from version 2 on did not change the plan."),
+        ("unfinished", 15, "Open at the end: S001."),
+    ]),
+    ("refused", (set_up(1), mark(7, "done"), mark(1, "finished"), call, S1), [
+        ("refused", 2, "planning_mark_step was refused 2 times, then accepted: "
+                       "step_id: the plan has no step S007; its only step is S001"),
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "acts", "expected"), FAULTS)
+def test_each_fault_is_a_finding(
+    code: str, acts: Sequence[Act], expected: list[tuple[str, int, str]]
+) -> None:
+    found = audited(*acts)
+    assert said(found) == expected
+    assert code in {finding.code for finding in found.findings}
+    assert "secret" not in repr(found)
+
+
+def test_every_kind_of_finding_has_an_example() -> None:
+    assert {code for code, _, _ in FAULTS} | {"done_at_once"} == FINDINGS.keys()
+
+
+def marks(*numbers: int, **more: Any) -> Act:
+    each = [{"step_id": f"S{number:03}", "status": "done", **more} for number in numbers]
+    return planning("mark_step", marks=each)
+
+
+def test_steps_marked_in_one_call_are_a_finding_unless_they_had_begun() -> None:
+    policy = PlanPolicy(batch_marks=True)
+    acts = (set_up(2), call, marks(1, 2))
+    assert said(audited(*acts, policy=policy)) == [("done_at_once", 3, "Marked done at once: S001 to S002.")]
+    begun = (set_up(2), mark(1, "in_progress"), mark(2, "in_progress"), call, marks(1, 2))
+    assert [code for code, _, _ in said(audited(*begun, policy=policy))] == ["several_in_progress"]
+
+
+def test_evidence_that_a_policy_accepted_is_no_finding_and_is_counted() -> None:
+    policy = PlanPolicy(evidence="required", batch_marks=True, verify=lambda _step, text: text == "seen")
+    found = audited(set_up(3), call, marks(1, 2, evidence=["C1"]), marks(3, evidence=["seen"]), policy=policy)
+    assert said(found) == []
+    assert (found.totals["verified"], found.totals["reported"]) == (1, 2)
+
+
+def test_totals_are_of_the_whole_history_and_abandoned_branches_are_named() -> None:
+    found = audited(set_up(2), call, S2, mark(5, "done"), rewind(1), *WORK)
+    assert found.abandoned == ((2, 4),)
+    totals = dict(found.totals)
+    assert totals.pop("characters") > 300
+    assert totals == {
+        "changes": 9, "calls": 3, "planning_calls": 5, "refused": 1,
+        "steps": 2, "done": 2, "verified": 0, "reported": 0,
+    }  # fmt: skip
+
+
+ANY = st.sampled_from([
+    *[mark(number, status) for number in (1, 2, 3) for status in STEP_STATUSES],
+    *[planning("clear_plan"), planning("read_plan"), planning("add_step", steps=[{"title": "More"}])],
+    *[set_up(3), call, fail, host(MarkStep("S001", "done"))],
+])  # fmt: skip
+
+
+@given(st.lists(ANY, max_size=12), st.lists(ANY, min_size=1, max_size=6), st.lists(ANY, max_size=12))
+def test_what_a_rewind_took_back_changes_no_finding(
+    before: list[Act], abandoned: list[Act], after: list[Act]
+) -> None:
+    def kinds(found: Audit) -> list[tuple[str, tuple[str, ...]]]:
+        return [(finding.code, finding.steps) for finding in found.findings]
+
+    versions: list[int] = []
+    there: Act = lambda session, _toolbox: versions.append(session.version)  # noqa: E731 - an act like others
+    back: Act = lambda session, _toolbox: session.rewind(versions[0])  # noqa: E731 - likewise
+    assert kinds(audited(*before, there, *abandoned, back, *after)) == kinds(audited(*before, *after))
+
+
+def test_a_workflow_that_shows_its_run_is_not_judged() -> None:
+    steps: list[dict[str, Any]] = [
+        {"step_id": name, "description": "D", "type": "tool", "name": "find", "inputs": {}}
+        for name in ("a", "b", "c")
+    ]
+    capabilities = Capabilities(tools={"find": lambda: "found"})
+    workflow = validate_workflow({"schema_version": 2, "goal": "G", "steps": steps}, capabilities).workflow
+    session = Session()
+    for _ in range(2):  # the second run sets the plan up again
+        assert run_workflow(workflow, capabilities, session=session).status == "completed"
+    found = audit_plan(Recent(session).new())
+    assert (said(found), found.totals["done"]) == ([], 3)
+
+
+def test_a_plan_without_a_history_is_judged_by_what_is_open() -> None:
+    session = Session()
+    PlanningToolsSection(session=session)
+    session.dispatch(plan(2))
+    assert said(audit_plan((), session.select_latest(Plan))) == [
+        ("unfinished", 0, "Open at the end: S001 to S002.")
+    ]
+
+
+def test_a_run_without_a_history_is_judged_by_its_end() -> None:
+    session = Session()
+    run(True)(session, Toolbox(()))
+    assert said(audit_plan((), run=session.select_latest(WorkflowRun))) == [
+        ("run_failed", 0, "The workflow run failed; 'planning show' says why.")
+    ]
+
+
+def test_the_work_grows_with_the_changes_alone() -> None:
+    def work(steps: int) -> int:
+        session = Session()
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        set_up(steps)(session, toolbox)
+        for number in range(1, steps + 1):
+            for act in (mark(number, "in_progress"), call, mark(number, "done")):
+                act(session, toolbox)
+        moments = list(Recent(session).new())
+        assert not audit_plan(moments).findings
+        return work_of(lambda: audit_plan(moments))
+
+    assert work(400) < 4.2 * work(100)
+
+
+def test_the_table_in_the_specs_is_that_of_the_code() -> None:
+    text = (Path(__file__).parents[3] / "specs" / "AUDIT.md").read_text()
+    for code, rule in FINDINGS.items():
+        setting = "no setting" if rule.prevented_by is None else f"`{rule.prevented_by}`"
+        assert f"| `{code}` | {rule.severity} | {rule.meaning} | {setting} |\n" in text
+        if rule.prevented_by is not None:
+            take_setting(rule.prevented_by)
+    assert text.count("| warning |") + text.count("| notice |") == len(FINDINGS)
+
+
+def take_setting(setting: str) -> None:
+    """Give a policy a setting as it is written."""
+    call = ast.parse(f"PlanPolicy({setting})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    PlanPolicy(**{str(each.arg): ast.literal_eval(each.value) for each in call.keywords})

@@ -1,0 +1,266 @@
+"""Handlers: what they let through, and what they say when they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    ToolValidationError,
+    UpdateStep,
+)
+from planning.errors import Problem
+from planning.plan import handlers as handle
+from planning.plan.commands import Command
+from planning.plan.step_ids import written_alike
+from strategies import commands, plans
+
+NO_PLAN = "no plan yet; call planning_setup_plan first"
+COMPLETED = (
+    "the plan is completed; reopen a step with planning_mark_step, "
+    "or start a new plan with planning_setup_plan"
+)
+
+HANDLERS: dict[type[Command], Callable[[Any, Plan | None], Command]] = {
+    SetupPlan: handle.setup_plan,
+    AddStep: handle.add_step,
+    UpdateStep: handle.update_step,
+    MarkStep: handle.mark_step,
+    ClearPlan: handle.clear_plan,
+    ReadPlan: handle.read_plan,
+}
+
+
+def plan(*step_ids: str, status: Any = "active") -> Plan:
+    steps = tuple(PlanStep(step_id, f"Title of {step_id}", None, "pending") for step_id in step_ids)
+    return Plan("Fix the login bug", status, steps)
+
+
+PLAN = plan("S001", "S002")
+
+
+def handled(command: Command, current: Plan | None) -> Command:
+    return HANDLERS[type(command)](command, current)
+
+
+def refusal(command: Command, current: Plan | None) -> str:
+    with pytest.raises(ToolValidationError) as caught:
+        handled(command, current)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "normal"),
+    [
+        (SetupPlan(" Ship it\n"), SetupPlan("Ship it", ())),
+        (
+            SetupPlan("Ship it", (NewPlanStep(" Pack ", " \n"), NewPlanStep("Send", "By\n\tair "))),
+            SetupPlan("Ship it", (NewPlanStep("Pack"), NewPlanStep("Send", "By\n\tair"))),
+        ),
+        (AddStep((NewPlanStep("\tTest", ""),)), AddStep((NewPlanStep("Test"),))),
+        (UpdateStep(" S001 ", " Look "), UpdateStep("S001", "Look")),
+        (UpdateStep("S001", None, " why\nnot "), UpdateStep("S001", None, "why\nnot")),
+        (UpdateStep("S001", "Look", "  "), UpdateStep("S001", "Look", "")),
+        (UpdateStep("S001", None, ""), UpdateStep("S001", None, "")),
+        (UpdateStep("S001", None, " \n"), UpdateStep("S001", None, "")),
+        (MarkStep("\u00a0S002\n", "done", " seen "), MarkStep("S002", "done", "seen")),
+        (MarkStep("S002", "blocked"), MarkStep("S002", "blocked")),
+        (ClearPlan(), ClearPlan()),
+        (ReadPlan(), ReadPlan()),
+    ],
+)
+def test_a_command_is_made_normal(command: Command, normal: Command) -> None:
+    assert handled(command, PLAN) == normal
+
+
+def test_a_status_from_a_string_enum_becomes_plain_text() -> None:
+    class Plain(str, Enum):  # noqa: UP042 - the older kind, whose str() is not its value
+        DONE = "done"
+
+    status: Any = Plain.DONE
+    normal = handled(MarkStep("S001", status), PLAN)
+    assert isinstance(normal, MarkStep)
+    assert (normal.status, type(normal.status)) == ("done", str)
+
+
+@pytest.mark.parametrize(
+    ("command", "current", "message"),
+    [
+        (SetupPlan(""), None, "objective: blank; send 1 to 240 characters"),
+        (SetupPlan("x" * 241), PLAN, "objective: 241 characters, at most 240; cut 1"),
+        (
+            SetupPlan("x", (NewPlanStep("a"), NewPlanStep("x" * 161, "y" * 600))),
+            None,
+            "2 problems:\n"
+            "- initial_steps[1].title: 161 characters, at most 160; cut 1\n"
+            "- initial_steps[1].details: 600 characters, at most 512; cut 88",
+        ),
+        (AddStep(()), PLAN, "steps: empty; send at least one step"),
+        (
+            AddStep((NewPlanStep(" "), NewPlanStep("a\nb"))),
+            None,
+            f"3 problems:\n- {NO_PLAN}\n"
+            "- steps[0].title: blank; send 1 to 160 characters\n"
+            '- steps[1].title: a newline (U+000A) at character 2; this field is one line, write " "',
+        ),
+        (UpdateStep("S001"), PLAN, "nothing to change; send a title or details"),
+        (UpdateStep("S001", " "), PLAN, "title: blank; send 1 to 160 characters"),
+        (UpdateStep(" S009 ", "a"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
+        (UpdateStep("S009", "a"), plan("S007"), "step_id: the plan has no step S009; its only step is S007"),
+        (UpdateStep("s009", "a"), PLAN, "step_id: the plan has no step s009; its steps are S001 to S002"),
+        (
+            UpdateStep("S009", "", "\u2013"),
+            plan("S001", status="completed"),
+            f"4 problems:\n- {COMPLETED}\n"
+            "- step_id: the plan has no step S009; its only step is S001\n"
+            "- title: blank; send 1 to 160 characters\n"
+            '- details: EN DASH (U+2013) at character 1; only ASCII is allowed, write "-"',
+        ),
+        (MarkStep("S009", "done"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
+        (
+            MarkStep("S001", "done"),
+            plan(),
+            "step_id: the plan has no steps yet; add some with planning_add_step",
+        ),
+        (MarkStep("", "done"), PLAN, "step_id: blank; send 1 to 64 characters"),
+        (MarkStep("S" * 65, "done"), PLAN, "step_id: 65 characters, at most 64; cut 1"),
+        (MarkStep("S001", "done", " \n"), PLAN, "note: blank; send 1 to 512 characters"),
+        (MarkStep("S001", "done", "x" * 513), PLAN, "note: 513 characters, at most 512; cut 1"),
+    ],
+)
+def test_a_refusal_lists_every_problem(command: Command, current: Plan | None, message: str) -> None:
+    assert refusal(command, current) == message
+
+
+IDS = ("S001", "S010", "S1000", "Intro", "phase-2", "7")
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ("S001", "S001"), ("s001", "S001"), ("S1", "S001"), ("s1", "S001"), (" S01 ", "S001"),
+        ("1", "S001"), (1, "S001"), (1.0, "S001"), ("0001", "S001"), ("10", "S010"), (10, "S010"),
+        ("s1000", "S1000"), (1000, "S1000"), ("intro", "Intro"), ("PHASE-2", "phase-2"),
+        ("S7", "7"), (7, "7"),
+    ],
+)  # fmt: skip
+def test_the_shape_of_a_step_id_is_forgiven(given: Any, recorded: str) -> None:
+    current = plan(*IDS)
+    assert handled(MarkStep(given, "done"), current) == MarkStep(recorded, "done")
+    assert handled(UpdateStep(given, "Look"), current) == UpdateStep(recorded, "Look")
+
+
+@pytest.mark.parametrize(
+    "given", ["2", "S2", 2, "S", "001x", "phase", "phase2", "S-1", "+1", "1.0", "S1_0", "S0", "11"]
+)
+def test_a_step_id_that_means_no_step_is_refused(given: Any) -> None:
+    message = f"step_id: the plan has no step {given}; its steps are S001, S010, S1000, Intro, phase-2, 7"
+    assert refusal(MarkStep(given, "done"), plan(*IDS)) == message
+
+
+def test_a_step_id_that_may_mean_several_steps_is_refused_unless_it_is_one_of_them() -> None:
+    current = plan("S01", "S001", "Fix", "fix", "s0001", "S00001")
+    assert handled(MarkStep("S001", "done"), current) == MarkStep("S001", "done")
+    assert handled(MarkStep("fix", "done"), current) == MarkStep("fix", "done")
+    assert refusal(MarkStep("1", "done"), current) == (
+        "step_id: 1 may be S01 or S001 or s0001; send one of these"
+    )
+    assert refusal(UpdateStep("FIX", "a"), current) == "step_id: FIX may be Fix or fix; send one of these"
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ("Done", "done"), ("DONE", "done"), (" done\n", "done"), ("in progress", "in_progress"),
+        ("in-progress", "in_progress"), ("In Progress", "in_progress"), ("inProgress", "in_progress"),
+        ("IN_PROGRESS", "in_progress"), ("Blocked", "blocked"), ("Pending", "pending"),
+    ],
+)  # fmt: skip
+def test_the_shape_of_a_status_is_forgiven(given: Any, recorded: Any) -> None:
+    assert handled(MarkStep("S001", given), PLAN) == MarkStep("S001", recorded)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("completed", "done"), ("Complete", "done"), ("finished", "done"), ("cancelled", "blocked"),
+        ("canceled", "blocked"), ("on-hold", "blocked"), ("started", "in_progress"), ("to do", "pending"),
+        ("not_started", "pending"),
+    ],
+)  # fmt: skip
+def test_a_synonym_of_a_status_is_refused_with_the_word_to_use(given: Any, meant: str) -> None:
+    assert refusal(MarkStep("S001", given), PLAN) == (
+        f"status: '{given}' is unknown; did you mean {meant}? send one of pending, in_progress, blocked, done"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        ("bogus", "'bogus'"),
+        ("done!", "'done!'"),
+        ("", "''"),
+        (None, "a value of type NoneType"),
+        (3, "a value of type int"),
+        (["done"], "a value of type list"),
+        ("caf\u00e9", "'caf\\xe9'"),
+        ("x" * 99, f"'{'x' * 37}...'"),
+    ],
+)
+def test_a_status_is_checked_whatever_the_type_hints_say(status: Any, shown: str) -> None:
+    assert refusal(MarkStep("S001", status), PLAN) == (
+        f"status: {shown} is unknown; send one of pending, in_progress, blocked, done"
+    )
+
+
+def test_the_highest_number_of_a_step_is_one_less_than_a_thousand_million() -> None:
+    highest: Any = 10**9 - 1
+    assert handled(MarkStep(highest, "done"), plan("S999999999")) == MarkStep("S999999999", "done")
+    assert handled(MarkStep(0, "done"), plan("S000")) == MarkStep("S000", "done")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("steps", [None, 7, "Pack", NewPlanStep("Pack"), {"title": "Pack"}])
+def test_steps_that_are_no_sequence_are_refused(steps: Any) -> None:
+    message = f"expected a sequence of NewPlanStep, got {type(steps).__name__}"
+    assert refusal(SetupPlan("x", steps), None) == f"initial_steps: {message}"
+    assert refusal(AddStep(steps), PLAN) == f"steps: {message}"
+
+
+def test_what_the_plan_has_against_malformed_arguments_is_diagnosed() -> None:
+    known = Problem("the plan has no step S009; its steps are S001 to S002", "step_id")
+    assert handle.diagnose(MarkStep, {"step_id": "S009"}, PLAN) == [known]
+    assert handle.diagnose(MarkStep, {"step_id": "S009"}, None) == [Problem(NO_PLAN)]
+    assert handle.diagnose(MarkStep, {"step_id": "S001"}, PLAN) == []
+    assert handle.diagnose(MarkStep, {"step_id": 9}, PLAN) == []
+    assert handle.diagnose(MarkStep, {}, PLAN) == []
+    assert handle.diagnose(ClearPlan, {"step_id": "S009"}, PLAN) == []
+    assert handle.diagnose(AddStep, {"step_id": "S009"}, plan("S001", status="completed")) == [
+        Problem(COMPLETED)
+    ]
+
+
+@given(st.data(), st.none() | plans())
+def test_a_normal_command_comes_back_equal_or_is_refused_for_the_plan(
+    data: st.DataObject, current: Plan | None
+) -> None:
+    command = data.draw(commands(current))
+    step_id = getattr(command, "step_id", None)
+    if current is not None and step_id not in {step.step_id for step in current.steps}:
+        assume(step_id is None or not written_alike(step_id, [step.step_id for step in current.steps]))
+    try:
+        assert handled(command, current) == command
+    except ToolValidationError as error:
+        assert {problem.path for problem in error.problems} <= {"", "step_id", "steps"}

@@ -1,0 +1,224 @@
+"""Reducers: the next plan, built from the last one and a command."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    UpdateStep,
+)
+from planning.plan.commands import Command, MarkSteps, MoveStep
+from planning.plan.lifecycle import TRANSITIONS, allows
+from planning.plan.model import STEP_STATUSES
+from planning.plan.reducers import REDUCERS, changes_nothing
+from planning.plan.step_ids import number_of
+from planning.suite.tools import register_plan
+from session import ReducerError, Session
+from strategies import commands, new_steps, plans
+
+FIRST = PlanStep("S001", "Look", "Twice", "done", ("seen",))
+SECOND = PlanStep("S002", "Fix", None, "pending")
+PLAN = Plan("Fix the login bug", "active", (FIRST, SECOND))
+
+
+def reduced(plan: Plan | None, command: Command) -> Plan | None:
+    """The plan after a command; with no change, the slice is the same object."""
+    slice_ = () if plan is None else (plan,)
+    after = REDUCERS[type(command)](slice_, command)
+    assert type(after) is tuple
+    assert len(after) <= 1
+    assert (after is slice_) is (after == slice_ and (not after or after[0] is plan))
+    return after[0] if after else None
+
+
+def with_ids(*step_ids: str) -> Plan:
+    return Plan("x", "active", tuple(PlanStep(step_id, "x", None, "pending") for step_id in step_ids))
+
+
+def ids_after(plan: Plan, added: int) -> list[str]:
+    after = reduced(plan, AddStep((NewPlanStep("x"),) * added))
+    assert after is not None
+    return [step.step_id for step in after.steps[len(plan.steps) :]]
+
+
+@pytest.mark.parametrize("before", [None, PLAN, Plan("old", "completed"), Plan("old", "abandoned")])
+def test_a_setup_replaces_whatever_there_is_and_counts_from_the_start(before: Plan | None) -> None:
+    command = SetupPlan("Ship it", (NewPlanStep("Pack"), NewPlanStep("Send", "By air")))
+    assert reduced(before, command) == Plan(
+        "Ship it",
+        "active",
+        (PlanStep("S001", "Pack", None, "pending"), PlanStep("S002", "Send", "By air", "pending")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("step_ids", "added", "expected"),
+    [
+        ([], 2, ["S001", "S002"]),
+        (["S999"], 2, ["S1000", "S1001"]),
+        (["S007", "S003"], 1, ["S008"]),
+        (["intro", "S004", "end"], 1, ["S005"]),
+        (["intro"], 1, ["S001"]),
+        (["X41"], 1, ["S042"]),
+        (["S0009"], 1, ["S010"]),
+        (["phase2-3", "17", "S-5"], 1, ["S018"]),
+        (["S1a", "S 2 ", "S\u0663", "S\u00b2"], 1, ["S001"]),
+        (["S" + "9" * 4_001, "S" + "9" * 100_000, "S007"], 1, ["S008"]),
+    ],
+)
+def test_ids_continue_from_the_highest_number(step_ids: list[str], added: int, expected: list[str]) -> None:
+    assert ids_after(with_ids(*step_ids), added) == expected
+
+
+def test_an_id_is_not_given_out_twice_when_its_number_is_too_long_to_count() -> None:
+    longest = "S" + "9" * 4_000
+    (first,) = ids_after(with_ids(longest), 1)
+    assert first == "S1" + "0" * 4_000
+    assert number_of(first) is None
+    assert ids_after(with_ids(longest, first), 1) == ["S1" + "0" * 3_999 + "1"]
+
+
+def test_a_slice_of_several_plans_is_left_with_one_built_from_the_newest() -> None:
+    after = REDUCERS[ClearPlan]((Plan("old", "active"), Plan("new", "active")), ClearPlan())
+    assert after == (Plan("new", "abandoned"),)
+
+
+# Laws, for any plan and any command
+
+cases = st.none() | plans()
+
+
+def draw_command(data: st.DataObject, plan: Plan | None) -> Command:
+    return data.draw(commands(plan).filter(lambda command: type(command) is not ReadPlan))
+
+
+@given(st.data(), cases)
+def test_a_reducer_is_pure_and_total(data: st.DataObject, plan: Plan | None) -> None:
+    command = draw_command(data, plan)
+    twin_plan, twin_command = copy.deepcopy(plan), copy.deepcopy(command)
+    after = reduced(plan, command)
+    assert (plan, command) == (twin_plan, twin_command)
+    assert reduced(twin_plan, twin_command) == after
+
+
+@given(st.data(), cases)
+def test_the_next_status_is_one_of_the_table(data: st.DataObject, plan: Plan | None) -> None:
+    command = draw_command(data, plan)
+    after = reduced(plan, command)
+    if after is not plan:
+        assert after is not None
+        assert after.status in TRANSITIONS[None if plan is None else plan.status, type(command)]
+    if not allows(plan, type(command)):
+        assert after is plan
+
+
+@given(st.data(), cases)
+def test_untouched_steps_are_the_same_objects(data: st.DataObject, plan: Plan | None) -> None:
+    command = draw_command(data, plan)
+    after = reduced(plan, command)
+    if plan is None or after is None or isinstance(command, (SetupPlan, ClearPlan)):
+        return
+    touched = getattr(command, "step_id", None)
+    for old, new in zip(plan.steps, after.steps, strict=False):
+        assert old.step_id == new.step_id
+        assert old is new or old.step_id == touched
+
+
+@given(st.data(), plans())
+def test_every_field_that_a_command_does_not_name_stays(data: st.DataObject, plan: Plan) -> None:
+    command = draw_command(data, plan)
+    after = reduced(plan, command)
+    assert after is not None
+    may_change: dict[type[Any], tuple[set[str], set[str]]] = {
+        SetupPlan: ({"objective", "status", "steps"}, set()),
+        AddStep: ({"steps"}, set()),
+        UpdateStep: ({"steps"}, {"title", "details"}),
+        MarkStep: ({"status", "steps"}, {"status", "notes"}),
+        ClearPlan: ({"status", "steps"}, set()),
+    }
+    of_plan, of_step = may_change[type(command)]
+    for field in fields(Plan):
+        assert field.name in of_plan or getattr(after, field.name) is getattr(plan, field.name)
+    if not isinstance(command, SetupPlan):
+        for old, new in zip(plan.steps, after.steps, strict=False):
+            for field in fields(PlanStep):
+                assert field.name in of_step or getattr(new, field.name) is getattr(old, field.name)
+
+
+@given(plans(), st.sampled_from(STEP_STATUSES), st.none() | st.text(min_size=1), st.data())
+def test_a_mark_sets_the_status_appends_the_note_and_changes_nothing_else(
+    plan: Plan, status: Any, note: str | None, data: st.DataObject
+) -> None:
+    if not plan.steps or not allows(plan, MarkStep):
+        return
+    old = data.draw(st.sampled_from(plan.steps))
+    after = reduced(plan, MarkStep(old.step_id, status, note))
+    assert after is not None
+    (new,) = [step for step in after.steps if step.step_id == old.step_id]
+    expected = {field.name: getattr(old, field.name) for field in fields(PlanStep)}
+    expected |= {"status": status, "notes": old.notes if note is None else (*old.notes, note)}
+    assert {field.name: getattr(new, field.name) for field in fields(PlanStep)} == expected
+    all_done = all(step.status == "done" for step in after.steps)
+    assert after.status == ("completed" if all_done else "active")
+
+
+@given(st.data(), plans())
+def test_a_command_that_changes_nothing_leaves_the_slice_and_is_known_before(
+    data: st.DataObject, plan: Plan
+) -> None:
+    command: Any = draw_command(data, plan)
+    same = [step for step in plan.steps if step.step_id == getattr(command, "step_id", None)]
+    if same and allows(plan, type(command)):
+        if type(command) is UpdateStep and data.draw(st.booleans()):
+            command = UpdateStep(command.step_id, same[0].title, same[0].details or "")
+        after = reduced(plan, command)
+        assert (after is plan) is (after == plan) is changes_nothing(command, plan)
+    for index in range(len(plan.steps) if allows(plan, MarkStep) else 0):
+        move = MoveStep(plan.steps[-1].step_id, index)
+        is_last = index == len(plan.steps) - 1
+        assert changes_nothing(move, plan) is is_last
+        assert (REDUCERS[MoveStep]((plan,), move)[0] is plan) is is_last
+
+
+@given(plans(), st.lists(st.lists(new_steps(), min_size=1, max_size=3).map(tuple), max_size=4))
+def test_ids_are_unique_and_count_up(plan: Plan, batches: list[tuple[NewPlanStep, ...]]) -> None:
+    if plan.status != "active":
+        return
+    after: Plan | None = plan
+    for batch in batches:
+        after = reduced(after, AddStep(batch))
+    assert after is not None
+    ids = [step.step_id for step in after.steps]
+    assert len(set(ids)) == len(ids)
+    highest = max((number_of(step.step_id) or 0 for step in plan.steps), default=0)
+    added = [number_of(step_id) for step_id in ids[len(plan.steps) :]]
+    assert added == list(range(highest + 1, highest + 1 + len(added)))
+    texts = [(step.title, step.details, step.status, step.notes) for step in after.steps[len(plan.steps) :]]
+    assert texts == [(new.title, new.details, "pending", ()) for batch in batches for new in batch]
+
+
+@pytest.mark.parametrize(("step_id", "kind"), [(5, "int"), (None, "NoneType"), (["S001"], "list")])
+@pytest.mark.parametrize("of", [MarkStep, UpdateStep, lambda *mark: MarkSteps((MarkStep(*mark),))])
+def test_a_command_whose_step_id_is_not_text_is_refused_when_it_is_dispatched(
+    of: Any, step_id: Any, kind: str, session: Session
+) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    with pytest.raises(ReducerError) as refused:
+        session.dispatch(of(step_id, "done"))
+    assert str(refused.value).partition(" is refused: ")[2] == f"step_id: expected a string, got {kind}"
+    assert session.select_all(Plan) == (PLAN,)

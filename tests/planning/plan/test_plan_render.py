@@ -1,0 +1,206 @@
+"""A plan as text, and the replies to commands."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws import work_of
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    UpdateStep,
+    plan_text,
+)
+from planning.plan.commands import Command
+from planning.plan.model import STEP_STATUSES, StepStatus
+from planning.plan.render import reply
+from planning.plan.text import as_data
+from strategies import plans
+
+
+def plan(*statuses: StepStatus, status: str = "active") -> Plan:
+    steps = tuple(
+        PlanStep(f"S{place:03d}", f"Title {place}", None, each) for place, each in enumerate(statuses, 1)
+    )
+    return Plan("Fix the login bug", status, steps)  # type: ignore[arg-type]
+
+
+def test_a_plan_is_its_objective_and_a_line_for_each_step() -> None:
+    text = plan_text(
+        Plan(
+            "Fix the login bug",
+            "active",
+            (
+                PlanStep(
+                    "S001", "Reproduce it", "On Firefox\n\tand Chrome", "done", ("Fails", "Since 1.2\nor so")
+                ),
+                PlanStep("S002", "Write a test", None, "in_progress"),
+                PlanStep("S1000", "Fix it", None, "blocked", ("No access",)),
+            ),
+        )
+    )
+    assert text == (
+        "Fix the login bug (active, 1 of 3 done)\n"
+        "S001 done: Reproduce it\n"
+        "  On Firefox\n"
+        "  \tand Chrome\n"
+        "  - Fails\n"
+        "  - Since 1.2\n"
+        "    or so\n"
+        "S002 in_progress: Write a test\n"
+        "S1000 blocked: Fix it\n"
+        "  - No access"
+    )
+
+
+@given(plans())
+def test_nothing_of_a_plan_is_lost_in_its_text(plan: Plan) -> None:
+    rest = plan_text(plan)
+    assert rest.isascii()
+    parts = [as_data(plan.objective), plan.status, str(len(plan.steps))]
+    for step in plan.steps:
+        parts += [step.step_id, step.status, as_data(step.title), *(step.details or "").split("\n")]
+        for note in step.notes:
+            parts += ["- ", *note.split("\n")]
+    for part in parts:
+        before, found, rest = rest.partition(part) if part else ("", part, rest)
+        assert found == part, (part, before)
+
+
+@pytest.mark.parametrize(
+    ("command", "after", "expected"),
+    [
+        (SetupPlan("x"), plan(), "Plan set, no steps yet. Add them with planning_add_step."),
+        (SetupPlan("x", (NewPlanStep("a"),)), plan("pending"), "Plan set: S001. Next: S001 Title 1"),
+        (
+            SetupPlan("x", (NewPlanStep("a"),) * 3),
+            plan("pending", "pending", "pending"),
+            "Plan set: S001 to S003. Next: S001 Title 1",
+        ),
+        (AddStep((NewPlanStep("a"),)), plan("done", "pending"), "Added S002."),
+        (AddStep((NewPlanStep("a"),) * 2), plan("done", "pending", "pending"), "Added S002 to S003."),
+        (UpdateStep("S001", "a"), plan("done", "pending"), "S001 updated."),
+        (ClearPlan(), plan(status="abandoned"), "Plan abandoned."),
+        (ReadPlan(), plan("done", "pending"), plan_text(plan("done", "pending"))),
+        (MarkStep("S001", "in_progress"), plan("in_progress", "pending"), "S001 in_progress."),
+        (MarkStep("S001", "pending"), plan("pending", "pending"), "S001 pending."),
+        (MarkStep("S001", "done"), plan("done", "pending"), "S001 done. Next: S002 Title 2"),
+        (MarkStep("S002", "done"), plan("pending", "done"), "S002 done. Next: S001 Title 1"),
+        (
+            MarkStep("S002", "done"),
+            plan("in_progress", "done", "blocked", "pending"),
+            "S002 done. Next: S004 Title 4",
+        ),
+        (MarkStep("S001", "done"), plan("done", "blocked"), "S001 done. Blocked: S002 Title 2"),
+        (MarkStep("S001", "blocked"), plan("blocked", "pending"), "S001 blocked. Next: S002 Title 2"),
+        (MarkStep("S001", "blocked"), plan("blocked", "done"), "S001 blocked. No other step is open."),
+        (MarkStep("S009", "done"), plan("done", "pending"), "S009 done. Next: S002 Title 2"),
+        (MarkStep("S001", "done"), plan("done", "done", status="completed"), "S001 done. Plan completed."),
+    ],
+)
+def test_a_reply_says_what_was_done_and_what_comes_next(command: Command, after: Plan, expected: str) -> None:
+    assert reply(command, after) == expected
+
+
+def test_a_setup_without_steps_says_what_it_replaced_too() -> None:
+    assert reply(SetupPlan("x"), plan(), plan("done", "done", "pending")) == (
+        "Plan set, no steps yet. It replaced a plan with 2 steps done, 1 not done. "
+        "Add them with planning_add_step."
+    )
+
+
+def long_plan(count: int, done: int = 0, **changes: PlanStep) -> Plan:
+    """A plan of many steps with titles of 100 characters, the first of them done."""
+    steps = [
+        PlanStep(f"S{place:03d}", "x" * 100, None, "done" if place <= done else "pending")
+        for place in range(1, count + 1)
+    ]
+    steps = [changes.get(step.step_id, step) for step in steps]
+    return Plan("Ship it", "active", tuple(steps))
+
+
+def test_a_plan_that_fits_into_a_message_is_shown_whole() -> None:
+    details = Plan("Ship it", "active", (PlanStep("S001", "a", "x" * 49_947, "pending"),))
+    assert plan_text(details) == f"Ship it (active, 0 of 1 done)\nS001 pending: a\n  {'x' * 49_947}"
+    assert len(plan_text(details)) == 49_995
+
+
+def test_done_steps_lose_their_details_and_notes_first() -> None:
+    notes = tuple(f"note {number}" for number in range(5))
+    steps = (
+        PlanStep("S001", "Look", "Where?", "done", ("x" * 512,) * 100),
+        PlanStep("S002", "Fix", "How?", "in_progress", notes),
+        PlanStep("S003", "Send", None, "pending", notes[:3]),
+    )
+    assert plan_text(Plan("Ship it", "active", steps)) == (
+        "Ship it (active, 1 of 3 done)\n"
+        "S001 done: Look\n"
+        "S002 in_progress: Fix\n"
+        "  How?\n"
+        "  - (2 older notes are not shown)\n"
+        "  - note 2\n"
+        "  - note 3\n"
+        "  - note 4\n"
+        "S003 pending: Send\n"
+        "  - note 0\n"
+        "  - note 1\n"
+        "  - note 2"
+    )
+
+
+def test_of_a_plan_that_has_no_room_the_next_steps_are_shown_and_the_rest_counted() -> None:
+    lines = plan_text(long_plan(20_000, done=5_000)).split("\n")
+    assert lines[:3] == [
+        "Ship it (active, 5000 of 20000 done)",
+        "S001 to S5000 done",
+        f"S5001 pending: {'x' * 100}",
+    ]
+    assert lines[-2:] == [
+        f"S5361 pending: {'x' * 100}",
+        "(14639 not shown: S5362 to S20000; mark steps done to see the next ones)",
+    ]
+
+
+def test_a_long_plan_is_shown_around_the_step_that_is_in_progress() -> None:
+    current = PlanStep("S19999", "Here", None, "in_progress")
+    lines = plan_text(long_plan(20_000, S19999=current)).split("\n")
+    assert lines[:3] == [
+        "Ship it (active, 0 of 20000 done)",
+        "(19641 not shown: S001 to S19641)",
+        f"S19642 pending: {'x' * 100}",
+    ]
+    assert lines[-3:] == [
+        f"S19998 pending: {'x' * 100}",
+        "S19999 in_progress: Here",
+        f"S20000 pending: {'x' * 100}",
+    ]
+
+
+@given(
+    st.lists(st.sampled_from(STEP_STATUSES), min_size=1, max_size=40),
+    st.integers(1, 500),
+    st.integers(0, 60_000),
+)
+def test_any_plan_is_read_within_one_message(statuses: list[StepStatus], times: int, length: int) -> None:
+    steps = tuple(
+        PlanStep(f"S{place:03d}", "a", "b" * (length // times), status)
+        for place, status in enumerate(statuses * times, 1)
+    )
+    text = plan_text(Plan("x" * length or "x", "active", steps))
+    assert 0 < len(text) <= 50_000
+
+
+def test_the_cost_of_reading_a_plan_grows_with_its_steps() -> None:
+    def cost(count: int) -> int:
+        plan = long_plan(count, done=count // 2)
+        return work_of(lambda: plan_text(plan))
+
+    assert cost(8_000) <= 2.2 * cost(4_000)

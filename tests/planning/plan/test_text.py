@@ -1,0 +1,235 @@
+"""The rules for text."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws import work_of
+from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule, ascii_spelling, fitted
+from strategies import spaces, untrimmed_texts
+
+RULES = {"objective": OBJECTIVE, "title": TITLE, "details": DETAILS, "note": NOTE, "step_id": STEP_ID}
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+rules = st.sampled_from(list(RULES.values()))
+
+
+_CONTROLS = [f"a control character (U+000{number}) at character {number}; remove it" for number in (1, 2, 3)]
+
+
+def _not_ascii(character: str, place: int, spelling: str) -> str:
+    return f'{character} at character {place}; only ASCII is allowed, write "{spelling}"'
+
+
+def _unspelled(character: str, place: int) -> str:
+    return f"{character} at character {place} has no ASCII spelling; write the text in English or in ASCII"
+
+
+def test_the_rules_have_the_limits_of_the_specification() -> None:
+    assert {
+        "objective": TextRule(240),
+        "title": TextRule(160),
+        "details": TextRule(512, multiline=True, blank_is_none=True),
+        "note": TextRule(512, multiline=True),
+        "step_id": TextRule(64),
+    } == RULES
+
+
+@every_rule
+def test_one_character_and_exactly_the_limit_are_allowed(rule: TextRule) -> None:
+    for text in ("x", "x" * rule.limit):
+        assert rule.problems(text) == []
+        assert rule.keeps(text)
+        assert rule.clean(text) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(None, "NoneType"), (7, "int"), (b"x", "bytes"), (["x"], "list"), (True, "bool")]
+)
+@every_rule
+def test_what_is_no_string_is_refused_by_its_type(rule: TextRule, value: object, kind: str) -> None:
+    assert rule.problems(value) == [f"expected a string, got {kind}"]
+    assert not rule.keeps(value)
+
+
+@every_rule
+def test_a_control_character_is_refused_unless_the_rule_allows_lines(rule: TextRule) -> None:
+    allowed = {"\n", "\t"} if rule.multiline else set()
+    for character in [*map(chr, range(0x20)), "\x7f", "\x85", "\u2028"]:
+        text = f"a{character}z"
+        assert bool(rule.problems(text)) is (character not in allowed), ascii(character)
+        assert not rule.keeps(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Wait\u2026 done", _not_ascii("HORIZONTAL ELLIPSIS (U+2026)", 5, "...")),
+        ("it\u2019s", _not_ascii("RIGHT SINGLE QUOTATION MARK (U+2019)", 3, "'")),
+        ("a\u201cb", "LEFT DOUBLE QUOTATION MARK (U+201C) at character 2; only ASCII is allowed, write '\"'"),
+        ("a \u2013 b", _not_ascii("EN DASH (U+2013)", 3, "-")),
+        ("a \u2192 b", _not_ascii("RIGHTWARDS ARROW (U+2192)", 3, "->")),
+        ("a\u00a0b", _not_ascii("NO-BREAK SPACE (U+00A0)", 2, " ")),
+        ("caf\u00e9", _not_ascii("LATIN SMALL LETTER E WITH ACUTE (U+00E9)", 4, "e")),
+        ("\u00bd an hour", _not_ascii("VULGAR FRACTION ONE HALF (U+00BD)", 1, "1/2")),
+        ("of\ufb01ce", _not_ascii("LATIN SMALL LIGATURE FI (U+FB01)", 3, "fi")),
+        ("Stra\u00dfe", _not_ascii("LATIN SMALL LETTER SHARP S (U+00DF)", 5, "ss")),
+        ("a\u200bb", "ZERO WIDTH SPACE (U+200B) at character 2; remove it"),
+        ("e\u0301", "COMBINING ACUTE ACCENT (U+0301) at character 2; remove it"),
+        ("a\u2028b", _not_ascii("LINE SEPARATOR (U+2028)", 2, " ")),
+        ("a\x85b", "a control character (U+0085) at character 2; remove it"),
+        ("a\x00b", "a null (U+0000) at character 2; remove it"),
+        ("a\x07b", "a control character (U+0007) at character 2; remove it"),
+        ("a\nb", 'a newline (U+000A) at character 2; this field is one line, write " "'),
+        ("a\tb", 'a tab (U+0009) at character 2; this field is one line, write " "'),
+        ("a\rb", "a carriage return (U+000D) at character 2; remove it"),
+    ],
+)
+def test_a_refused_character_is_named_with_its_place_and_its_remedy(text: str, problem: str) -> None:
+    assert TITLE.problems(text) == [problem]
+    assert not TITLE.keeps(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        (
+            "\u2013" + "x" * 160,
+            ["161 characters, at most 160; cut 1", _not_ascii("EN DASH (U+2013)", 1, "-")],
+        ),
+        ("  a\u2013b\u2013c  ", [_not_ascii("EN DASH (U+2013)", 2, "-")]),
+        ("\x01\x02\x03\x04", [*_CONTROLS, "1 more character to replace"]),
+        ("\x01\x02\x03\x04\x05", [*_CONTROLS, "2 more characters to replace"]),
+        ("\u03b1\u03b2\u03b3\u03b4\u03b5", [_unspelled("GREEK SMALL LETTER ALPHA (U+03B1)", 1)]),
+        ("\u4fee\u590d\u767b\u5f55", [_unspelled("CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE)", 1)]),
+        ("It\u2019s live \U0001f680\ufe0f", [_unspelled("ROCKET (U+1F680)", 11)]),
+        ("na\u00efve \u0438 \u2014 \u200b!", [_unspelled("CYRILLIC SMALL LETTER I (U+0438)", 7)]),
+        ("a\ud800", [_unspelled("a character (U+D800)", 2)]),
+        (
+            "\u4fee\n\u590d",
+            [
+                _unspelled("CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE)", 1),
+                'a newline (U+000A) at character 2; this field is one line, write " "',
+            ],
+        ),
+    ],
+)
+def test_each_fault_of_a_text_is_reported_once_and_of_many_characters_three(
+    text: str, problems: list[str]
+) -> None:
+    assert TITLE.problems(text) == problems
+
+
+def test_a_member_of_a_string_enum_becomes_plain_text() -> None:
+    class Goal(str, Enum):  # noqa: UP042 - the older kind, whose str() is not its value
+        SHIP = " ship it"
+
+    assert OBJECTIVE.problems(Goal.SHIP) == []
+    assert not OBJECTIVE.keeps(Goal.SHIP)
+    cleaned = OBJECTIVE.clean(Goal.SHIP)
+    assert (cleaned, type(cleaned)) == ("ship it", str)
+
+
+@given(st.data(), rules)
+def test_text_around_which_there_are_spaces_is_trimmed_once_and_for_all(
+    data: st.DataObject, rule: TextRule
+) -> None:
+    text = data.draw(untrimmed_texts(rule))
+    cleaned = rule.clean(text)
+    assert rule.problems(text) == []
+    assert cleaned is not None
+    assert cleaned == text.strip()
+    assert rule.clean(cleaned) == cleaned
+
+
+@given(st.lists(st.characters() | st.sampled_from("\r\n\t\u2026\u2013\u00e9"), max_size=20), spaces(), rules)
+def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
+    characters: list[str], around: str, rule: TextRule
+) -> None:
+    text = around + "a" + "".join(characters) + "z"
+    for _ in range(200):
+        problems = [
+            problem
+            for problem in rule.problems(text)
+            if not re.search(" (more )?characters?(,| to)", problem)
+        ]
+        if not problems:
+            break
+        if problems[0].endswith("write the text in English or in ASCII"):
+            text = "".join(each for each in text if each.isascii() or ascii_spelling(each) is not None)
+            continue
+        told = re.fullmatch(
+            r'.* at character (\d+); (?:remove it|.*write (["\'])(.*)\2)', problems[0], re.DOTALL
+        )
+        assert told is not None, problems[0]
+        place, text = int(told[1]) - 1, text.strip()
+        text = text[:place] + (told[3] or "") + text[place + 1 :]
+    assert [problem for problem in rule.problems(text) if "at most" not in problem] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fit"),
+    [
+        ("Ship it", "Ship it"),
+        ("  Ship\n\tit ", "Ship it"),
+        ("It\u2019s na\u00efve \u2014 50\u00a0\u20ac", "It's naive - 50 EUR"),
+        ("a\x00b\x85c\u2028d\u200be", "a b c de"),
+        ("Cafe\u0301", "Cafe"),
+        ("x" * 160, "x" * 160),
+        ("x" * 161, "x" * 157 + "..."),
+        ("x " * 100, "x " * 78 + "x..."),
+        ("start" + " " * 400 + "end", "start end"),
+        ("start" + " " * 400 + "x" * 155, "start " + "x" * 151 + "..."),
+        ("x" * 155 + " " * 400 + "the end", "x" * 155 + " t..."),
+        ("\u200b" * 500 + "x", "x"),
+        ("\u200b \n" * 300 + "the end", "the end"),
+        ("\x00" * 500 + "x" * 161, "x" * 157 + "..."),
+        ("\u00bd" * 60, "1/2" * 52 + "1..."),
+        (" \n\t\u200b\x00", ""),
+        ("", ""),
+        ("\u4fee\u590d login", ""),
+        ("Gr\u00f6\u00dfe \U0001f680", ""),
+        ("a\ud800", ""),
+    ],
+)
+def test_a_text_is_fitted_to_one_line_with_a_sign_where_it_is_cut(text: str, fit: str) -> None:
+    assert fitted(text, TITLE) == fit
+
+
+@pytest.mark.parametrize("filler", ["x", " ", "\u00e9"])
+def test_what_is_cut_off_is_not_looked_at(filler: str) -> None:
+    def cost(length: int) -> int:
+        text = "\u2013" + filler * length + "x" * 1_000 + "\u00e9" * length
+        return work_of(lambda: fitted(text, TITLE))
+
+    assert cost(100_000) == cost(1_000)
+
+
+SPELLED = {
+    '"': "\u00ab\u00bb\u201c\u201d\u201e\u201f\u2033", "'": "\u2018\u2019\u201a\u201b\u2032",
+    "*": "\u2022\u00b7", "...": "\u2026", "/": "\u2044\u00f7", "-": "\u2212\u2010\u2011\u2013\u2014\u2015",
+    "<-": "\u2190", "->": "\u2192", "<->": "\u2194", "=>": "\u21d2", "[x]": "\u2713\u2714", "x": "\u00d7",
+    "+/-": "\u00b1", "<=": "\u2264", ">=": "\u2265", "!=": "\u2260", "~": "\u2248", "EUR": "\u20ac",
+    "GBP": "\u00a3", "JPY": "\u00a5", "(c)": "\u00a9", "(R)": "\u00ae", "(TM)": "\u2122", " deg": "\u00b0",
+    "u": "\u00b5", "ss": "\u00df", "ae": "\u00e6", "AE": "\u00c6", "oe": "\u0153", "OE": "\u0152",
+    "o": "\u00f8", "O": "\u00d8", "l": "\u0142", "L": "\u0141", "d": "\u0111", "D": "\u0110",
+}  # fmt: skip
+
+
+def test_each_sign_that_models_like_has_the_spelling_that_people_write() -> None:
+    assert {spelling: "".join(filter(lambda sign: ascii_spelling(sign) == spelling, signs))
+            for spelling, signs in SPELLED.items()} == SPELLED  # fmt: skip
+
+
+@given(
+    rules, st.lists(st.text("a b\n\u00e9", max_size=6) | st.sampled_from(["x" * 64, "x" * 65, "x" * 513, 1]))
+)
+def test_it_keeps_several_texts_where_it_keeps_each(rule: TextRule, values: list[object]) -> None:
+    if rule.keeps_all(values):
+        assert all(rule.keeps(value) for value in values)
+    elif all(rule.keeps(value) for value in values):
+        assert any("  " in str(value) for value in values)

@@ -1,0 +1,173 @@
+"""The rules for text in any language: a plan holds what they accept, and the remedy of a refusal works."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from contextlib import closing
+from dataclasses import fields
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planning import Plan, PlanningToolsSection, PlanPolicy, plan_text
+from planning.plan.text import TextRule, TextRules, as_data, fitted, rules_for
+from planning.tools import Toolbox
+from planning.tools.result import ToolResult
+from session import Session, Snapshot
+from session.stores import SqliteStore
+
+UNICODE = rules_for("unicode")
+RULES = {field.name: getattr(UNICODE, field.name) for field in fields(TextRules)}
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+PIECES = (
+    *(
+        "修复登录",
+        "اختبار",
+        "می‌خواهم",
+        "בדיקה 12",
+        "👨‍👩‍👧",
+        "❤️",
+        "देवनागरी",
+        "é",
+        "Å",
+        "\u1100\u1161\u11a8",
+        "　",
+        "\u00a0",
+    ),
+    *(
+        "\u202e",
+        "\u2066",
+        "\u200f",
+        "\ufeff",
+        "\ud800",
+        "\ue000",
+        "\u0378",
+        "\n",
+        "\t",
+        "\r",
+        "\0",
+        "\u2028",
+        "\u3164",
+    ),
+    *("\u2003", "\u0300", "\u200d", "a", " ", "(x)", "S001"),
+)
+texts = st.one_of(
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+    st.text(st.characters(codec=None), max_size=20),
+    st.integers(150, 700).map(lambda length: "e\u0301" * length),
+)
+REMEDY = re.compile(r'at character (\d+); (?:remove it|(?:this field is one line, )?write "(.*)")')
+
+
+def _mended(text: str, rule: TextRule) -> str:
+    """The text with each remedy carried out to the letter, last character first."""
+    text = unicodedata.normalize("NFC", text.strip())
+    for message in reversed(rule.problems(text)):
+        if found := re.search(r"; cut (\d+)$", message):
+            text = text[: -int(found[1])]
+        elif found := REMEDY.search(message):
+            wrong = text[int(found[1]) - 1]
+            text = text.replace(wrong, found[2] or "")
+    return text
+
+
+@every_rule
+@given(text=texts)
+def test_a_plan_holds_what_is_accepted_and_the_remedy_of_a_refusal_works(rule: TextRule, text: str) -> None:
+    assert not any("ASCII" in message for message in rule.problems(text))
+    for _ in range(12):
+        if not (problems := rule.problems(text)):
+            break
+        if problems[0].startswith("blank"):
+            assert not text.strip() or rule.clean(text) is None
+            return
+        text = _mended(text, rule)
+    assert rule.problems(text) == []
+    kept = rule.clean(text)
+    assert (kept is None) <= rule.blank_is_none
+    if kept is not None:
+        assert rule.unkept(kept) is None
+        assert (rule.clean(kept), unicodedata.is_normalized("NFC", kept)) == (kept, True)
+        assert not any(unicodedata.bidirectional(each) in {"LRE", "RLO", "RLI", "PDI"} for each in kept)
+
+
+@every_rule
+@given(text=texts)
+def test_a_mirrored_text_is_one_that_the_rule_accepts(rule: TextRule, text: str) -> None:
+    fits = fitted(text, rule)
+    assert fits == "" or (rule.problems(fits), rule.clean(fits)) == ([], fits)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ab\u202ecd", "RIGHT-TO-LEFT OVERRIDE (U+202E) at character 3; remove it"),
+        ("a\u2003b", 'EM SPACE (U+2003) at character 2; write " "'),
+        ("a\ud800", "a character (U+D800) at character 2; remove it"),
+        ("写\n测", 'a newline (U+000A) at character 2; this field is one line, write " "'),
+        ("测" * 161, "161 characters, at most 160; cut 1"),
+        ("\u3164\u200d", "blank; send 1 to 160 characters"),
+    ],
+)
+def test_a_refusal_names_the_character_and_its_remedy(text: str, message: str) -> None:
+    assert UNICODE.title.problems(text) == [message]
+
+
+def _toolbox(session: Session) -> Toolbox:
+    policy = PlanPolicy(text="unicode", agent_edits=True, dependencies=True)
+    return Toolbox(PlanningToolsSection(session=session, policy=policy).tools(), session=session)
+
+
+@given(text=texts)
+@settings(max_examples=60)
+def test_what_the_tools_accept_is_stored_and_read_back_equal(
+    text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("store") / "plans.db"
+    with closing(SqliteStore(path)) as store:
+        session = Session(session_id="x", store=store)
+        box = _toolbox(session)
+        step = {"title": text, "details": text}
+        said = box.call("planning_setup_plan", {"objective": text, "initial_steps": [step]})
+        assert "ASCII" not in said.message
+        if not said.success:
+            return
+        marked = box.call("planning_mark_step", {"step_id": "1", "status": "done", "note": text})
+        assert "ASCII" not in marked.message
+        plan = session.select_latest(Plan)
+        assert plan is not None
+        assert plan.steps[0].title == UNICODE.title.clean(text) == plan.objective
+        assert as_data(plan.objective) in plan_text(plan)
+        back = Snapshot.from_json(session.snapshot().to_json())
+        other = Session(session_id="x", store=store)
+        PlanningToolsSection(session=other)
+        assert back.select_latest(Plan) == other.select_latest(Plan) == plan
+
+
+def _call(box: Toolbox, name: str, **arguments: object) -> ToolResult:
+    return box.call(f"planning_{name}", json.dumps(arguments))
+
+
+def test_each_tool_takes_any_language_and_a_title_composed_or_not() -> None:
+    session = Session()
+    box = _toolbox(session)
+    decomposed = unicodedata.normalize("NFD", "Überprüfung " * 13)
+    steps = [{"title": decomposed}, {"title": "测试", "depends_on": [decomposed]}]
+    assert _call(box, "setup_plan", objective="修复登录", initial_steps=steps).success
+    assert _call(box, "add_step", steps=[{"title": "写", "depends_on": ["测试"]}]).message == "Added S003."
+    assert _call(box, "update_step", step_id="S003", details="أ\nب").success
+    assert (
+        _call(box, "mark_step", step_id="S001", status="done", note="完成").message
+        == "S001 done. Next: S002 测试"
+    )
+    for name in ("mark_step", "update_step", "remove_step", "move_step"):
+        more: dict[str, dict[str, object]] = {
+            "mark_step": {"status": "done"},
+            "update_step": {"title": "x"},
+            "move_step": {"index": 0},
+        }
+        refused = _call(box, name, step_id="步骤", **more.get(name, {}))
+        assert "the plan has no step 步骤; its steps are S001 to S003" in refused.message

@@ -1,0 +1,346 @@
+"""What a policy takes and refuses, what a model reads of it, and what its refusals say to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import closing
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import attrs
+import pytest
+from policy_cases import EVERYTHING, Agent
+from syrupy.assertion import SnapshotAssertion
+
+from planning import (
+    ApprovePlan,
+    Plan,
+    PlanningToolsSection,
+    PlanPolicy,
+    RejectPlan,
+    plan_to_dict,
+    ready_steps,
+    tool_definitions,
+)
+from planning.plan.facts import PlanFacts
+from session import Session
+from session.stores import SqliteStore
+
+POLICIES = {
+    "mark_and_read": PlanPolicy(tools=("mark", "read")),
+    "without_setup": PlanPolicy(tools=("add", "mark")),
+    "evidence": PlanPolicy(evidence="required"),
+    "evidence_unique_and_verified": PlanPolicy(evidence="unique", verify=lambda _step, text: text == "ok"),
+    "approval": PlanPolicy(approval=True),
+    "replace": PlanPolicy(replace="refuse_unfinished"),
+    "dependencies": PlanPolicy(dependencies=True),
+    "most_in_progress": PlanPolicy(most_in_progress=1),
+    "batch_marks": PlanPolicy(batch_marks=True),
+    "agent_edits": PlanPolicy(agent_edits=True),
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tools": "mark"}, "tools must be several names, such as (\"mark\", \"read\"), got 'mark'"),
+        ({"tools": ()}, "tools is empty: name at least one, or disable the section"),
+        ({"tools": ("mark", "remove")},
+         "tools: no planning tool is named 'remove'; use setup, add, update, mark, clear, read; remove and "
+         "move need agent_edits=True"),
+        ({"evidence": True}, "evidence must be one of None, 'required', 'unique'; got True"),
+        ({"verify": len}, 'verify must be a function (step, text) -> bool, and needs evidence="required"'),
+        ({"evidence": "required", "verify": 1},
+         'verify must be a function (step, text) -> bool, and needs evidence="required"'),
+        ({"verify_timeout": 0}, "verify_timeout must be seconds of more than 0, at most 3600"),
+        ({"verify_timeout": float("nan")}, "verify_timeout must be seconds of more than 0, at most 3600"),
+        ({"stale_after": 0}, "stale_after must be a whole number of at least 1, or None; got 0"),
+        ({"finish_gate": True}, "finish_gate must be a whole number of at least 1, or None; got True"),
+        ({"most_in_progress": 1.0},
+         "most_in_progress must be a whole number of at least 1, or None; got 1.0"),
+        ({"approval": "yes"}, "approval must be True or False, got 'yes'"),
+        ({"replace": "refuse"}, "replace must be one of None, 'refuse_unfinished'; got 'refuse'"),
+        ({"text": "utf-8"}, "text must be one of 'ascii', 'unicode'; got 'utf-8'"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        PlanPolicy(**settings)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("tools", [("planning_mark_step", "read"), ["mark_step", "planning_read_plan"]])
+def test_tools_are_named_short_or_long(tools: Any) -> None:
+    assert PlanPolicy(tools=tools).names == {"planning_mark_step", "planning_read_plan"}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_model_reads_copy_and_schemas_of_its_own_tools_alone(
+    name: str, snapshot: SnapshotAssertion
+) -> None:
+    section = PlanningToolsSection(session=Session(), policy=POLICIES[name])
+    definitions = tool_definitions(tools=section)
+    offered = {each.name for each in section.tools()}
+    every = {each.name for each in PlanningToolsSection(session=Session(), policy=EVERYTHING).tools()}
+    assert not any(other in section.body() + json.dumps(definitions) for other in every - offered)
+    assert f"{section.body()}\n\n{json.dumps(definitions, indent=1)}\n" == snapshot
+
+
+def test_a_narrow_profile_costs_under_three_hundred_characters() -> None:
+    section = PlanningToolsSection(session=Session(), policy=POLICIES["mark_and_read"])
+    assert len(section.body()) < 300
+
+
+def test_without_settings_a_policy_changes_no_character() -> None:
+    with_policy = PlanningToolsSection(session=Session(), policy=PlanPolicy())
+    without = PlanningToolsSection(session=Session())
+    assert with_policy.body() == without.body()
+    assert tool_definitions(tools=with_policy) == tool_definitions(tools=without)
+
+
+def refusals() -> dict[str, tuple[Agent, Any, list[Any]]]:
+    """Each refusal: an agent, the call that is refused, and the remedy, after which the call is accepted."""
+    evidence = Agent(PlanPolicy(evidence="required")).plans("Write", "Test")
+    failed = Agent(PlanPolicy(evidence="required")).plans("Write")
+    failed.call("broken")
+    early = Agent(PlanPolicy(evidence="required")).plans("Write")
+    early.call("work")
+    early.mark(1, "in_progress")
+    early.call("work")
+    unknown = Agent(PlanPolicy(evidence="required")).plans("Write")
+    unknown.call("work")
+    used = Agent(PlanPolicy(evidence="unique")).plans("Write", "Test")
+    used.call("work")
+    used.mark(1, "done", "C1")
+    held = Agent(PlanPolicy(evidence="required", verify=lambda _step, text: text == "seen")).plans("Write")
+    needs = Agent(PlanPolicy(dependencies=True)).plans("A", {"title": "B", "depends_on": [1]},
+                                                       {"title": "C", "depends_on": ["B"]})  # fmt: skip
+    busy = Agent(PlanPolicy(most_in_progress=1)).plans("A", "B")
+    busy.mark(1, "in_progress")
+    waiting = Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
+    rejected = Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
+    rejected.session.dispatch(RejectPlan("too short"))
+    added = Agent(PlanPolicy(approval=True)).plans("A")
+    added.call("add_step", steps=["B"])
+    unfinished = Agent(PlanPolicy(replace="refuse_unfinished")).plans("A", "B")
+    both = Agent(PlanPolicy(evidence="required", batch_marks=True)).plans("A")
+    both.call("work")
+    begun = {"marks": [{"step_id": "S001", "status": "in_progress"},
+                       {"step_id": "S001", "status": "done", "evidence": ["C1"]}]}  # fmt: skip
+
+    def approve(agent: Agent) -> None:
+        agent.session.dispatch(ApprovePlan())
+
+    return {
+        "no evidence": (evidence, lambda a, *e: a.mark(1, "done", *e or ()), [("work", {}), "C1"]),
+        "failed": (failed, lambda a, *e: a.mark(1, "done", *e or ("C1",)), [("work", {}), "C2"]),
+        "before it began": (early, lambda a, *e: a.mark(1, "done", *e or ("C1",)), ["C2"]),
+        "unknown": (unknown, lambda a, *e: a.mark(1, "done", *e or ("C9",)), ["C1"]),
+        "used": (used, lambda a, *e: a.mark(2, "done", *e or ("C1",)), [("work", {}), "C2"]),
+        "not accepted": (held, lambda a, *e: a.mark(1, "done", *e or ("trust me",)), ["seen"]),
+        "depends": (needs, lambda a, *_: a.mark(3, "done"), [("mark_step", {"step_id": 1, "status": "done"}),
+                                                            ("mark_step", {"step_id": 2, "status": "done"})]),
+        "too many": (busy, lambda a, *_: a.mark(2, "in_progress"),
+                     [("mark_step", {"step_id": 1, "status": "pending"})]),
+        "waits": (waiting, lambda a, *_: a.call("work"), [approve]),
+        "rejected": (rejected, lambda a, *_: a.call("work"), [("add_step", {"steps": ["B"]}), approve]),
+        "added": (added, lambda a, *_: a.mark(2, "in_progress"), [approve]),
+        "unfinished": (unfinished, lambda a, *_: a.call("setup_plan", objective="x"), [("clear_plan", {})]),
+        "begun and done": (both, lambda a, *e: a.mark(1, "done", *e) if e else a.call("mark_step", **begun),
+                           [("mark_step", {"step_id": "S001", "status": "in_progress"}), ("work", {}), "C2"]),
+    }  # fmt: skip
+
+
+def test_each_refusal_changes_nothing_and_its_remedy_is_accepted(snapshot: SnapshotAssertion) -> None:
+    said = []
+    for name, (agent, call, remedies) in refusals().items():
+        before = agent.session.select_latest(Plan), agent.session.select_latest(PlanFacts)
+        message = call(agent)
+        said.append(f"{name}: {message}")
+        after = agent.session.select_latest(Plan), agent.session.select_latest(PlanFacts)
+        assert after[0] == before[0], name
+        if name not in {"waits", "rejected"}:  # calls of other tools are counted
+            assert after[1] == before[1], name
+        evidence: list[str] = []
+        for remedy in remedies:
+            if isinstance(remedy, str):
+                evidence.append(remedy)
+            elif callable(remedy):
+                remedy(agent)
+            else:
+                agent.call(remedy[0], **remedy[1])
+        again = call(agent, *evidence)
+        assert "Refused" not in again and "not called" not in again, (name, again)
+    assert "\n".join(said) + "\n" == snapshot
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "message"),
+    [
+        (["S9"], "steps[0].depends_on: no step is 'S9'; use an id, a title, or a place in this call, from 1"),
+        (["A"], "steps[0].depends_on: 'A' is S001 to S002; use one of these ids"),
+        ([1], "S004 cannot depend on itself; name another step by its id or its title"),
+        (["B", "s3", "S003", 3, " S003 "], "Added S004."),
+    ],
+)  # fmt: skip
+def test_a_step_is_named_by_its_id_its_title_or_its_place(depends_on: list[Any], message: str) -> None:
+    agent = Agent(PlanPolicy(dependencies=True)).plans("A", "A", "B")
+    said = agent.call("add_step", steps=[{"title": "C", "depends_on": depends_on}])
+    assert said.removeprefix("Refused, nothing changed. ") == message
+    if said == message:
+        facts = agent.session.select_latest(PlanFacts)
+        assert facts is not None and facts.depends_on == {"S004": ("S003",)}
+
+
+def test_a_cycle_is_refused_with_its_path() -> None:
+    agent = Agent(PlanPolicy(dependencies=True))
+    steps = [{"title": each, "depends_on": [needed]} for each, needed in (("A", 2), ("B", 3), ("C", 1))]
+    said = agent.call("setup_plan", objective="o", initial_steps=steps)
+    assert "these steps wait for each other: S001 -> S002 -> S003 -> S001; remove one" in said
+
+
+def test_twenty_steps_to_their_end_cost_under_six_thousand_characters() -> None:
+    agent = Agent(PlanPolicy(batch_marks=True))
+    titles = [f"Step {number} of the work" for number in range(1, 21)]
+    text = agent.section.body() + json.dumps(tool_definitions(tools=agent.section))
+    calls: list[tuple[str, dict[str, Any]]] = [("setup_plan", {"objective": "o", "initial_steps": titles})]
+    for first in range(1, 21, 4):
+        done = [{"step_id": f"S{number:03d}", "status": "done"} for number in range(first, first + 4)]
+        calls.append(("mark_step", {"marks": done}))
+    text += "".join(json.dumps(arguments) + agent.call(name, **arguments) for name, arguments in calls)
+    plan = agent.session.select_latest(Plan)
+    assert plan is not None and plan.status == "completed"
+    assert len(text) < 6_000
+
+
+@pytest.mark.parametrize("needed", ["chain", "fan", "star"])
+def test_ten_thousand_dependencies_are_linear_and_without_recursion(needed: str) -> None:
+    count = 10_000
+    given: dict[str, Any] = {"chain": lambda at: [at] if at else [], "fan": lambda at: [1] if at else [],
+                             "star": lambda at: list(range(1, count)) if at == count - 1 else []}  # fmt: skip
+    steps = [{"title": f"t{at}", "depends_on": given[needed](at)} for at in range(count)]
+    agent = Agent(PlanPolicy(dependencies=True)).plans(*steps)
+    ready = [step.step_id for step in ready_steps(agent.session)]
+    assert len(ready) == (count - 1 if needed == "star" else 1)
+    refused = agent.mark(count, "in_progress")
+    assert "do S001 first" in refused
+    assert len(refused) < 400
+
+
+async def accepts(_step: Any, text: str) -> bool:
+    return text == "seen"
+
+
+def raises(_step: Any, _text: str) -> bool:
+    raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize(
+    ("verify", "message"),
+    [
+        (lambda _step, text: text == "seen", "S001 done. Plan completed."),
+        (accepts, "S001 done. Plan completed."),
+        (lambda _step, _text: False,
+         "Refused, nothing changed. 'seen' is not evidence for S001: the host does not accept it; call a "
+         "tool that does the work of S001 first, or send a text that shows it"),
+        (raises,
+         "the evidence for S001 could not be checked (RuntimeError); send it again, or send other evidence"),
+        (lambda _step, _text: "yes",
+         "the evidence for S001 could not be checked (TypeError); send it again, or send other evidence"),
+        (lambda _step, _text: sleep(1), "the evidence for S001 was not checked in time; send it again"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_verify_says_decides_about_text(
+    verify: Any, message: str, is_async: bool, store_file: Any
+) -> None:
+    with closing(SqliteStore(store_file)) as store:
+        session = Session(store=store, session_id="s")
+        agent = Agent(PlanPolicy(evidence="required", verify=verify, verify_timeout=0.2), session).plans("A")
+        arguments = {"step_id": 1, "status": "done", "evidence": ["seen"]}
+        if is_async:
+            said = asyncio.run(agent.toolbox.acall("planning_mark_step", arguments)).message
+        else:
+            said = agent.call("mark_step", **arguments)
+        assert said == message
+        proof = {"proof": "verified"} if said.startswith("S001") else {}
+        found = plan_to_dict(session)
+        assert found is not None
+        assert {key: value for key, value in found["steps"][0].items() if key == "proof"} == proof
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"step_id": 1, "status": "done", "evidence": ["seen"] * 11},
+         "11 pieces of evidence for S001; send at most 10"),
+        ({"step_id": 1, "status": "done", "evidence": ["x" * 513]},
+         "evidence[0]: 513 characters, at most 512; cut 1"),
+        ({"step_id": 1, "status": "done", "evidence": ["a\x1b[31m"]},
+         "evidence[0]: a control character (U+001B) at character 2; remove it"),
+        ({"step_id": 1, "status": "done", "evidence": ["C7"]},
+         "'C7' is not evidence for S001: no call has this id; call a tool that does the work of S001 first, "
+         "or send a text that shows it"),
+        ({"marks": [{"step_id": 1, "status": "blocked"}] * 101}, "101 marks; send at most 100 in one call"),
+        ({"step_id": 1, "marks": [{"step_id": 1, "status": "blocked"}]}, "send a step_id or marks, not both"),
+        ({}, "send a step_id and its status, or marks"),
+    ],
+)  # fmt: skip
+def test_what_is_too_much_or_too_little_is_refused(arguments: dict[str, Any], message: str) -> None:
+    agent = Agent(PlanPolicy(evidence="required", verify=lambda *_: True, batch_marks=True)).plans("A")
+    assert agent.call("mark_step", **arguments) == f"Refused, nothing changed. {message}"
+
+
+def test_ids_and_statuses_of_several_marks_are_repaired_as_those_of_one() -> None:
+    agent = Agent(PlanPolicy(batch_marks=True)).plans("A", "B", "C")
+    marks = [{"step_id": 1, "status": "Done"}, {"step_id": "2", "status": "in progress"}]
+    assert agent.call("mark_step", marks=marks) == "S001 done, S002 in_progress."
+
+
+ONE = {"step_id": 1, "status": "In Progress", "note": None}
+
+
+@pytest.mark.parametrize("form", [[ONE], json.dumps([ONE]), [json.dumps(ONE)], json.dumps([json.dumps(ONE)])])
+@pytest.mark.parametrize("is_text", [False, True])
+def test_marks_as_text_are_read_as_an_array_is(form: Any, *, is_text: bool) -> None:
+    box = Agent(PlanPolicy(batch_marks=True)).plans("A").toolbox
+    arguments = {"marks": form}
+    result = box.call("planning_mark_step", json.dumps(arguments) if is_text else arguments)
+    assert result.message == "S001 in_progress."
+
+
+@pytest.mark.parametrize("evidence", ["C1", "c01", ["C1"], '["C1"]'])
+@pytest.mark.parametrize("form", ["one", "several", "text"])
+def test_one_piece_of_evidence_needs_no_array(evidence: Any, form: str) -> None:
+    agent = Agent(PlanPolicy(evidence="required", batch_marks=True)).plans("A")
+    agent.call("work")
+    mark = {"step_id": "S001", "status": "done", "evidence": evidence}
+    several = json.dumps([mark]) if form == "text" else [mark]
+    arguments: dict[str, Any] = mark if form == "one" else {"marks": several}
+    assert agent.call("mark_step", **arguments) == "S001 done. Plan completed."
+
+
+@pytest.mark.parametrize("depends_on", ["1", 1, "S001", "A", '["A"]', "[1]", [1]])
+@pytest.mark.parametrize("is_text", [False, True])
+def test_one_dependency_needs_no_array(depends_on: Any, *, is_text: bool) -> None:
+    agent = Agent(PlanPolicy(dependencies=True)).plans("A")
+    steps = [{"title": "A"}, {"title": "B", "depends_on": depends_on}]
+    agent.call("setup_plan", objective="Ship it", initial_steps=json.dumps(steps) if is_text else steps)
+    assert agent.mark(2, "done") == (
+        "Refused, nothing changed. S002 depends on S001, which is not done; do S001 first"
+    )
+
+
+def test_the_page_has_every_message_and_every_setting() -> None:
+    page = (Path(__file__).parents[3] / "specs" / "POLICY.md").read_text(encoding="utf-8")
+    messages = [
+        call(agent).removeprefix("Refused, nothing changed. ") for agent, call, _ in refusals().values()
+    ]
+    shown = [line.split(" | ", 1)[1].strip("|` ") for line in page.splitlines() if line.startswith("| ")]
+    assert set(messages) <= set(shown)
+    settings = {line.strip("| `").partition("=")[0] for line in page.splitlines() if line.startswith("| `")}
+    fields = {each.name for each in attrs.fields(PlanPolicy)} - {"verify_timeout"}
+    assert settings >= fields
+    assert "verify_timeout" in page

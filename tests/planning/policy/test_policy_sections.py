@@ -1,0 +1,328 @@
+"""Several sections of one session: the strictest policy holds for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from policy_cases import Agent, work
+from postgres_server import store_for
+
+from planning import (
+    ApprovePlan,
+    PlanningToolsSection,
+    PlanPolicy,
+    RejectPlan,
+    SetupPlan,
+    Toolbox,
+    UpdateStep,
+    pending_approval,
+    tool,
+)
+from planning.plan.facts import PlanFacts
+from planning.tools import ToolResult
+from session import Session, Snapshot
+from session.stores import SqliteStore, Store
+
+WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
+PARENT = "work was not called: the plan of the parent session is not approved; end your turn and say so"
+NO_EVIDENCE = (
+    "Refused, nothing changed. S001 needs evidence, which this tool does not take; leave this mark to an "
+    "agent whose tool takes it"
+)
+LOOSE = [None, PlanPolicy(), PlanPolicy(dependencies=True)]
+
+
+def approval_of(session: Session) -> str:
+    facts = session.select_latest(PlanFacts)
+    return "none" if facts is None else facts.approval
+
+
+def rejected(reason: str) -> str:
+    return f"work was not called: the plan was rejected ({reason}); change the plan first"
+
+
+@pytest.fixture(params=["memory", "store"])
+def session(request: pytest.FixtureRequest, store_file: Path) -> Any:
+    if request.param == "memory":
+        yield Session()
+        return
+    with closing(SqliteStore(store_file)) as store:
+        yield Session(store=store, session_id="s")
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_plan_of_a_looser_section_waits_as_well(
+    session: Session, loose: PlanPolicy | None, *, is_first: bool
+) -> None:
+    policies = [PlanPolicy(approval=True), loose]
+    agents = [Agent(policy, session) for policy in (policies if is_first else reversed(policies))]
+    strict, other = agents if is_first else reversed(agents)
+    strict.plans("A", is_approved=False)
+    said = other.call("setup_plan", objective="Other", initial_steps=["B"])
+    assert said.endswith("Ask the user to approve it before you go on.")
+    assert [agent.call("work") for agent in (strict, other)] == [WAITS, WAITS]
+    assert approval_of(session) == "waiting"
+    session.dispatch(ApprovePlan())
+    assert other.call("add_step", steps=["C"]).endswith("Ask the user to approve it before you go on.")
+    assert other.mark(2, "in_progress") == (
+        "Refused, nothing changed. S002 waits for approval; work on another step, or ask the user to approve "
+        "it"
+    )
+    assert [agent.call("work") for agent in (strict, other)] == ["fine", "fine"]
+
+
+def test_the_section_of_another_process_keeps_to_a_plan_that_was_submitted(store_file: Path) -> None:
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
+        strict = Agent(PlanPolicy(approval=True), Session(store=one, session_id="s")).plans("A")
+        loose = Agent(None, Session(store=other, session_id="s"))
+        loose.call("setup_plan", objective="Other", initial_steps=["B"])
+        assert [agent.call("work") for agent in (strict, loose)] == [WAITS, WAITS]
+        strict.session.dispatch(ApprovePlan())
+        assert [agent.call("work") for agent in (loose, strict)] == ["fine", "fine"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    "opened", [SqliteStore, pytest.param(store_for, marks=pytest.mark.postgres)], ids=["sqlite", "postgres"]
+)
+def test_a_decision_from_elsewhere_holds_the_very_next_call(
+    store_file: Path, opened: Callable[[Path], Store], *, is_async: bool
+) -> None:
+    with closing(opened(store_file)) as one, closing(opened(store_file)) as other:
+        agent = Agent(PlanPolicy(approval=True), Session(store=one, session_id="s")).plans("A")
+        elsewhere = Agent(None, Session(store=other, session_id="s"))
+
+        def call() -> str:
+            made: ToolResult = (
+                asyncio.run(agent.toolbox.acall("work", {})) if is_async else agent.toolbox.call("work", {})
+            )
+            return made.message
+
+        assert call() == "fine"
+        elsewhere.session.dispatch(RejectPlan("stop"))
+        assert call() == rejected("stop")
+        elsewhere.session.dispatch(ApprovePlan())
+        assert call() == "fine"
+        elsewhere.call("setup_plan", objective="Other")
+        assert call() == WAITS
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_work_never_runs_when_the_gate_cannot_read_the_store(store_file: Path, *, is_async: bool) -> None:
+    ran = list[int]()
+    with closing(SqliteStore(store_file)) as store:
+        session = Session(store=store, session_id="s")
+        Agent(PlanPolicy(approval=True), session).plans("A")
+        act = tool(name="act", description="Act.")(lambda: ran.append(1))
+        box = Toolbox([act], session=session)
+        store.delete("s")
+        result = asyncio.run(box.acall("act", {})) if is_async else box.call("act", {})
+    away = "act cannot reach its data now. Try again later, or go on without it."
+    assert (result.success, result.message, ran) == (False, away, [])
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+def test_evidence_is_demanded_of_every_section(session: Session, loose: PlanPolicy | None) -> None:
+    strict = Agent(PlanPolicy(evidence="required"), session).plans("A", "B")
+    other = Agent(loose, session)
+    other.call("work")
+    assert other.mark(1, "done") == NO_EVIDENCE
+    assert other.mark(1, "in_progress") == "S001 in_progress."
+    strict.call("work")
+    looked = "Since you last looked: S001 in_progress."
+    assert strict.mark(1, "done", "C2") == f"{looked} S001 done. Next: S002 B"
+
+
+def test_a_call_proves_one_step_and_text_none_if_one_section_says_so(session: Session) -> None:
+    verified = Agent(PlanPolicy(evidence="required", verify=lambda _step, _text: True), session)
+    verified.plans("A", "B")
+    verified.call("work")
+    assert verified.mark(1, "done", "seen").startswith("S001 done")
+    unique = Agent(PlanPolicy(evidence="unique"), session)
+    assert unique.mark(1, "done", "C1").startswith("S001 is already done")
+    assert verified.mark(2, "done", "C1") == (
+        "Refused, nothing changed. C1 (work) is already the evidence of S001; call a tool that does the work "
+        "of S002 first"
+    )
+    assert verified.mark(2, "done", "seen") == (
+        "Refused, nothing changed. 'seen' is not evidence for S002: no call has this id; call a tool that "
+        "does the work of S002 first"
+    )
+
+
+def test_no_section_replaces_open_steps_or_marks_out_of_order(session: Session) -> None:
+    policy = PlanPolicy(replace="refuse_unfinished", dependencies=True, most_in_progress=1)
+    Agent(policy, session).plans("A", {"title": "B", "depends_on": [1]}, "C")
+    other = Agent(None, session)
+    assert [
+        other.call("setup_plan", objective="Other"),
+        other.mark(2, "done"),
+        other.mark(1, "in_progress"),
+        other.mark(3, "in_progress"),
+    ] == [
+        "Refused, nothing changed. S001 to S003 are not done; finish the plan, or drop it with "
+        "planning_clear_plan before you set up another",
+        "Refused, nothing changed. S002 depends on S001, which is not done; do S001 first",
+        "S001 in_progress.",
+        "Refused, nothing changed. at most 1 step may be in progress; mark S001 done, blocked or pending "
+        "first",
+    ]
+
+
+def test_every_section_asks_to_finish_and_reminds(session: Session) -> None:
+    Agent(PlanPolicy(finish_gate=1, approval=True), session).plans("A", is_approved=False)
+    other = Agent(None, session)
+    assert other.section.reminder().endswith("\nThe plan waits for the user's approval.")
+    session.dispatch(ApprovePlan())
+    assert [other.section.may_finish().ok for _ in range(2)] == [False, True]
+
+
+def test_the_host_sets_up_a_plan_without_approval(session: Session) -> None:
+    agent = Agent(PlanPolicy(approval=True), session).plans("A", is_approved=False)
+    session.dispatch(SetupPlan("The host's"))
+    assert agent.call("work") == "fine"
+
+
+def test_a_disabled_section_still_demands(session: Session) -> None:
+    PlanningToolsSection(session=session, policy=PlanPolicy(approval=True), enabled=lambda: False)
+    agent = Agent(None, session)
+    agent.call("setup_plan", objective="Ship it", initial_steps=["A"])
+    assert agent.call("work") == WAITS
+
+
+def test_a_plan_that_waits_is_held_in_a_fork_after_a_rewind_and_from_a_snapshot(session: Session) -> None:
+    agent = Agent(PlanPolicy(approval=True), session).plans("A", is_approved=False)
+    version, text = session.version, session.snapshot().to_json()
+    session.dispatch(ApprovePlan())
+    assert Agent(None, session.fork(at=version)).call("work") == WAITS
+    session.rewind(version)
+    assert agent.call("work") == WAITS
+    restored = Agent(None)
+    restored.session.rollback(Snapshot.from_json(text))
+    assert restored.call("work") == WAITS
+
+
+@pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True)])
+@pytest.mark.parametrize("has_plan", [True, False])
+def test_a_child_waits_with_its_parent(policy: PlanPolicy | None, *, has_plan: bool) -> None:
+    parent = Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
+    child = Agent(policy, Session(parent=Session(parent=parent.session)))
+    if has_plan:
+        child.plans("B")
+    assert child.call("work") == PARENT
+    assert Toolbox([tool(work)], session=child.session).call("work", {}).message == PARENT
+    parent.session.dispatch(RejectPlan("no"))
+    assert child.call("work") == PARENT
+    parent.session.dispatch(ApprovePlan())
+    assert child.call("work") == "fine"
+
+
+def test_a_toolbox_without_the_session_is_not_held() -> None:
+    Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
+    assert Toolbox([tool(work)]).call("work", {}).message == "fine"
+
+
+# Submitting again
+
+ASKS = "Ask the user to approve it before you go on."
+REJECTED = PlanPolicy(approval=True, agent_edits=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "state"),
+    [
+        ("move_step", {"step_id": 2, "index": 0}, "rejected"),
+        ("mark_step", {"step_id": 2, "status": "done"}, "rejected"),
+        ("read_plan", {}, "rejected"),
+        ("remove_step", {"step_id": 2}, "waiting"),
+        ("add_step", {"steps": ["C"]}, "waiting"),
+        ("update_step", {"step_id": 1, "title": "Other"}, "waiting"),
+        ("update_step", {"step_id": 1, "details": "More"}, "waiting"),
+        ("setup_plan", {"objective": "Ship it", "initial_steps": ["A", "B"]}, "waiting"),
+    ],
+)
+def test_a_rejected_plan_waits_again_when_its_steps_say_something_else(
+    session: Session, name: str, arguments: dict[str, Any], state: str
+) -> None:
+    agent = Agent(REJECTED, session).plans("A", "B")
+    session.dispatch(RejectPlan("no"))
+    message = agent.call(name, **arguments)
+    assert (approval_of(session), ASKS in message) == (state, state == "waiting")
+    assert agent.call("work") == (WAITS if state == "waiting" else rejected("no"))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "waiting"),
+    [
+        ("move_step", {"step_id": 2, "index": 0}, []),
+        ("remove_step", {"step_id": 2}, []),
+        ("update_step", {"step_id": 1, "details": "More"}, []),
+        ("update_step", {"step_id": 1, "title": "A"}, []),
+        ("update_step", {"step_id": 1, "title": "Other"}, ["S001"]),
+        ("add_step", {"steps": ["C"]}, ["S003"]),
+    ],
+)
+def test_only_added_and_retitled_steps_of_an_approved_plan_wait(
+    name: str, arguments: dict[str, Any], waiting: list[str]
+) -> None:
+    agent = Agent(REJECTED).plans("A", "B")
+    agent.call(name, **arguments)
+    pending = pending_approval(agent.session)
+    assert list(pending.step_ids if pending else ()) == waiting
+    assert agent.call("work") == "fine"
+
+
+# Calls that began before their step
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_that_began_before_its_step_is_no_evidence(session: Session, *, is_async: bool) -> None:
+    agent = Agent(PlanPolicy(evidence="required"), session).plans("A", "B")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow() -> str:
+        """Wait."""
+        begun.set()
+        assert go_on.wait(20)
+        return "fine"
+
+    box = Toolbox([tool(slow)], session=session)
+
+    def run() -> None:
+        asyncio.run(box.acall("slow", {})) if is_async else box.call("slow", {})
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(20)
+    assert agent.mark(1, "in_progress") == "S001 in_progress."
+    assert agent.call("add_step", steps=["C"]) == "Added S003."
+    go_on.set()
+    thread.join()
+    for step_id in ("S001", "S003"):
+        assert agent.mark(step_id, "done", "C1") == (
+            f"Refused, nothing changed. C1 (slow) was made before {step_id} began; call a tool that does the "
+            f"work of {step_id} first"
+        )
+    assert agent.section.reminder().endswith("S003 pending: C")  # no evidence is offered for S001
+    assert agent.mark(2, "done", "C1") == "S002 done. Next: S003 C"
+    agent.call("work")
+    assert agent.mark(1, "done", "C2") == "S001 done. Next: S003 C"
+
+
+def test_a_call_between_a_step_and_its_change_is_evidence(session: Session) -> None:
+    agent = Agent(PlanPolicy(evidence="required"), session).plans("A")
+    agent.mark(1, "in_progress")
+    agent.mark(1, "in_progress")
+    session.dispatch(UpdateStep("S001", "Other"))
+    agent.call("work")
+    assert (
+        agent.mark(1, "done", "C1")
+        == "Since you last looked: S001 retitled: Other. S001 done. Plan completed."
+    )

@@ -1,0 +1,330 @@
+"""``tool_definitions``: each format whole, and what its strict schemas allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import attrs
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from syrupy.assertion import SnapshotAssertion
+
+from planning import PlanningToolsSection, Toolbox, tool_definitions
+from planning.prompt.definitions import DefinitionFormat
+from planning.testing import JsonFiles
+from planning.tools import Tool, tool
+from planning.tools.decode import decode
+from session import Session
+
+
+@pytest.mark.parametrize("form", get_args(DefinitionFormat))
+@pytest.mark.parametrize("strict", [False, True], ids=["open", "strict"])
+def test_each_format_defines_the_tools_as_it_is_stored(
+    form: DefinitionFormat, strict: bool, snapshot: SnapshotAssertion
+) -> None:
+    assert tool_definitions(form, strict=strict) == snapshot.use_extension(JsonFiles)
+
+
+def test_the_tools_of_a_toolbox_a_section_and_a_list_have_the_same_definitions(
+    section: PlanningToolsSection, toolbox: Toolbox
+) -> None:
+    defined = [tool_definitions(tools=tools) for tools in (section, toolbox, list(section.tools()), None)]
+    assert defined == [defined[0]] * 4
+
+
+def test_what_is_not_a_source_of_tools_is_refused() -> None:
+    for source, name in ((3, "int"), ("planning", "str")):
+        with pytest.raises(TypeError) as caught:
+            tool_definitions(tools=source)  # type: ignore[arg-type]  # it is refused
+        assert str(caught.value) == f"expected a Toolbox, a Section or an iterable of tools, got {name}"
+
+
+def test_an_unknown_format_is_refused_with_the_nearest_names() -> None:
+    with pytest.raises(ValueError) as caught:
+        tool_definitions("bedrock")  # type: ignore[arg-type]  # it is refused
+    assert str(caught.value) == (
+        "format: 'bedrock' is unknown; "
+        "send one of openai, openai-responses, anthropic, gemini, mcp, json-schema"
+    )
+
+
+@dataclass(frozen=True)
+class Address:
+    street: str
+    number: int = 1
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str
+    children: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Small:
+    size: int
+
+
+@dataclass(frozen=True)
+class Named:
+    name: str
+    size: int = 3
+    note: str | None = field(default=None)
+
+
+def types_in(node: Any) -> list[Any]:
+    """The value of each ``type`` in a definition."""
+    if isinstance(node, dict):
+        own = [node["type"]] if "type" in node else []
+        return own + [kind for part in node.values() for kind in types_in(part)]
+    return [kind for part in node for kind in types_in(part)] if isinstance(node, list) else []
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("form", get_args(DefinitionFormat))
+def test_a_definition_has_one_type_at_each_place(form: DefinitionFormat, strict: bool) -> None:
+    kinds = types_in(tool_definitions(form, strict=strict, tools=STRICT))
+    assert len(kinds) > 30
+    assert {type(kind) for kind in kinds} == {str}
+
+
+# Strict schemas
+
+
+def valid_under(schema: dict[str, Any], root: dict[str, Any], depth: int = 0) -> SearchStrategy[Any]:
+    """Values that a strict schema allows, as a provider that enforces it lets a model write them."""
+    if "$ref" in schema:
+        target = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+        return valid_under(target, root, depth + 1)
+    if "anyOf" in schema:
+        return st.one_of([valid_under(option, root, depth) for option in schema["anyOf"]])
+    if "enum" in schema or "const" in schema:
+        return st.sampled_from(schema["enum"] if "enum" in schema else [schema["const"]])
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    made: dict[str, Callable[[], SearchStrategy[Any]]] = {
+        "string": lambda: st.just("2026-01-31" if "format" in schema else "some text"),
+        "integer": lambda: st.integers(1, 5),
+        "number": lambda: st.floats(1, 5),
+        "boolean": st.booleans,
+        "null": st.none,
+        "array": lambda: st.lists(
+            valid_under(schema["items"], root, depth), min_size=schema.get("minItems", 0), max_size=3 - depth
+        ),
+        "object": lambda: st.fixed_dictionaries(
+            {name: valid_under(each, root, depth) for name, each in schema["properties"].items()}
+        ),
+    }
+    return st.one_of([made[kind]() for kind in kinds])
+
+
+def without_null(value: Any) -> Any:
+    """The same call by a model that leaves out what it does not need."""
+    if isinstance(value, dict):
+        return {name: without_null(each) for name, each in value.items() if each is not None}
+    return [without_null(each) for each in value] if isinstance(value, list) else value
+
+
+@tool
+def booked(
+    where: Address,
+    guests: list[Named],
+    either: Small | Named,
+    rooms: int = 1,
+    level: Literal["a", "b"] = "a",
+    rank: Literal[1, 2] = 1,
+    at: Address | None = None,
+    share: float | None = None,
+    is_paid: bool = False,
+) -> dict[str, Any]:
+    """Books a room."""
+    return dict(locals())
+
+
+STRICT = [*PlanningToolsSection(session=Session()).tools(), booked]
+
+
+@given(st.sampled_from(STRICT).flatmap(lambda each: st.tuples(st.just(each), valid_of(each))))
+def test_each_call_that_is_valid_under_the_strict_schema_decodes_to_the_same_command(
+    case: tuple[Tool, dict[str, Any]],
+) -> None:
+    made, arguments = case
+    jsonschema.Draft202012Validator(made.strict_schema()).validate(arguments)
+    assert of_call(made, arguments) == of_call(made, without_null(arguments))
+
+
+def of_call(made: Tool, arguments: dict[str, Any]) -> Any:
+    """The command of a call; of a function's call what it is given, defaults included."""
+    decoded = decode(made.model, arguments)
+    return made(**decoded) if isinstance(decoded, dict) else decoded
+
+
+def valid_of(made: Tool) -> SearchStrategy[dict[str, Any]]:
+    schema = made.strict_schema()
+    return valid_under(schema, schema)
+
+
+@tool
+def more(x: int, **others: Any) -> None:
+    """Takes any field."""
+
+
+@dataclass
+class Request:
+    url: str
+    headers: dict[str, str]
+
+
+@tool
+def nested(request: Request) -> None:
+    """Takes an open object inside."""
+
+
+referring = Tool(
+    "referring",
+    "Refers.",
+    lambda given: given,
+    parameters={
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/Node"}},
+        "additionalProperties": False,
+        "$defs": {
+            "Node": {
+                "type": "object",
+                "properties": {"more": {"type": "object"}, "next": {"$ref": "#/$defs/Node"}},
+                "additionalProperties": False,
+            }
+        },
+    },
+)
+OPEN = "takes fields that it does not name; name each"
+
+
+def plain(**schema: Any) -> Tool:
+    return Tool(
+        "plain",
+        "A schema.",
+        lambda given: given,
+        parameters={
+            "type": "object",
+            "properties": {"x": schema},
+            "required": ["x"],
+            "additionalProperties": False,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (
+            plain(type="string", allOf=[{}]),
+            "plain cannot be strict: its parameter x is declared with allOf; declare it without",
+        ),
+        (
+            plain(enum=[{"a": 1}]),
+            "plain cannot be strict: its parameter x lists arrays or objects; list text or numbers",
+        ),
+        (
+            plain(**{"$ref": "#/properties/x"}),
+            "plain cannot be strict: its parameter x refers to #/properties/x; "
+            "refer to a definition in $defs",
+        ),
+        (plain(type="array"), "plain cannot be strict: its parameter x[0] takes any value; give it a type"),
+        (more, f"more cannot be strict: it {OPEN}, without **kwargs or additionalProperties"),
+        (
+            nested,
+            f"nested cannot be strict: its parameter request.headers {OPEN}, as in a dataclass or a "
+            "TypedDict",
+        ),
+        (
+            referring,
+            f"referring cannot be strict: its definition Node.more {OPEN}, as in a dataclass or a TypedDict",
+        ),
+    ],
+)
+def test_a_tool_that_a_strict_schema_cannot_describe_is_refused_by_name(made: Tool, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        tool_definitions(strict=True, tools=[made])
+    assert str(caught.value) == f"{message}, or use strict=False"
+
+
+@tool
+def planted(tree: Node) -> None:
+    """Takes a tree."""
+
+
+def test_parameters_that_contain_themselves_are_strict_for_openai_and_refused_for_anthropic() -> None:
+    strict = tool_definitions("openai", strict=True, tools=[planted])[0]["function"]["parameters"]
+    assert strict["$defs"]["Node"]["required"] == ["name", "children"]
+    with pytest.raises(ValueError) as caught:
+        tool_definitions("anthropic", strict=True, tools=[planted])
+    assert str(caught.value) == (
+        "planted cannot be strict: its parameters contain themselves; use strict=False"
+    )
+
+
+NARROW: list[tuple[str, str, str]] = [
+    *(
+        (provider, name, "1 to 64 letters, digits, _ and -")
+        for provider in ("openai", "openai-responses", "anthropic")
+        for name in ("WeatherAPI.com_Time_Zone_API", "repos/get", "x" * 65)
+    ),
+    *(
+        ("gemini", name, "1 to 64 letters, digits, _, . and -, a letter or _ first")
+        for name in ("repos/get", "x" * 65, "7zip", "-x")
+    ),
+]
+
+
+@pytest.mark.parametrize(("provider", "name", "rule"), NARROW)
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_name_that_a_provider_does_not_take_is_refused_in_its_definitions(
+    provider: Any, name: str, rule: str, *, strict: bool
+) -> None:
+    made = tool(name=name)(convert)
+    shown = name if len(name) <= 40 else f"{name[:37]}..."
+    with pytest.raises(ValueError) as caught:
+        tool_definitions(provider, strict=strict, tools=[made])
+    assert str(caught.value) == (
+        f"{provider} takes no tool named '{shown}': a name has {rule}; rename it, as with "
+        "attrs.evolve(tool, name=...)"
+    )
+    both = [made, attrs.evolve(made, name="a/b")]
+    with pytest.raises(ValueError, match=rf"^{provider} takes no tool named '.*', 'a/b': a name has "):
+        tool_definitions(provider, strict=strict, tools=both)
+    renamed = attrs.evolve(made, name="x" * 64)
+    assert "x" * 64 in str(tool_definitions(provider, strict=strict, tools=[renamed]))
+    assert renamed.execute(celsius=100)["result"] == 212
+
+
+@pytest.mark.parametrize("name", ["WeatherAPI.com_Time_Zone_API", "repos/get", "x" * 128])
+def test_mcp_and_plain_schemas_take_every_name_of_a_tool(name: str) -> None:
+    made = tool(name=name)(convert)
+    (listed,) = tool_definitions("mcp", tools=[made])["tools"]
+    assert (listed["name"], list(tool_definitions("json-schema", tools=[made]))) == (name, [name])
+
+
+def convert(celsius: float) -> float:
+    """Convert a temperature to Fahrenheit."""
+    return celsius * 9 / 5 + 32
+
+
+def test_limits_that_strict_modes_do_not_take_are_in_the_description() -> None:
+    made = plain(type="integer", minimum=1, maximum=5, description="How many")
+    assert made.strict_schema()["properties"]["x"] == {
+        "type": "integer",
+        "description": "How many (at least 1, at most 5)",
+    }
+    assert plain(type="string", pattern="^a", format="email").strict_schema()["properties"]["x"] == {
+        "type": "string",
+        "format": "email",
+        "description": "matches ^a",
+    }
+    assert plain(enum=[1, "a", None]).strict_schema()["properties"]["x"] == {
+        "anyOf": [{"type": "integer", "enum": [1]}, {"type": "string", "enum": ["a"]}, {"type": "null"}]
+    }

@@ -1,0 +1,108 @@
+"""What waits for approval, and decisions that hold for what was shown alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, RejectPlan, Toolbox
+from planning.suite.approval import answer_approval, decision_of, pending_approval
+from session import Session
+
+SETUP = ("setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room", "Buy shelves"]})
+ADD = ("add_step", {"steps": ["Paint it"]})
+BEGIN = ("mark_step", {"step_id": "S001", "status": "in_progress"})
+Call = tuple[str, dict[str, Any]]
+NOT_ANSWERS: list[Any] = [None, True, 1, "", "Approve", [], {}, {"decision": True}, {"approve": True}]
+
+
+class Agent:
+    """A session with an agent's plan."""
+
+    def __init__(self, *calls: Call | ApprovePlan | RejectPlan) -> None:
+        self.session = Session()
+        section = PlanningToolsSection(
+            session=self.session, policy=PlanPolicy(approval=True, dependencies=True)
+        )
+        self.box = Toolbox(section.tools(), session=self.session)
+        self.make(*calls)
+
+    def make(self, *calls: Call | ApprovePlan | RejectPlan) -> None:
+        """Make calls, and dispatch commands of the host."""
+        for each in calls:
+            if isinstance(each, tuple):
+                assert self.box.call(f"planning_{each[0]}", each[1]).success
+            else:
+                self.session.dispatch(each)
+
+
+@pytest.mark.parametrize(
+    ("calls", "waiting"),
+    [
+        ((), None),
+        ((SETUP,), ()),
+        ((SETUP, BEGIN), ()),
+        ((SETUP, RejectPlan("no")), None),
+        ((SETUP, RejectPlan("no"), ADD), ()),
+        ((SETUP, ApprovePlan()), None),
+        ((SETUP, ApprovePlan(), ADD), ("S003",)),
+        ((SETUP, ApprovePlan(), ADD, RejectPlan("no")), None),
+        ((SETUP, ("clear_plan", {})), None),
+    ],
+)
+def test_what_waits(calls: tuple[Any, ...], waiting: tuple[str, ...] | None) -> None:
+    agent = Agent(*calls)
+    for source in (agent.session, agent.session.snapshot(), agent.session.at(agent.session.version)):
+        pending = pending_approval(source)
+        assert (None if pending is None else pending.step_ids) == waiting
+
+
+@pytest.mark.parametrize(
+    ("change", "holds"),
+    [
+        ((), True),
+        ((BEGIN,), True),
+        ((ADD,), False),
+        ((("update_step", {"step_id": "S001", "title": "Buy a room"}),), False),
+        ((("update_step", {"step_id": "S001", "details": "In town"}),), False),
+        ((("add_step", {"steps": [{"title": "Paint it", "depends_on": ["S001"]}]}),), False),
+        ((ApprovePlan(),), False),
+        ((RejectPlan("no"),), False),
+    ],
+)
+@pytest.mark.parametrize("decision", [ApprovePlan(), RejectPlan("too dear")])
+def test_a_decision_is_carried_out_only_for_the_plan_that_was_shown(
+    change: tuple[Any, ...], decision: Any, *, holds: bool
+) -> None:
+    agent = Agent(SETUP)
+    shown = pending_approval(agent.session)
+    assert shown is not None
+    agent.make(*change)
+    version = agent.session.version
+    assert answer_approval(agent.session, shown, decision) is holds
+    made = [(each.actor, each.events) for each in agent.session.history(after=version)]
+    assert made == ([("host", (decision,))] if holds else [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision"),
+    [
+        ("approve", ApprovePlan()),
+        ({"decision": "approve"}, ApprovePlan()),
+        ({"type": "approve"}, ApprovePlan()),
+        ({"decision": "reject", "reason": " too\n dear "}, RejectPlan("too dear")),
+        ({"type": "reject", "message": "no"}, RejectPlan("no")),
+        ("reject", RejectPlan("no reason was given")),
+        ({"decision": "reject", "reason": 7}, RejectPlan("no reason was given")),
+        *[(each, None) for each in NOT_ANSWERS],
+    ],
+)
+def test_an_answer_that_is_not_a_decision_is_none(answer: Any, decision: Any) -> None:
+    assert decision_of(answer) == decision
+
+
+def test_a_long_reason_is_cut() -> None:
+    decision = decision_of({"decision": "reject", "reason": "x" * 5_000})
+    assert isinstance(decision, RejectPlan)
+    assert len(decision.reason) <= 512

@@ -1,0 +1,172 @@
+"""Many writers at once: threads and asyncio tasks on one session."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from planning import AddStep, NewPlanStep, Plan, SetupPlan, Toolbox
+from planning.plan.reducers import REDUCERS
+from planning.tools import ToolResult
+from session import Session, ToolFailed, ToolInvoked
+
+WRITERS, ROUNDS = 8, 15
+
+
+@pytest.fixture(autouse=True)
+def switch_often() -> Iterator[None]:
+    """Let threads take turns far more often than they do by themselves."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def at_once(*jobs: Callable[[], None]) -> None:
+    """Run jobs in threads that start together, and raise what the first of them raised."""
+    barrier = threading.Barrier(len(jobs))
+    errors: list[BaseException] = []
+
+    def run(job: Callable[[], None]) -> None:
+        barrier.wait()
+        try:
+            job()
+        except BaseException as error:  # noqa: BLE001 - a thread's error must reach the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for error in errors:
+        raise error
+
+
+def replayed(session: Session) -> Plan | None:
+    """The plan that the session's accepted commands lead to, one after another in the order of the log."""
+    slice_: tuple[Plan, ...] = ()
+    for event in session.select_all(ToolInvoked):
+        reducer = REDUCERS.get(type(event.value))
+        slice_ = slice_ if reducer is None else reducer(slice_, event.value)
+    return slice_[-1] if slice_ else None
+
+
+def latest(session: Session) -> Plan:
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return plan
+
+
+def accepted(result: ToolResult) -> ToolResult:
+    assert result.success, result.message
+    return result
+
+
+def counted(number: int) -> list[str]:
+    return [f"S{place:03d}" for place in range(1, number + 1)]
+
+
+def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
+
+    def writer(name: str) -> Callable[[], None]:
+        def write() -> None:
+            for turn in range(ROUNDS):
+                title = f"{name} {turn}"
+                added = accepted(toolbox.call("planning_add_step", {"steps": [{"title": title}]}))
+                step_id = added.message.removeprefix("Added ").removesuffix(".")
+                assert {step.title for step in latest(session).steps if step.step_id == step_id} == {title}
+                mark = {"step_id": step_id, "status": "done", "note": title}
+                accepted(toolbox.call("planning_mark_step", mark))
+                seen = latest(session).steps[int(step_id[1:]) - 1]
+                assert (seen.step_id, seen.status, seen.notes) == (step_id, "done", (title,))
+                # The plan is complete whenever all steps are done just then; reopened, it takes more.
+                toolbox.call("planning_mark_step", {"step_id": "S001", "status": "pending"})
+
+        return write
+
+    # One step stays open until the end, so that no writer finds the plan completed.
+    toolbox.invoke("planning_add_step", AddStep((NewPlanStep("Keep open"),)))
+    at_once(*(writer(f"writer {number}") for number in range(WRITERS)))
+
+    plan = latest(session)
+    assert [step.step_id for step in plan.steps] == counted(WRITERS * ROUNDS + 1)
+    titles = [step.title for step in plan.steps[1:]]
+    assert sorted(titles) == sorted(f"writer {n} {turn}" for n in range(WRITERS) for turn in range(ROUNDS))
+    assert all(step.status == "done" and step.notes == (step.title,) for step in plan.steps[1:])
+    assert len(session.select_all(ToolInvoked)) == 2 + 3 * WRITERS * ROUNDS
+    assert replayed(session) == plan
+
+
+def test_many_tasks_lose_no_update(toolbox: Toolbox, session: Session) -> None:
+    seen: list[int] = []
+
+    async def write(name: str) -> list[str]:
+        told = []
+        for turn in range(ROUNDS):
+            arguments: Any = {"steps": [{"title": f"{name} {turn}"}]}
+            told.append(accepted(await toolbox.acall("planning_add_step", arguments)).message)
+            await asyncio.sleep(0)
+        return told
+
+    async def read() -> None:
+        for _ in range(ROUNDS):
+            plan = accepted(await toolbox.acall("planning_read_plan")).value
+            assert plan is latest(session)
+            seen.append(len(plan.steps))
+            await asyncio.sleep(0)
+
+    async def main() -> list[list[str]]:
+        await toolbox.acall("planning_setup_plan", {"objective": "Many hands"})
+        writers = [write(f"task {number}") for number in range(WRITERS)]
+        told = await asyncio.gather(*writers[:4], *writers[4:])
+        await asyncio.gather(read(), write("late"))
+        return told
+
+    told = asyncio.run(main())
+    plan = latest(session)
+    assert [step.step_id for step in plan.steps] == counted(WRITERS * ROUNDS + ROUNDS)
+    assert seen == sorted(seen)
+    ids = {step.title: step.step_id for step in plan.steps}
+    assert told == [
+        [f"Added {ids[f'task {number} {turn}']}." for turn in range(ROUNDS)] for number in range(WRITERS)
+    ]
+    assert replayed(session) == plan
+
+
+def test_a_call_while_another_task_holds_a_transaction_open_fails_and_changes_nothing(
+    toolbox: Toolbox, session: Session
+) -> None:
+    async def hold(opened: asyncio.Event, called: asyncio.Event) -> None:
+        with session.transaction() as transaction:
+            transaction.dispatch(SetupPlan("Held"))
+            opened.set()
+            await called.wait()
+
+    async def main() -> ToolResult:
+        opened, called = asyncio.Event(), asyncio.Event()
+        holder = asyncio.create_task(hold(opened, called))
+        await opened.wait()
+        assert session.select_latest(Plan) is None
+        result = await toolbox.acall("planning_setup_plan", {"objective": "Another"})
+        called.set()
+        await holder
+        return result
+
+    result = asyncio.run(main())
+    assert result.success is False
+    assert result.message == (
+        "planning_setup_plan was not carried out: another task holds a transaction of this session open: "
+        "never await inside one. Call it again."
+    )
+    assert latest(session) == Plan("Held", "active")
+    assert session.select_all(ToolFailed) == ()
+    assert session.select_all(ToolInvoked) == ()
+    accepted(toolbox.call("planning_setup_plan", {"objective": "Another"}))
+    assert latest(session) == Plan("Another", "active")

@@ -1,0 +1,135 @@
+"""Several marks as one change: what they would make one after the other, or nothing."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Sequence
+from functools import reduce
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning import MarkStep, Plan, PlanStep
+from planning.errors import ToolValidationError
+from planning.plan.commands import MarkSteps
+from planning.plan.handlers import mark
+from planning.plan.model import STEP_STATUSES, PlanStatus, with_steps
+from planning.plan.reducers import mark_step, mark_steps
+from planning.suite.tools import register_plan
+from session import ReducerError, Session
+from strategies import plans
+
+PLAN = Plan(
+    "Fix it", "active", (PlanStep("S001", "Look", None, "done"), PlanStep("S002", "Fix", None, "pending"))
+)
+
+
+@given(plans(), st.data())
+def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data: st.DataObject) -> None:
+    ids = [step.step_id for step in plan.steps]
+    marks = data.draw(
+        st.lists(
+            st.builds(
+                MarkStep,
+                st.sampled_from(ids) if ids else st.nothing(),
+                st.sampled_from(STEP_STATUSES),
+                st.none() | st.just("seen"),
+            ),
+            max_size=6 if ids else 0,
+        )
+    )
+    slice_: tuple[Plan, ...] = (plan,)
+    assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
+
+
+@given(plans().filter(lambda plan: plan.steps), st.data())
+def test_each_of_many_plans_keeps_its_steps_whenever_somebody_looks(plan: Plan, data: st.DataObject) -> None:
+    """Marks go on from any of the plans before, some of them looked at; each is what single marks make."""
+    made, expected = [plan], [plan]
+    for _ in range(data.draw(st.integers(1, 12))):
+        before = data.draw(st.sampled_from([len(made) - 1, *range(len(made))]))
+        ids = st.sampled_from([step.step_id for step in plan.steps])
+        mark = data.draw(
+            st.builds(MarkStep, ids, st.sampled_from(STEP_STATUSES), st.none() | st.just("seen"))
+        )
+        made += mark_steps((made[before],), MarkSteps((mark,)))
+        expected += mark_step((expected[before],), mark)
+        if data.draw(st.booleans()):
+            assert made[-1].steps == expected[-1].steps
+    order = data.draw(st.permutations(range(len(made))))
+    assert [made[place] for place in order] == [expected[place] for place in order]
+
+
+def test_two_at_once_that_mark_one_plan_make_a_plan_each() -> None:
+    first = mark_steps((PLAN,), MarkSteps((MarkStep("S001", "blocked"),)))
+    others: list[tuple[Plan, ...]] = []
+
+    def meanwhile(steps: Sequence[PlanStep]) -> dict[int, PlanStep]:
+        if not others:
+            others.append(mark_steps(first, MarkSteps((MarkStep("S002", "done"),))))
+        return {1: PlanStep("S002", "Fix", None, "blocked", (*steps[1].notes, "seen"))}
+
+    plan = with_steps(first[0], meanwhile)
+    assert others[0] == mark_step(first, MarkStep("S002", "done"))
+    assert plan == mark_step(first, MarkStep("S002", "blocked", "seen"))[0]
+
+
+def test_a_plan_that_nobody_has_looked_at_is_like_any_other() -> None:
+    def marked() -> Plan:
+        return mark_steps((PLAN,), MarkSteps((MarkStep("S002", "done", "seen"),)))[0]
+
+    whole = mark_step((PLAN,), MarkStep("S002", "done", "seen"))[0]
+    pickled = pickle.loads(pickle.dumps(marked()))  # noqa: S301 - our own
+    assert (pickled, copy.copy(marked())) == (whole, whole)
+    assert (hash(marked()), repr(marked()), copy.deepcopy(marked())) == (hash(whole), repr(whole), whole)
+    with pytest.raises(AttributeError, match="'Plan' object has no attribute 'stepps'"):
+        _ = marked().stepps  # type: ignore[attr-defined] # that is the test
+
+
+@pytest.mark.parametrize(("is_last", "status"), [(False, "active"), (True, "completed")])
+def test_a_session_takes_several_marks_and_the_last_of_them_completes_its_plan(
+    is_last: bool, status: PlanStatus, session: Session
+) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    session.dispatch(MarkSteps((MarkStep("S002", "blocked", "No access"),), is_last=is_last))
+    blocked = PlanStep("S002", "Fix", None, "blocked", ("No access",))
+    assert session.select_all(Plan) == (Plan("Fix it", status, (PLAN.steps[0], blocked)),)
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        (),
+        (MarkStep("S002", "done"), MarkStep("S009", "done")),
+        (MarkStep("S002", "done"), MarkStep("S001", "finished")),  # type: ignore[arg-type] # no status
+    ],
+)
+def test_with_no_mark_or_one_that_cannot_be_made_the_slice_stays_as_it_is(
+    marks: tuple[MarkStep, ...],
+) -> None:
+    slice_ = (PLAN,)
+    assert mark_steps(slice_, MarkSteps(marks)) is slice_
+
+
+def test_each_mark_is_checked_and_normalised_like_a_single_one() -> None:
+    command = MarkSteps((MarkStep(" S002 ", "done", " seen "), MarkStep("S001", "pending")))
+    assert mark(command, PLAN) == MarkSteps((MarkStep("S002", "done", "seen"), MarkStep("S001", "pending")))
+
+
+def test_a_mark_that_is_refused_refuses_all() -> None:
+    with pytest.raises(ToolValidationError) as refused:
+        mark(MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN)
+    assert str(refused.value) == "marks[1].step_id: the plan has no step S007; its steps are S001 to S002"
+
+
+def test_a_note_that_no_plan_can_hold_is_refused_when_it_is_dispatched(session: Session) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    marks = MarkSteps((MarkStep("S001", "done", "seen"), MarkStep("S002", "done", "x" * 513)))
+    with pytest.raises(ReducerError) as refused:
+        session.dispatch(marks)
+    assert str(refused.value) == "MarkSteps is refused: marks[1].note: 513 characters, at most 512; cut 1"
+    assert session.select_all(Plan) == (PLAN,)

@@ -1,0 +1,294 @@
+"""The six tools bound to a session."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from policy_cases import Agent
+
+from planning import (
+    AddStep,
+    ApprovePlan,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanChanged,
+    PlanningToolsSection,
+    PlanPolicy,
+    PlanStep,
+    SetupPlan,
+    Toolbox,
+    ToolValidationError,
+    UpdateStep,
+)
+from planning.plan.facts import PlanFacts
+from planning.suite.tools import planning_tools, register_plan
+from planning.tools import ToolError
+from session import Session, ToolInvoked
+from session.stores import MemoryStore
+
+NAMES = [
+    "planning_setup_plan",
+    "planning_add_step",
+    "planning_update_step",
+    "planning_mark_step",
+    "planning_clear_plan",
+    "planning_read_plan",
+]
+
+
+def test_the_worked_examples_are_one_conversation_that_runs_as_told(toolbox: Toolbox) -> None:
+    for tool in toolbox.tools.values():
+        (example,) = tool.examples
+        result = toolbox.call(tool.name, example.arguments)
+        assert (result.success, result.message) == (True, example.message)
+
+
+def test_a_plan_from_setup_to_clear(toolbox: Toolbox, session: Session) -> None:
+    def call(name: str, arguments: Any) -> str:
+        result = toolbox.call(name, arguments)
+        assert result.success, result.message
+        return result.message
+
+    def steps() -> tuple[PlanStep, ...]:
+        plan = session.select_latest(Plan)
+        assert plan is not None
+        return plan.steps
+
+    setup = '{"objective": " Fix the login bug ", "initial_steps": [{"title": "Look", "details": " "}]}'
+    assert call("planning_setup_plan", setup) == "Plan set: S001. Next: S001 Look"
+    assert session.select_latest(Plan) == Plan(
+        "Fix the login bug", "active", (PlanStep("S001", "Look", None, "pending"),)
+    )
+    assert (
+        call("planning_add_step", {"steps": [{"title": "Fix"}, {"title": "Send"}]}) == "Added S002 to S003."
+    )
+    assert call("planning_update_step", {"step_id": "S002", "details": "With a test"}) == "S002 updated."
+    assert steps()[1] == PlanStep("S002", "Fix", "With a test", "pending")
+    assert call("planning_mark_step", {"step_id": "S001", "status": "in_progress"}) == "S001 in_progress."
+    mark = {"step_id": " S001 ", "status": "done", "note": " Seen\n"}
+    assert call("planning_mark_step", mark) == "S001 done. Next: S002 Fix"
+    assert steps()[0] == PlanStep("S001", "Look", None, "done", ("Seen",))
+    assert call("planning_mark_step", {"step_id": "S002", "status": "done"}) == "S002 done. Next: S003 Send"
+    assert call("planning_mark_step", {"step_id": "S003", "status": "done"}) == "S003 done. Plan completed."
+    assert call("planning_read_plan", {}) == (
+        "Fix the login bug (completed, 3 of 3 done)\n"
+        "S001 done: Look\n  - Seen\nS002 done: Fix\n  With a test\nS003 done: Send"
+    )
+    assert call("planning_clear_plan", None) == "Plan abandoned."
+    assert session.select_all(Plan) == (Plan("Fix the login bug", "abandoned", ()),)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "normal"),
+    [
+        ("planning_setup_plan", SetupPlan(" Ship "), SetupPlan("Ship")),
+        ("planning_add_step", AddStep((NewPlanStep(" Pack "),)), AddStep((NewPlanStep("Pack"),))),
+        ("planning_update_step", UpdateStep(" S001", " Pack "), UpdateStep("S001", "Pack")),
+        ("planning_mark_step", MarkStep("S001 ", "done", " Ok "), MarkStep("S001", "done", "Ok")),
+        ("planning_clear_plan", ClearPlan(), ClearPlan()),
+    ],
+)
+def test_a_result_and_its_event_carry_the_normalised_command(
+    name: str, params: object, normal: object, toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
+    result = toolbox.invoke(name, params)
+    assert (result.success, result.value, result.error, result.user_message) == (True, normal, None, None)
+    event = session.select_latest(ToolInvoked)
+    assert event is not None
+    assert (event.name, event.params, event.value, event.session_id) == (
+        name, params, normal, session.session_id,
+    )  # fmt: skip
+    assert event.result is result
+
+
+def test_a_plan_can_be_dispatched_whole(session: Session) -> None:
+    register_plan(session)
+    session.dispatch(Plan("One", "active"))
+    session.dispatch(Plan("Two", "active"))
+    assert session.select_all(Plan) == (Plan("Two", "active"),)
+
+
+def test_without_the_reducers_no_tool_reports_success(session: Session) -> None:
+    toolbox = Toolbox(planning_tools(session), session=session)
+    message = "planning_setup_plan was not carried out: the session's reducers did not take it"
+    with pytest.raises(ToolError) as caught:
+        toolbox.invoke("planning_setup_plan", SetupPlan("Fix"))
+    assert str(caught.value) == message
+    result = toolbox.call("planning_setup_plan", {"objective": "Fix"})
+    assert (result.success, result.message, result.value) == (False, message, None)
+    assert session.select_all(ToolInvoked) == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tools_of_another_session_are_refused(name: str, toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
+    stranger = Session(bus=session.bus)
+    foreign = Toolbox(toolbox.tools.values(), session=stranger)
+    arguments = dict(toolbox.tools[name].examples[0].arguments)
+    before, log = session.snapshot(), session.select_all(ToolInvoked)
+    message = f"{name} belongs to another session; use the tools of this session's PlanningToolsSection"
+    with pytest.raises(ToolValidationError) as caught:
+        foreign.invoke(name, arguments)
+    assert str(caught.value) == message
+    result = foreign.call(name, arguments)
+    assert (result.success, result.message) == (False, f"Refused, nothing changed. {message}")
+    assert session.snapshot() == before
+    assert session.select_all(ToolInvoked) == log
+    assert stranger.select_all(Plan) == ()
+    assert stranger.select_all(ToolInvoked) == ()
+
+
+def steps_of(session: Session) -> tuple[PlanStep, ...]:
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return plan.steps
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
+def test_blank_details_clear_the_details_of_a_step(blank: str, toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look", "Where?"),)))
+    for arguments in ({"step_id": "S001"}, {"step_id": "S001", "title": None, "details": None}):
+        assert toolbox.call("planning_update_step", arguments).message == (
+            "Refused, nothing changed. nothing to change; send a title or details"
+        )
+    assert toolbox.call("planning_update_step", {"step_id": "S001", "title": "Search"}).success
+    assert steps_of(session) == (PlanStep("S001", "Search", "Where?", "pending"),)
+    result = toolbox.call("planning_update_step", json.dumps({"step_id": "S001", "details": blank}))
+    assert (result.message, result.value) == ("S001 updated.", UpdateStep("S001", None, ""))
+    assert steps_of(session) == (PlanStep("S001", "Search", None, "pending"),)
+
+
+@pytest.mark.parametrize("step_id", ["S002", "S2", "s002", "2", 2, 2.0, "002", " s2 "])
+@pytest.mark.parametrize("status", ["in_progress", "in progress", "In-Progress"])
+def test_a_mark_in_another_shape_is_recorded_and_answered_as_the_plan_has_it(
+    step_id: object, status: str, toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("a"), NewPlanStep("b"))))
+    result = toolbox.call("planning_mark_step", json.dumps({"step_id": step_id, "status": status}))
+    assert (result.message, result.value) == ("S002 in_progress.", MarkStep("S002", "in_progress"))
+    assert [step.status for step in steps_of(session)] == ["pending", "in_progress"]
+    result = toolbox.call("planning_update_step", {"step_id": step_id, "title": "c"})
+    assert (result.message, result.value) == ("S002 updated.", UpdateStep("S002", "c"))
+
+
+SAME: list[tuple[str, dict[str, Any], str]] = [
+    ("update_step", {"title": " Look "}, "S001 already has this title."),
+    ("update_step", {"details": "Twice"}, "S001 already has these details."),
+    ("update_step", {"title": "Look", "details": "Twice"}, "S001 already has this title and these details."),
+    ("update_step", {"step_id": 2, "details": " "}, "S002 already has no details."),
+    ("mark_step", {"status": "done"}, "S001 is already done. Next: S002 Fix"),
+    ("mark_step", {"step_id": "2", "status": "pending"}, "S002 is already pending."),
+    ("mark_step", {"step_id": "s3", "status": "Blocked"}, "S003 is already blocked. Next: S002 Fix"),
+    ("move_step", {"index": 0}, "S001 already has this place. Order: S001 to S003."),
+    (
+        "mark_step",
+        {"marks": [{"step_id": 1, "status": "done"}, {"step_id": 2, "status": "pending"}]},
+        "S001 already done, S002 already pending.",
+    ),
+]  # fmt: skip
+CHANGED: list[tuple[str, dict[str, Any], str]] = [
+    ("update_step", {"title": "Look", "details": ""}, "S001 updated."),
+    ("update_step", {"title": "Search", "details": "Twice"}, "S001 updated."),
+    ("mark_step", {"status": "done", "note": "seen"}, "S001 done. Next: S002 Fix"),
+    ("add_step", {"steps": ["Look"]}, "Added S004."),
+    (
+        "mark_step",
+        {"marks": [{"step_id": 1, "status": "done"}, {"step_id": 2, "status": "done"}]},
+        "S001 to S002 done. Blocked: S003 Ship",
+    ),
+]
+BATCH = PlanPolicy(batch_marks=True, agent_edits=True)
+STRICT = PlanPolicy(
+    batch_marks=True,
+    agent_edits=True,
+    approval=True,
+    dependencies=True,
+    most_in_progress=1,
+    evidence="unique",
+    stale_after=1,
+    finish_gate=3,
+)
+CALLS = [
+    *[(policy, *call, False) for policy in (None, BATCH, STRICT) for call in SAME],
+    *[(policy, *call, True) for policy in (None, BATCH) for call in CHANGED],
+]
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize(
+    ("policy", "tool", "arguments", "reply", "changes"),
+    [call for call in CALLS if call[0] or not (call[1] == "move_step" or "marks" in call[2])],
+)
+def test_a_call_that_changes_nothing_says_so(
+    policy: PlanPolicy | None,
+    tool: str,
+    arguments: dict[str, Any],
+    reply: str,
+    *,
+    changes: bool,
+    is_stored: bool,
+) -> None:
+    session = Session(session_id="s", store=MemoryStore() if is_stored else None)
+    section = PlanningToolsSection(session=session, policy=policy)
+    toolbox = Toolbox(section.tools(), session=session)
+    steps = (NewPlanStep("Look", "Twice"), NewPlanStep("Fix"), NewPlanStep("Ship"))
+    session.dispatch(SetupPlan("Fix the login", steps))
+    session.dispatch(MarkStep("S001", "done"))
+    session.dispatch(MarkStep("S003", "blocked"))
+    if policy is STRICT:
+        session.dispatch(ApprovePlan())
+        section.may_finish()  # asked once
+    before, facts, version = session.select_latest(Plan), session.select_latest(PlanFacts), session.version
+    heard = list[PlanChanged]()
+    session.bus.subscribe(PlanChanged, heard.append)
+    given = arguments if {"step_id", "marks", "steps"} & {*arguments} else {"step_id": "S001", **arguments}
+    result = toolbox.call(f"planning_{tool}", given)
+    (change,) = session.history(after=version)
+    assert (result.success, result.message) == (True, reply)
+    assert (change.version, change.changed) == (version + 1, changes)
+    assert len(heard) == changes
+    if not changes:
+        assert session.select_latest(Plan) is before
+        assert session.select_latest(PlanFacts) is facts
+
+
+def test_a_done_step_takes_more_evidence() -> None:
+    agent = Agent(PlanPolicy(evidence="required")).plans("Look")
+    agent.mark(1, "in_progress")
+    agent.call("work")
+    agent.mark(1, "done", "C1")
+    agent.call("work")
+    assert agent.mark(1, "done", "C1", "C2") == "S001 is already done. Plan completed."
+    facts = agent.session.select_latest(PlanFacts)
+    assert facts is not None and facts.proofs["S001"].evidence == ("C1", "C2")
+
+
+def test_a_plan_in_the_place_of_an_unfinished_one_says_what_was_left(toolbox: Toolbox) -> None:
+    def setup(objective: str) -> str:
+        arguments = {"objective": objective, "initial_steps": ["a", "b", "c"]}
+        return toolbox.call("planning_setup_plan", arguments).message
+
+    assert setup("One") == "Plan set: S001 to S003. Next: S001 a"
+    toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
+    assert setup("Two") == (
+        "Plan set: S001 to S003. It replaced a plan with 1 step done, 2 not done. Next: S001 a"
+    )
+    for step_id in ("S001", "S002", "S003"):
+        toolbox.invoke("planning_mark_step", MarkStep(step_id, "done"))
+    assert setup("Three") == "Plan set: S001 to S003. Next: S001 a"
+    toolbox.invoke("planning_clear_plan")
+    assert setup("Four") == "Plan set: S001 to S003. Next: S001 a"
+
+
+def test_a_plan_of_many_steps_is_read_and_recalled_within_one_message(session: Session) -> None:
+    section = PlanningToolsSection(session=session)
+    toolbox = Toolbox(section.tools(), session=session)
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many", (NewPlanStep("x" * 160),) * 20_000))
+    result = toolbox.call("planning_read_plan")
+    assert result.value is session.select_latest(Plan)
+    assert result.message == section.reminder()

@@ -119,11 +119,11 @@ _HOMES = {
 
 # Stores and snapshots have the classes of these modules under the names that the modules had first.
 __written_modules__ = {
-    "planning.plan.model": "planning.plan.model",
-    "planning.plan.commands": "planning.plan.commands",
-    "planning.plan.facts": "planning.plan.facts",
-    "planning.policy.reducers": "planning.policy.reducers",
-    "planning.suite.events": "planning.suite.events",
+    "planning.plan.model": "planning.model",
+    "planning.plan.commands": "planning.commands",
+    "planning.plan.facts": "planning.plan_facts",
+    "planning.policy.reducers": "planning.facts",
+    "planning.suite.events": "planning.events",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

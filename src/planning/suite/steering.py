@@ -29,7 +29,7 @@ from planning.plan.model import Plan, PlanStep
 from planning.plan.reducers import changes_nothing
 from planning.plan.render import reply
 from planning.plan.text import TextRules, rules_for
-from planning.policy.policy.decide import Given, decide, marks_of, refuse_marks, refuse_order
+from planning.policy.decide import Given, decide, marks_of, refuse_marks, refuse_order
 from planning.policy.evidence import (
     NOTHING_ASKED,
     Accepted,

@@ -10,7 +10,7 @@ from planning import PlanPolicy, ToolValidationError
 from planning.plan.commands import AddStep, MarkStep, MarkSteps, NewPlanStep, SetupPlan
 from planning.plan.facts import EvidenceCall, PlanFacts, Proof
 from planning.plan.model import Plan, PlanStep
-from planning.policy.policy.decide import Given, decide
+from planning.policy.decide import Given, decide
 from planning.policy.reducers import RecordEvidence, RequestApproval, SetDependencies
 
 POLICY = PlanPolicy(

@@ -89,14 +89,7 @@ class EventBus(Protocol):
 
 @attrs.frozen
 class _Subscription:
-    """Who wants to hear what.
-
-    Attributes:
-        number: Its place in the order of subscribing.
-        event_type: The type of the events.
-        handler: The subscriber.
-        when: Says whether it needs the next event; None for always.
-    """
+    """Who wants to hear what."""
 
     number: int
     event_type: type

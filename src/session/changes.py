@@ -213,22 +213,14 @@ def read_change(
 
 
 def _texts(names: list[str]) -> list[str]:
-    """Names.
-
-    Raises:
-        TypeError: They are not a list of text.
-    """
+    """Names."""
     if type(names) is not list or not all(type(name) is str for name in names):
         raise TypeError("a name is not text")
     return names
 
 
 def _named(part: Any) -> dict[str, Any]:
-    """A part of a change.
-
-    Raises:
-        TypeError: It is not one: its type, its actor or its call id is not text.
-    """
+    """A part of a change."""
     if (
         type(part) is not dict
         or type(part.get("!", "")) is not str

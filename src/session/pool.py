@@ -37,17 +37,7 @@ _IDLE = 10.0
 
 @attrs.define(eq=False)
 class _Work:
-    """A call that a thread makes.
-
-    Attributes:
-        loop: Where it is awaited.
-        context: The caller's context variables.
-        function: What is called.
-        state: ``waiting``, ``dropped``, ``begun``, ``over``; the pool's guard is held for all but the last.
-        result: What the function returned.
-        error: What it raised.
-        waiter: What is awaited; a future that was cancelled is replaced.
-    """
+    """A call that a thread makes."""
 
     loop: asyncio.AbstractEventLoop
     context: Context
@@ -151,11 +141,7 @@ class Pool(ProcessLock):
         self._start()
 
     def _start(self) -> None:
-        """Start a thread if there is work for one more.
-
-        Raises:
-            StoreError: There is no thread, and none can be started.
-        """
+        """Start a thread if there is work for one more."""
         with self._guard:
             if self._ready.empty() or not self._may_start():
                 return

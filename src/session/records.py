@@ -393,11 +393,7 @@ def _part(data: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
-    """What a constructor makes of what is stored.
-
-    Raises:
-        StoreError: It refuses it.
-    """
+    """What a constructor makes of what is stored."""
     try:
         return build(argument)
     except (RecursionError, MemoryError):

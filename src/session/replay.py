@@ -230,12 +230,7 @@ class Replay:
         return [each.hash for each in at] == [head.hash]
 
     def _start(self, name: str, version: int) -> tuple[int, int, Any, Mapping[int, Any]]:
-        """Where to begin reducing a slice.
-
-        Returns:
-            The version of a checkpoint, that of its slice, the items there, and what must come out on the
-            way, by version.
-        """
+        """Where to begin reducing a slice."""
         found = self._checkpoints(version, 2)
         newest = [slices.get(name, {"at": taken, "items": []}) for taken, slices in found]
         if not newest:
@@ -270,15 +265,7 @@ class Replay:
         registered: Routes,
         known: Mapping[int, Slice] = _NONE,
     ) -> tuple[Slice, bool]:
-        """A slice after a change, and whether a reducer or a restored version made it.
-
-        Args:
-            kind: The type of its items.
-            slice_: The slice before it.
-            change: The change.
-            registered: The routes to reducers.
-            known: The slice at earlier versions, as far as it was reduced already.
-        """
+        """A slice after a change, and whether a reducer or a restored version made it."""
         is_reduced = False
         for event_type, read in change.reduced_parts():
             if issubclass(event_type, Restored):

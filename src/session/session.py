@@ -641,11 +641,7 @@ class Session:
         return self._copy(state, self.bus if bus is None else bus, parent, tags)
 
     def _other_id(self, given: SessionId | None) -> SessionId:
-        """The identity of a copy.
-
-        Raises:
-            IdentityError: It is this session's own.
-        """
+        """The identity of a copy."""
         identity = uuid4() if given is None else session_id_of(given)
         if identity == self._state.session_id:
             raise IdentityError("a copy cannot have this session's id: omit session_id")

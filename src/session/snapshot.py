@@ -163,11 +163,7 @@ class Snapshot:
 
 
 def _part(document: dict[str, Any], name: str, kind: type) -> Any:
-    """A part of a snapshot.
-
-    Raises:
-        SnapshotError: It is of another type, or is not there.
-    """
+    """A part of a snapshot."""
     found = document.get(name)
     if not isinstance(found, kind):
         given = f"a {type(found).__name__}" if isinstance(found, (dict, list)) else shown(found)

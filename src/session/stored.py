@@ -334,14 +334,7 @@ class Stored(Replay):
 
 @attrs.define
 class _Tail:
-    """What is after the newest checkpoint.
-
-    Attributes:
-        count: How many changes.
-        size: How many characters they have.
-        least: How many they must have before the next checkpoint: as many as the one before, so that
-            checkpoints never take more room than changes.
-    """
+    """What is after the newest checkpoint."""
 
     count: int = 0
     size: int = 0

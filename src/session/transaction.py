@@ -115,12 +115,7 @@ class Transaction(Held):
     def _leave(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """Commit and deliver, or discard everything; then release the lock.
-
-        Raises:
-            StoreError: The session's store does not take the change; nothing has changed.
-            TransactionError: Ctrl-C had come in the midst of a change; nothing has changed.
-        """
+        """Commit and deliver, or discard everything; then release the lock."""
         state, outer = self._state, self._outer
         state.open = outer
         try:

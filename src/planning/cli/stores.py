@@ -57,11 +57,7 @@ def found_store(place: str) -> ShownStore:
 
 
 def _require_store(place: str) -> None:
-    """Refuse what is not a store, without opening it: that would begin one.
-
-    Raises:
-        Refused: It is not, or it is not there.
-    """
+    """Refuse what is not a store, without opening it: that would begin one."""
     if not is_store(place):
         if not os.path.lexists(place) or Path(place).is_file():  # to read a pipe would wait for its writer
             refuse_other(read_bytes(place, "STORE"), place, "a store of sessions")

@@ -78,11 +78,7 @@ class AgentTools:
 def _source_of(
     session: SessionSource | None, section: PlanningToolsSection | None, tools: object
 ) -> SessionSource | None:
-    """Where the sessions come from: the one that was given, or that of the section or of the toolbox.
-
-    Raises:
-        TypeError: A session and a section were given.
-    """
+    """Where the sessions come from: the one that was given, or that of the section or of the toolbox."""
     if session is not None and section is not None:
         raise TypeError("give a session or a section, not both: the section has its session")
     if session is not None:

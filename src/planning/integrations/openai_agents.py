@@ -134,11 +134,7 @@ class PlanningTools(list[Tool]):
         )
 
     def _held(self, tool: FunctionTool) -> FunctionTool:
-        """A tool of the SDK, whose calls the policy sees.
-
-        Raises:
-            ValueError: It has the name of another, or its own function says which calls need approval.
-        """
+        """A tool of the SDK, whose calls the policy sees."""
         if tool.name in self._boxes:
             raise ValueError(f"there are two tools named {tool.name}: rename one")
         if not self._steered.records:

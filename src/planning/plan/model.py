@@ -224,11 +224,7 @@ def _are_plain(steps: tuple[PlanStep, ...]) -> bool:
 
 
 def _require_steps(steps: tuple[PlanStep, ...]) -> None:
-    """Refuse steps that no plan holds.
-
-    Raises:
-        ValueError: A step id occurs twice, a part is of another type, or a text is one that no plan holds.
-    """
+    """Refuse steps that no plan holds."""
     known: set[str] = set()
     for index, step in enumerate(steps):
         _require_type(step, PlanStep, "steps[{}]", index)

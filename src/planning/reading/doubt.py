@@ -16,13 +16,7 @@ _TOKEN: Final = re.compile(
 
 
 class _Node:
-    """A container, as far as it matters here.
-
-    Attributes:
-        start: The offset of its opening bracket.
-        is_object: Whether it is an object.
-        members: Of each member or item the offset, the name, and the container that it is, if it is one.
-    """
+    """A container, as far as it matters here."""
 
     __slots__ = ("is_object", "members", "start")
 

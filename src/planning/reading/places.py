@@ -107,14 +107,7 @@ class Edits:
 
 
 class _Children:
-    """The members of an object, or the items of an array: those that were read so far.
-
-    Attributes:
-        parts: The name or the number of each.
-        keys: The span of each name; that of the value for an item.
-        values: The span of each value.
-        rest: Where the next one starts, or the closing bracket is.
-    """
+    """The members of an object, or the items of an array: those that were read so far."""
 
     __slots__ = ("index", "keys", "parts", "rest", "values")
 

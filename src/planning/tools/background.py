@@ -58,11 +58,7 @@ class _Job:
             self._done()
 
     def result(self) -> Any:
-        """What the function returned.
-
-        Raises:
-            BaseException: What it raised.
-        """
+        """What the function returned."""
         if self._error is None:
             return self._outcome
         try:

@@ -96,11 +96,7 @@ def _reader() -> Callable[..., Any]:
 
 
 def _repaired(text: str | bytes | bytearray) -> Any:
-    """What a text means that is JSON within a fence, or JSON but for what can be repaired in one way only.
-
-    Raises:
-        ToolValidationError: It is neither.
-    """
+    """What a text means that is JSON within a fence, or JSON but for what can be repaired in one way only."""
     from planning.reading import Unreadable, read_json
 
     with suppress(UnicodeDecodeError):
@@ -127,11 +123,7 @@ def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
 
 
 def _names(data: Any) -> int:
-    """How many names the objects in a value have in all.
-
-    Raises:
-        OverflowError: A number in it is infinite: its text was out of range.
-    """
+    """How many names the objects in a value have in all."""
     total, todo = 0, [data]
     while todo:
         value = todo.pop()

@@ -123,11 +123,7 @@ class CallInterrupted(_Stopped):
 
 
 class _Postponed(_Stopped):
-    """A call that is possible again later.
-
-    Attributes:
-        retry_after: The number of seconds to wait.
-    """
+    """A call that is possible again later."""
 
     def __init__(self, message: str, retry_after: float = 0.0) -> None:
         super().__init__(message, {"retry_after": retry_after})

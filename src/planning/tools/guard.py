@@ -30,11 +30,7 @@ class _Failure(Exception):
 
 
 class _Tries:
-    """The attempts of one call.
-
-    Attributes:
-        outcome: What the last one returned.
-    """
+    """The attempts of one call."""
 
     def __init__(
         self, on: tuple[type[Exception], ...], name: str, may_pass: Callable[[Any], bool] | None
@@ -47,11 +43,7 @@ class _Tries:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Watch one attempt.
-
-        Raises:
-            _Failure: It failed, and is tried again.
-        """
+        """Watch one attempt."""
         try:
             yield
         except self._transient as error:
@@ -63,11 +55,7 @@ class _Tries:
         raise _Failure(f"{self._name}: {reason}")
 
     def end(self) -> Any:
-        """What the last attempt returned.
-
-        Raises:
-            Exception: What it raised.
-        """
+        """What the last attempt returned."""
         if self._error is None:
             return self.outcome
         try:

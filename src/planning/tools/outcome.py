@@ -222,11 +222,7 @@ def _code(given: object) -> ErrorKind:
 
 
 def _said_by(name: str, outcome: Any) -> Mapping[str, Any]:
-    """What a mapping or a record says of a failure, by name; nothing where the outcome is neither.
-
-    Raises:
-        ResultInvalid: It cannot be read.
-    """
+    """What a mapping or a record says of a failure, by name; nothing where the outcome is neither."""
     try:
         if isinstance(outcome, Mapping):
             return {key: outcome[key] for key in _REPORT if key in outcome}

@@ -140,11 +140,7 @@ def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutp
 
 
 def _find(given: object, *, is_finished: bool) -> Mapping[str, Any]:
-    """The one object in a planner's output.
-
-    Raises:
-        _Refused: It is missing, broken, or one of several.
-    """
+    """The one object in a planner's output."""
     given = "" if given is None else given
     if isinstance(given, (str, bytes, bytearray)):
         if len(given) > MOST_CHARACTERS:

@@ -83,12 +83,7 @@ class ToolRegistry:
         self._register(as_tool(tool), tool, replace=replace)
 
     def _register(self, made: Tool, tool: Declaration, *, replace: bool) -> bool:
-        """Add a tool; returns whether it is new.
-
-        Raises:
-            ValueError: Another tool has its name.
-            ImportError: See ``register_tool``.
-        """
+        """Add a tool; returns whether it is new."""
         if made.rate_limit_key is not None:
             _ = self.limiter  # what cannot be enforced is not accepted
         with self._lock:

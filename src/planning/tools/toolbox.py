@@ -174,12 +174,7 @@ class Toolbox:
         return await pipeline.acall(tool, arguments)
 
     def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:
-        """What makes one call.
-
-        Raises:
-            ContextInvalid: The context cannot be read, or the call has no session.
-            StoreError: The session cannot be opened.
-        """
+        """What makes one call."""
         made = ToolContext.of({} if context is None else context, self.session, self._agent)
         return CallPipeline(made, limiter=self._limiter, timeout=self._timeout, gated=True)
 

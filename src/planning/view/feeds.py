@@ -28,13 +28,7 @@ class _Feed:
     """Looks at something again and again while it has followers."""
 
     def __init__(self, look: Callable[[], bool], stamp: Callable[[], object | None], seconds: float) -> None:
-        """Nothing follows it yet.
-
-        Args:
-            look: Looks once, in a thread; returns whether there is something new.
-            stamp: As in ``Run``: while it is the same, there is nothing to look for.
-            seconds: How long to wait between two looks.
-        """
+        """Nothing follows it yet."""
         self.followers = 0
         self.is_over = False
         self._look = look

@@ -132,11 +132,7 @@ class _Site:
 
 
 async def _fields(request: Request) -> dict[str, Any]:
-    """What a page sends.
-
-    Raises:
-        ToolValidationError: It is too long, or has no version.
-    """
+    """What a page sends."""
     body = b""
     async for part in request.stream():
         body += part

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import psycopg
@@ -38,9 +38,74 @@ from session.stores.postgres_link import (
     ended_at,
     explained,
 )
-from session.stores.postgres_tables import FORMAT, creation
 from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, change_row
 from session.stores.watch import Watch
+
+FORMAT: Final = 1
+"""What the tables have as their format."""
+_CREATION: Final = """DO $session$
+BEGIN
+PERFORM pg_advisory_xact_lock(hashtextextended({name}, 0));
+IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = {name}) THEN
+    CREATE SCHEMA {schema};
+END IF;
+CREATE TABLE IF NOT EXISTS {schema}.store (format integer NOT NULL);
+CREATE TABLE IF NOT EXISTS {schema}.sessions (
+    key bigint PRIMARY KEY,
+    id text NOT NULL,
+    version bigint NOT NULL,
+    hash bytea NOT NULL,
+    changed_at text COLLATE "C" NOT NULL,
+    about text NOT NULL,
+    checked bytea NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS {schema}.changes (
+    session bigint NOT NULL,
+    version bigint NOT NULL,
+    text text NOT NULL,
+    hash bytea NOT NULL,
+    rewound_to bigint,
+    idempotency_key text,
+    PRIMARY KEY (session, version)
+);
+CREATE INDEX IF NOT EXISTS changes_idempotency_key ON {schema}.changes (session, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+CREATE INDEX IF NOT EXISTS changes_rewound_to ON {schema}.changes (session, version, rewound_to)
+    WHERE rewound_to IS NOT NULL;
+CREATE TABLE IF NOT EXISTS {schema}.checkpoints (
+    session bigint NOT NULL,
+    version bigint NOT NULL,
+    text text NOT NULL,
+    checked bytea NOT NULL,
+    PRIMARY KEY (session, version)
+);
+CREATE TABLE IF NOT EXISTS {schema}.claims (
+    id text NOT NULL,
+    name text NOT NULL,
+    version bigint NOT NULL,
+    checked bytea NOT NULL,
+    PRIMARY KEY (id, name)
+);
+INSERT INTO {schema}.store SELECT {format} WHERE NOT EXISTS (SELECT FROM {schema}.store);
+END
+$session$"""
+
+
+def creation(schema: str) -> str:
+    """One statement, which is one transaction, that makes the tables where they are not.
+
+    Args:
+        schema: The name of the schema; it is made where there is none.
+
+    Raises:
+        ValueError: It is not the name of a schema.
+    """
+    is_long = not 1 <= len(schema.encode("utf-8", "replace")) <= 63
+    if is_long or not schema.isprintable() or set(schema) & set("$%?{}"):
+        raise ValueError(f"schema must be 1 to 63 bytes of text without $ % ? {{ }}, got {shown(schema)}")
+    name, quoted = sql.Literal(schema), sql.Identifier(schema)
+    return sql.SQL(_CREATION).format(name=name, schema=quoted, format=FORMAT).as_string()
+
 
 _POLLED = 1.0
 """How many seconds a watch waits for a notification before it looks by itself."""
@@ -68,17 +133,7 @@ _here = threading.local()
 
 @attrs.define
 class _Held:
-    """A transaction of this thread: a session's lock, or a snapshot to read from.
-
-    Attributes:
-        connection: What it is on.
-        left: How many seconds each of its statements may still take.
-        session_id: The session that is locked; None for a snapshot.
-        row: The session's record; empty where it has none.
-        is_spent: Whether it has taken a change.
-        process: Where it was begun.
-        answers: What the last reads have found, which nothing changes before ``append``.
-    """
+    """A transaction of this thread: a session's lock, or a snapshot to read from."""
 
     connection: Connection
     left: float
@@ -175,11 +230,7 @@ class PostgresStore(SqlStore):
         return run(found, self._schema).fetchone() is not None
 
     def _require_format(self, run: Run) -> None:
-        """Refuse tables of another format.
-
-        Raises:
-            StoreError: They are.
-        """
+        """Refuse tables of another format."""
         (found,) = run("SELECT format FROM {s}store").fetchone()
         if found != FORMAT:
             raise StoreError(

@@ -82,11 +82,7 @@ _DEFAULTS = {  # a host that is gone is noticed within 20 seconds; what the addr
 
 
 def _parts_of(conninfo: str) -> dict[str, Any]:
-    """The parts of an address.
-
-    Raises:
-        StoreError: It cannot be read. The message does not quote it: it may hold a password.
-    """
+    """The parts of an address."""
     found: dict[str, Any] | None = None
     with suppress(psycopg.Error, ValueError):
         found = conninfo_to_dict(conninfo)

@@ -151,11 +151,7 @@ class SqlStore(Store):
             _write_claims(run, head.session_id, claims)
 
     def _begin_session(self, run: Run, head: StoredSession) -> None:
-        """Write the record of a session that has none.
-
-        Raises:
-            StoreError: Another writer has begun it.
-        """
+        """Write the record of a session that has none."""
         if not run(_BEGIN_HEAD, key_of(head.session_id), *head.row()).rowcount:
             refuse_copy(head, head, head)
 
@@ -262,11 +258,7 @@ class SqlStore(Store):
         return row
 
     def _found(self, row: tuple[Any, ...], session_id: SessionId) -> StoredSession:
-        """The session of a row.
-
-        Raises:
-            StoreError: It is damaged, or another one's.
-        """
+        """The session of a row."""
         known, found = self._known
         if found is None or row != known:
             found = StoredSession.of(row)

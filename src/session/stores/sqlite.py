@@ -133,11 +133,7 @@ class SqliteStore(SqlStore):
             self._commit(connection, session_id, is_there)
 
     def _begun(self) -> sqlite3.Connection:
-        """The writer's connection in its transaction.
-
-        Raises:
-            TransactionError: It is that of the process that this one was forked from.
-        """
+        """The writer's connection in its transaction."""
         if self._files_here().get(self._file) != os.getpid():
             raise TransactionError("this process was forked inside the transaction, which is its parent's")
         return self._writer.connected()

@@ -180,11 +180,7 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _require_ours(path: Path, timeout: float) -> None:
-    """Refuse a file of another application, without a change to it.
-
-    Raises:
-        StoreError: It is one.
-    """
+    """Refuse a file of another application, without a change to it."""
     # Without a WAL there is nothing but the file to read: immutable, SQLite makes no files beside it.
     how = "mode=ro" if _beside(path, "-wal").exists() else "mode=ro&immutable=1"
     try:
@@ -197,11 +193,7 @@ def _require_ours(path: Path, timeout: float) -> None:
 
 
 def _is_ours(path: Path, how: str, timeout: float) -> bool:
-    """Whether a file is a store, or has nothing in it.
-
-    Raises:
-        sqlite3.DatabaseError: It cannot be read.
-    """
+    """Whether a file is a store, or has nothing in it."""
     uri = f"{path.as_uri()}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
         _tables(connection)  # a file that is damaged says so here
@@ -332,11 +324,7 @@ def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
 
 
 def _require_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that is not a store, or has another format.
-
-    Raises:
-        StoreError: It is.
-    """
+    """Refuse a file that is not a store, or has another format."""
     found = _number(connection, "user_version")
     if found > _FORMAT:
         raise StoreError(

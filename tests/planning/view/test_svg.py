@@ -14,8 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanStep
 from planning.observe.text import fitted
-from planning.view.graph import graph_of
-from planning.view.layout import HEIGHT, MOST_EDGES, WIDTH
+from planning.view.graph import HEIGHT, MOST_EDGES, WIDTH, graph_of
 from planning.view.states import RunStates
 from planning.view.svg import graph_svg, plan_svg
 from planning.workflow.model import Workflow, WorkflowStep

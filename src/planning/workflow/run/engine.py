@@ -211,11 +211,7 @@ class _Workers:
         self._over = asyncio.Event()
 
     async def run(self) -> None:
-        """Work until nothing is ready and nothing runs.
-
-        Raises:
-            CancelledError: The task was cancelled; what ran has ended.
-        """
+        """Work until nothing is ready and nothing runs."""
         self._hire(len(self._steps.ready))
         while self._tasks:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.workflow.checks.graph import Graph
+from planning.workflow.checks.overview import Graph
 
 Edges = list[list[int]]
 

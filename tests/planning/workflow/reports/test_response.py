@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow.codes import CODES, Category, Severity
 from planning.workflow.findings import Finding
-from planning.workflow.reports import response
+from planning.workflow.reports.report import SUGGESTIONS
 
 SAID = {each: report(each).to_prompt().partition("\n- ")[2] for each in (*ONE_OF_EACH, COMMENT)}
 """What a model reads of each, without the line above it."""
@@ -86,6 +86,4 @@ def test_the_friendly_text_has_the_errors_of_each_category(what: str, snapshot: 
 
 
 def test_suggestions_are_for_errors_that_there_are() -> None:
-    assert set(response.SUGGESTIONS) <= {
-        code for code, kind in CODES.items() if kind.severity is Severity.ERROR
-    }
+    assert set(SUGGESTIONS) <= {code for code, kind in CODES.items() if kind.severity is Severity.ERROR}

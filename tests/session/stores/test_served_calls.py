@@ -67,21 +67,20 @@ class Process:
 
     def answers(self, kill_after: int | None = None) -> list[Answer]:
         """What it answered until the script is done, or until it was killed after so many answers."""
-        answers = list[Answer]()
+        answers, is_killed = list[Answer](), False
         while True:
-            if kill_after is not None and len(answers) >= kill_after:
+            if kill_after is not None and len(answers) >= kill_after and not is_killed:
                 self._process.kill()
-                kill_after = None
+                is_killed = True
             line = self._lines.get(timeout=PATIENCE)
-            if line.endswith("}\n"):
-                answer = json.loads(line)
-                if "done" in answer:
-                    return answers
-                answers.append(answer)
-            elif not line:  # it is dead
+            if not line:  # it is dead
                 assert self._process.wait(PATIENCE) == -signal.SIGKILL
                 self.close()
                 self._begin()
+                return answers
+            if line.endswith("}\n") and "done" not in (answer := json.loads(line)):
+                answers.append(answer)
+            elif line.endswith("\n") and not is_killed:
                 return answers
 
     def close(self) -> None:

@@ -198,18 +198,22 @@ class SqlDatabase:
 
     def _wrong_answer(self, statement: str, until: float) -> str | None:
         """Why the answer to a statement, which has run, is not what was asked; None if it may be."""
-        from planning.agent.sql.answers import wrong_answer
+        from planning.agent.sql.judge import wrong_answer
 
-        def error_of(sql: str) -> str:
+        return wrong_answer(statement, self.dialect, *self._asking(until))
+
+    def _asking(self, until: float) -> tuple[Callable[[], Tables | None], Callable[[str], Any]]:
+        """What reads the tables, and what the rows of another statement; None for one that fails."""
+
+        def rows_of(sql: str) -> list[list[Any]] | None:
             try:
-                self._ask(lambda file: file.run(sql, self.max_rows), until - monotonic())
+                return self._ask(lambda file: file.run(sql, self.max_rows), until - monotonic())[1]
             except Failure as failure:
-                if failure.kind == "timeout":  # an answer that was not checked may be wrong
+                if failure.kind == "timeout":
                     raise
-                return failure.text
-            return ""
+                return None
 
-        return wrong_answer(statement, self.dialect, lambda: self._tables(until), error_of)
+        return (lambda: self._tables(until)), rows_of
 
     def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""

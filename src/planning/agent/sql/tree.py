@@ -18,9 +18,16 @@ _LONGEST: Final = 10_000
 _STEPS: Final = 40
 """The most steps of the parser for a token; a statement that is fair takes three or so."""
 
+_OTHER_NAMES: Final = {"postgresql": "postgres"}
+
 T = TypeVar("T")
 Node = Any
 """A node of sqlglot's tree, whose base class has another name in each major version."""
+
+
+def sql_name(dialect: str) -> str:
+    """sqlglot's name of a dialect."""
+    return _OTHER_NAMES.get(dialect.lower(), dialect.lower())
 
 
 def attempt(look: Callable[[], T]) -> T | None:
@@ -68,7 +75,9 @@ class TableSource:
         title: The name of the table, or the alias of a query.
         columns: Their names; None where they are unknown.
         key: The columns of the primary key of a table.
-        is_table: Whether it is a table of the database.
+        is_table: Whether it is a table or view of the database.
+        query: The tree of a query; None for a table.
+        cte: The name of that query in WITH; empty for a query in FROM.
     """
 
     alias: str
@@ -76,6 +85,8 @@ class TableSource:
     columns: tuple[str, ...] | None
     key: tuple[str, ...] = ()
     is_table: bool = False
+    query: Node = None
+    cte: str = ""
 
     def has(self, name: str) -> bool:
         """Whether it has a column of that name, in any case."""
@@ -104,11 +115,13 @@ class Tree:
         root: Its tree.
         selects: Its SELECTs, the inner ones first.
         inside: The SELECT that each node is in, by the node's id.
+        of_node: The SELECTs, by the ids of their nodes.
     """
 
     root: Node
     selects: Sequence[Select]
     inside: Mapping[int, Select | None]
+    of_node: Mapping[int, Select]
 
     def all_of(self, *kinds: type[Node]) -> Iterator[tuple[Any, Select]]:
         """The nodes of these kinds, each with the SELECT that it is in."""
@@ -146,19 +159,20 @@ def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
     for scope in traverse_scope(root):  # the inner ones come first
         if isinstance(scope.expression, exp.Select):
             sources[id(scope.expression)] = {
-                alias.lower(): _source(alias, source, known, sources)
-                for alias, (_, source) in scope.selected_sources.items()
+                alias.lower(): _source(alias, node, source, known, sources)
+                for alias, (node, source) in scope.selected_sources.items()
             }
     selects: dict[int, Select] = {}
     for node in root.find_all(exp.Select):  # the outer ones come first
         if id(node) in sources:
             selects[id(node)] = Select(node, sources[id(node)], selects.get(id(around[id(node)])))
     inside = {node: selects.get(id(select)) for node, select in around.items()}
-    return Tree(root, [selects[key] for key in sources if key in selects], inside)
+    return Tree(root, [selects[key] for key in sources if key in selects], inside, selects)
 
 
 def _source(
     alias: str,
+    node: Node,
     source: Any,
     known: Mapping[str, Mapping[str, Any]],
     inner: Mapping[int, Mapping[str, TableSource]],
@@ -169,7 +183,8 @@ def _source(
         key = tuple(column["name"] for column in table["columns"] if column["primary"])
         return TableSource(alias, table["name"], columns or None, key, is_table=bool(columns))
     names = tuple(source.outer_columns or _names(source.expression, inner))
-    return TableSource(alias, alias, None if "*" in names else names)
+    cte = node.name if isinstance(node, exp.Table) else ""
+    return TableSource(alias, alias, None if "*" in names else names, query=source.expression, cte=cte)
 
 
 def _names(query: Any, inner: Mapping[int, Mapping[str, TableSource]]) -> Iterator[str]:

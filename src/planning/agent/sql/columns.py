@@ -1,0 +1,331 @@
+"""What the columns of a statement hold, which the database is asked.
+
+A column, or what a view, a query in FROM, a WITH or an alias makes of one, is written as an expression of the
+columns of tables. The database computes it for a few thousand rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from sqlglot import exp
+
+from planning.agent.sql.failures import Failure
+from planning.agent.sql.schema import quoted
+from planning.agent.sql.tree import Node, Select, TableSource, Tree, read
+
+Rows = Sequence[Sequence[Any]]
+Tables = Sequence[Mapping[str, Any]]
+
+_SAMPLE: Final = 2_000
+_SCANNED: Final = 50_000
+"""The rows that a sample is taken from: a column of a large table may begin with NULLs."""
+_JOINED: Final = 40
+"""The rows of each table if there are several, each with each."""
+_MOST_QUESTIONS: Final = 60
+_LONGEST: Final = 4_000
+_DEEPEST: Final = 12
+_LARGEST: Final = 300
+
+DATES: Final = frozenset({"date", "date with a time", "date with T", "other date"})
+_KINDS: Final = (
+    ("digits", r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*"),
+    ("date", r"\d{4}-\d\d-\d\d"),
+    ("date with a time", r"\d{4}-\d\d-\d\d \d\d:.*"),
+    ("date with T", r"\d{4}-\d\d-\d\dT\d\d:.*"),
+    ("other date", r"\d{4}(?:-\d\d?-|/\d\d?/|\.\d\d?\.)\d\d?(?:[ T].*)?"),
+    ("other date", r"\d\d?(?:-\d\d?-|/\d\d?/|\.\d\d?\.)(?:\d{4}|\d\d)(?: .*)?"),
+    ("other date", r"(?:\d\d?[ -])?[A-Za-z]{3,9}\.?[ -](?:\d\d?(?:st|nd|rd|th)?,? )?\d{4}"),
+    ("time", r"\d\d?:\d\d(?::.*)?"),
+    ("amount", r"\s*[-+]?(?:\d+\.?\d*|\.\d+)\D*"),
+    ("text", r".*"),
+)
+"""The kinds of strings: the first that the whole of one is like."""
+_KIND: Final = re.compile("|".join(f"({pattern})" for _, pattern in _KINDS), re.DOTALL)
+_NUMBERS: Final = frozenset({"integer", "real"})
+_SAME: Final = (
+    exp.Min, exp.Max, exp.Sum, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
+)  # fmt: skip
+_COUNTS: Final = (exp.Count, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
+_FRACTIONS: Final = (exp.Avg, exp.PercentRank, exp.CumeDist)
+_AROUND: Final = (exp.Window, exp.Filter, exp.Distinct)
+FOREIGN_TYPES: Final = ("date", "datetime", "timestamp", "timestamptz", "time")
+"""Types that SQLite casts to a number; sqlglot would write something else."""
+
+
+class Unknown(Exception):  # noqa: N818 - the database has the last word then
+    """What a part of a statement holds cannot be asked."""
+
+
+class Columns:
+    """A statement and its database.
+
+    Attributes:
+        root: The tree of the statement.
+        dialect: The SQL of the database, as sqlglot names it.
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        dialect: str,
+        tables: Callable[[], Tables | None],
+        rows_of: Callable[[str], Rows | None],
+    ) -> None:
+        self.root = root
+        self.dialect = dialect
+        self._tables = tables
+        self._rows_of = rows_of
+        self._asked: dict[str, Rows | None] = {}
+
+    @cached_property
+    def tree(self) -> Tree:
+        return read(self.root, self._tables() or ())
+
+    def text(self, node: Node) -> str:
+        """A part of the statement in the SQL of the database."""
+        return str(node.sql(dialect=self.dialect, normalize_functions=False, comments=False))
+
+    def ask(self, sql: str, *, is_needed: bool = False) -> Rows | None:
+        """The rows of a question, which is asked once; None if the database has no answer.
+
+        Raises:
+            Failure: The time is over for one that is needed: an answer that was not checked may be wrong.
+        """
+        if sql not in self._asked:
+            if len(self._asked) >= _MOST_QUESTIONS or len(sql) > _LONGEST:
+                return None
+            try:
+                self._asked[sql] = self._rows_of(sql)
+            except Failure as failure:
+                if is_needed and failure.kind == "timeout":
+                    raise
+                self._asked[sql] = None
+        return self._asked[sql]
+
+    def ask_within(self, query: exp.Select, node: Node) -> Any:
+        """The first value of a query that takes the place of a node; None if it has no rows.
+
+        If it reads columns of what is around it, it is asked for each row of that.
+        """
+        for _ in range(3):
+            rows = self.ask(f"{self.with_of(node)} {self.text(query.limit(1))}".lstrip(), is_needed=True)
+            outer = node.find_ancestor(exp.Select)
+            if rows is not None or outer is None or outer.args.get("from_") is None:
+                return rows[0][0] if rows else None
+            around, where = exp.select(exp.Subquery(this=query.copy())), outer.args.get("where")
+            for part in ("from_", "joins"):
+                around.set(part, outer.copy().args.get(part))
+            if where is not None:
+                is_inside = any(each is where for each in ancestors(node))
+                around.set("where", _without(where, node) if is_inside else where.copy())
+            query, node = around.where(exp.Exists(this=query.copy())), outer
+        return None
+
+    def with_of(self, node: Node) -> str:
+        """The WITH that a part of the statement may read."""
+        inside, named, is_recursive = {*map(id, ancestors(node))}, list[str](), False
+        for each in [*ancestors(node)][::-1]:
+            found = each.args.get("with_")
+            for cte in found.expressions if found is not None else ():
+                if id(cte) in inside:  # it reads those before it
+                    break
+                named.append(self.text(cte))
+                is_recursive |= bool(found.args.get("recursive"))
+        return f"WITH {'RECURSIVE ' * is_recursive}{', '.join(named)}" if named else ""
+
+    # Kinds
+
+    def kinds(self, node: Node) -> frozenset[str]:
+        """The kinds of values of an expression; empty if it has none.
+
+        Raises:
+            Unknown: It cannot be asked.
+        """
+        bare = node.unnest()
+        if isinstance(bare, exp.Literal):
+            kind = kind_of(bare.name) if bare.is_string else "number"
+            return frozenset({kind} if bare.name.strip() else ())
+        values = Values(self)
+        written = values.write(node)
+        rows = values.rows(f"typeof({written}), substr({written}, 1, 40)", f"{written} <> ''", _SAMPLE)
+        return frozenset(
+            kind_of(text) if kind == "text" else "number" if kind in _NUMBERS else kind for kind, text in rows
+        )
+
+    def is_any(self, node: Node, condition: str) -> bool:
+        """Whether a condition is true of any value of an expression, in all rows."""
+        values = Values(self, is_whole=True)
+        written = values.write(node)
+        return bool(values.rows("1", f"{written} <> '' AND {condition.format(written)}", 1))
+
+    def declared(self, node: Node) -> str | None:
+        """The type that a column of a table was declared with."""
+        _, source = self.tree.owner(node) if isinstance(node, exp.Column) else (None, None)
+        known = [
+            each
+            for each in self._tables() or ()
+            if source and source.is_table and each["name"] == source.title
+        ]
+        types = [
+            each["type"]
+            for table in known
+            for each in table["columns"]
+            if each["name"].lower() == node.name.lower()
+        ]
+        return types[0].lower() if types else None
+
+
+def kind_of(text: str) -> str:
+    """The kind of a string."""
+    found = _KIND.fullmatch(text)
+    return _KINDS[(found and found.lastindex or len(_KINDS)) - 1][0]
+
+
+def ancestors(node: Node) -> Iterator[Node]:
+    """A node and what is around it."""
+    while node is not None:
+        yield node
+        node = node.parent
+
+
+def _without(root: Node, node: Node) -> Node:
+    """A copy with TRUE in the place of a node."""
+    place = next(place for place, each in enumerate(root.walk()) if each is node)
+    copy = root.copy()
+    next(each for number, each in enumerate(copy.walk()) if number == place).replace(exp.true())
+    return copy
+
+
+class Values:
+    """Expressions of a statement, as the database can compute them from the columns of its tables."""
+
+    def __init__(self, columns: Columns, *, is_whole: bool = False) -> None:
+        """Begin without any.
+
+        Args:
+            columns: The statement.
+            is_whole: Whether to read all rows, and not a sample.
+        """
+        self._columns = columns
+        self._is_whole = is_whole
+        self._read: dict[str, dict[str, None]] = {}  # the columns of each table
+        self._with = ""
+        self._size = 0
+
+    def write(self, node: Node) -> str:
+        """An expression for the questions about its values."""
+        written = self._inlined(node, self._columns.tree.inside.get(id(node)), 0)
+        return self._columns.text(written if isinstance(written, exp.Column) else exp.Paren(this=written))
+
+    def rows(self, what: str, condition: str, most: int = 1) -> Rows:
+        """What the rows that fulfil a condition have.
+
+        Raises:
+            Unknown: The database has no answer.
+        """
+        sources, is_single = [], len(self._read) == 1
+        for place, (source, names) in enumerate(self._read.items()):
+            found = f"SELECT {', '.join(map(quoted, names))} FROM {source}"  # noqa: S608 - names are quoted, and run by what can only read
+            if not is_single:
+                found += f" WHERE {' AND '.join(f'{quoted(name)} IS NOT NULL' for name in names)}"
+            if not (is_single and self._is_whole):
+                found += f" LIMIT {_SCANNED if is_single else _JOINED}"
+            sources.append(f"({found}) AS s{place}")
+        given = f" FROM {', '.join(sources)}" if sources else ""
+        rows = self._columns.ask(f"{self._with} SELECT {what}{given} WHERE {condition} LIMIT {most}".lstrip())
+        if rows is None:
+            raise Unknown
+        return rows
+
+    def given(self) -> str:
+        """The condition that no column of the expressions is NULL."""
+        names = [
+            f"s{place}.{quoted(name)}" for place, each in enumerate(self._read.values()) for name in each
+        ]
+        return " AND ".join(f"{name} IS NOT NULL" for name in names) or "1"
+
+    def _inlined(self, node: Node, select: Select | None, depth: int) -> Node:
+        """A copy of an expression that reads the columns of tables alone."""
+        self._size += 1
+        if depth > _DEEPEST or self._size > _LARGEST:
+            raise Unknown
+        if isinstance(node, exp.Column) and not node.is_star:
+            return self._column(node.table.lower(), node.name, select, depth)
+        if isinstance(node, (exp.Subquery, exp.Select)):
+            query = node.unnest()
+            if not isinstance(query, exp.Select) or len(query.expressions) != 1:
+                raise Unknown
+            inner = self._columns.tree.of_node.get(id(query))
+            return exp.Paren(this=self._inlined(query.expressions[0].unalias(), inner, depth + 1))
+        if isinstance(node, _COUNTS):
+            return exp.Literal.number(1)
+        if isinstance(node, _FRACTIONS):
+            return exp.Literal.number("1.5")
+        if isinstance(node, (exp.Query, exp.Star, exp.Exists)):
+            raise Unknown
+        if isinstance(node, _AROUND):
+            return self._inlined(node.this or node.expressions[0], select, depth)
+        if isinstance(node, _SAME):  # a function: it takes the type affinity of a column
+            same = self._inlined(node.this, select, depth)
+            if isinstance(node, exp.Sum):
+                return exp.Paren(this=exp.Add(this=exp.Paren(this=same), expression=exp.Literal.number(0)))
+            return exp.Nullif(this=same, expression=exp.Literal.string(""))
+        if isinstance(node, exp.AggFunc):
+            raise Unknown
+
+        def copied(value: Any) -> Any:
+            if isinstance(value, list):
+                return [copied(each) for each in value]
+            return self._inlined(value, select, depth) if isinstance(value, exp.Expression) else value
+
+        if isinstance(node, exp.Cast) and node.is_type(*FOREIGN_TYPES):
+            numeric = exp.DataType.build("NUMERIC", udt=True)
+            return exp.Cast(this=copied(node.this), to=numeric)
+        return type(node)(**{name: copied(value) for name, value in node.args.items()})
+
+    def _column(self, table: str, name: str, select: Select | None, depth: int) -> Node:
+        """What a column is, as an expression of the columns of tables."""
+        inner, column = select, exp.column(name, table or None)
+        source: TableSource | None = None
+        while select is not None and source is None:
+            source = next(iter(select.owners(column)), None) or select.sources.get(table)
+            if source is None:
+                select = select.outer
+        if source is None or select is None:
+            outputs = [] if inner is None or table else inner.node.expressions
+            meant = [each.unalias() for each in outputs if each.alias.lower() == name.lower()]
+            if not meant:
+                raise Unknown
+            return exp.Paren(this=self._inlined(meant[0], inner, depth + 1))
+        if source.is_table:
+            return self._of_table(quoted(source.title), name)
+        query, within = source.query, self._columns.tree.of_node.get(id(source.query))
+        if within is None:
+            if query is None or not isinstance(query, exp.Query):
+                raise Unknown
+            self._with = self._columns.with_of(select.node)
+            return self._of_table(
+                quoted(source.cte) if source.cte else f"({self._columns.text(query)})", name
+            )
+        outputs = within.node.expressions
+        names = [each.alias_or_name for each in outputs]
+        stars = [each for each in outputs if each.is_star]
+        if not stars and len(source.columns or ()) == len(outputs):
+            names = list(source.columns or ())
+        for written, each in zip(names, outputs, strict=True):
+            if written.lower() == name.lower():
+                return exp.Paren(this=self._inlined(each.unalias(), within, depth + 1))
+        for star in stars:
+            if isinstance(star, exp.Star) or star.table.lower() in within.sources:
+                of = "" if isinstance(star, exp.Star) else star.table.lower()
+                return self._column(of, name, within, depth + 1)
+        raise Unknown
+
+    def _of_table(self, source: str, name: str) -> Node:
+        place = [*self._read, source].index(source)
+        self._read.setdefault(source, {})[name.lower()] = None
+        return exp.column(exp.to_identifier(name.lower(), quoted=True), table=f"s{place}")

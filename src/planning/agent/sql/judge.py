@@ -1,0 +1,639 @@
+"""Statements that run but do not answer the question.
+
+They are judged by what their columns hold, which the database is asked. Where the type affinity of SQLite
+decides whether a comparison works, the database makes that comparison on the data. A database with types
+refuses most of this by itself: there only comparisons with NULL are looked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+import attrs
+from sqlglot import exp
+
+from planning.agent.sql.columns import (
+    DATES,
+    FOREIGN_TYPES,
+    Columns,
+    Rows,
+    Tables,
+    Unknown,
+    Values,
+    ancestors,
+    kind_of,
+)
+from planning.agent.sql.failures import Failure
+from planning.agent.sql.tree import Node, Select, TableSource, attempt, parsed, sql_name
+
+Problem = tuple[str, ...]
+"""The name of a sentence, and the words in it."""
+
+_EQUAL: Final = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
+_SAFE: Final = (exp.NullSafeEQ, exp.NullSafeNEQ)
+_COMPARING: Final = (*_EQUAL, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Case)
+_MATCHING: Final = (exp.Like, exp.ILike, exp.Glob)
+_COUNTING: Final = (
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Sum, exp.Avg, exp.Abs, exp.Round,
+)  # fmt: skip
+_DATE_FUNCTION: Final = re.compile(
+    r"(strftime|date|datetime|time|julianday|unixepoch|format|printf)\(", re.IGNORECASE
+)
+_FORMATS: Final = frozenset({"format", "printf"})
+_BEGINNING: Final = re.compile(r"\d{4}(?:-\d\d)?-?")
+_COMPACT: Final = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+_NO_NUMBERS: Final = frozenset({"text", "time"}) | DATES
+"""Strings that SQLite takes for 0, or for the number that they begin with."""
+_IS_DIGITS: Final = (
+    "({0} GLOB '*[0-9]*' AND {0} NOT GLOB '*[^0-9.-]*' AND {0} NOT GLOB '?*-*' AND {0} NOT GLOB '*.*.*')"
+)
+_IS_NUMBER: Final = f"(typeof({{0}}) IN ('integer', 'real') OR {_IS_DIGITS})"
+_IS_COMPACT: Final = f"{{0}} GLOB '{'[0-9]' * 8}'"
+_MOST_LISTED: Final = 5
+
+
+def wrong_answer(
+    sql: str,
+    dialect: str,
+    tables: Callable[[], Tables | None],
+    rows_of: Callable[[str], Rows | None],
+) -> str | None:
+    """Why the answer to a statement is not what was asked, and what to write; None if it may be.
+
+    Args:
+        sql: The statement, which the database has run.
+        dialect: The name of its dialect, such as ``sqlite``.
+        tables: Reads the tables with their columns and keys; None if they cannot be read.
+        rows_of: The rows of another statement; None if it fails. It raises ``Failure`` when the time is over.
+
+    Raises:
+        Failure: The time is over.
+    """
+    return next(_problems(sql, dialect, tables, rows_of, RULES), None)
+
+
+def whole_divisions(
+    sql: str,
+    dialect: str,
+    tables: Callable[[], Tables | None],
+    rows_of: Callable[[str], Rows | None],
+) -> list[str]:
+    """The divisions of whole numbers that lose the rest, each with what to write; see ``wrong_answer``."""
+    return [*islice(_problems(sql, dialect, tables, rows_of, (_DIVISION,)), _MOST_LISTED)]
+
+
+def _problems(
+    sql: str,
+    dialect: str,
+    tables: Callable[[], Tables | None],
+    rows_of: Callable[[str], Rows | None],
+    rules: tuple[Rule, ...],
+) -> Iterator[str]:
+    root = attempt(lambda: parsed(sql, sql_name(dialect)))
+    if root is None:
+        return
+    columns = Columns(root, sql_name(dialect), tables, rows_of)
+    for rule in rules:
+        for node in root.find_all(*rule.looks_for) if columns.dialect in rule.dialects else ():
+            try:
+                found = rule.asks(columns, node)
+            except Failure:
+                raise
+            except Exception:  # noqa: BLE001 - sqlglot may fail in any way: the database has the last word
+                found = None
+            if found is not None:
+                yield rule.sentences[found[0]].format(*found[1:])
+
+
+# Comparisons with NULL
+
+
+def _pairs(node: Node) -> Iterator[tuple[type[Node], Node, Node]]:
+    """The two sides of a comparison and its kind; several pairs for BETWEEN, IN, CASE and rows of values."""
+    if isinstance(node, exp.Between):
+        whole = [(exp.GTE, node.this, node.args["low"]), (exp.LTE, node.this, node.args["high"])]
+    elif isinstance(node, exp.In):
+        query = node.args.get("query")
+        others = node.expressions if query is None else [query]
+        others = [
+            row for each in others for row in (each.expressions if isinstance(each, exp.Values) else [each])
+        ]
+        whole = [(exp.EQ, node.this, each) for each in others]
+    elif isinstance(node, exp.Case):
+        whole = [(exp.EQ, node.this, each.this) for each in node.args["ifs"] if node.this is not None]
+    else:
+        whole = [(type(node), node.this, node.expression)]
+    for kind, first, second in whole:
+        firsts, seconds = _row(first), _row(second)
+        for pair in zip(firsts, seconds, strict=False) if len(firsts) == len(seconds) else ():
+            yield kind, *pair
+
+
+def _row(node: Node) -> list[Node]:
+    """The values of a row of values; a row of one is a value in brackets."""
+    return node.expressions if isinstance(node, exp.Tuple) else [node]
+
+
+def _is_null(node: Node) -> bool:
+    node = node.unnest()
+    return isinstance(node, exp.Null) or (isinstance(node, (exp.Cast, exp.Neg)) and _is_null(node.this))
+
+
+def _null(columns: Columns, node: Node) -> Problem | None:
+    """A comparison with NULL."""
+    for kind, first, second in _pairs(node):
+        if _is_null(first) == _is_null(second) or kind in _SAFE:
+            continue
+        value, written = columns.text(second if _is_null(first) else first), columns.text(node)
+        if isinstance(node, exp.In):
+            is_not = isinstance(_around(node), exp.Not)
+            written = columns.text(_around(node)) if is_not else written
+            return "list", written, value, " NOT" * is_not
+        if isinstance(node, exp.Case):
+            return "null", f"CASE {value} WHEN NULL", f"CASE WHEN {value} IS NULL"
+        return "null", written, f"{value} IS{' NOT' * (kind is exp.NEQ)} NULL"
+    return None
+
+
+def _around(node: Node) -> Node:
+    """What a node is in, without brackets."""
+    node = node.parent
+    while isinstance(node, exp.Paren):
+        node = node.parent
+    return node
+
+
+def _null_of_query(columns: Columns, node: Node) -> Problem | None:
+    """NOT IN, or <> ALL, of a query that returns NULL."""
+    inside = node.expression.unnest() if isinstance(node, exp.NEQ) else node.this.unnest()
+    query = inside.args.get("query") if isinstance(inside, exp.In) else None
+    if isinstance(inside, exp.All) and isinstance(node, exp.NEQ):
+        query = inside.this
+    elif isinstance(inside, exp.In) and inside.args.get("field") is not None:
+        query = exp.select("*").from_(exp.table_(inside.args["field"].name, quoted=True))
+    query = None if query is None else query.unnest()
+    if not isinstance(query, exp.Query):
+        return None
+    names = [f"c{place}" for place in range(max(1, len(query.selects)))]
+    named = query if isinstance(query, exp.Select) and len(names) == 1 else None
+    if named is not None and not named.selects[0].is_star:  # in its own place, it may read what is around it
+        column = named.selects[0].unalias()
+        is_grouped = named.args.get("group") is not None or any(_calls(column))
+        empty, plain = column.copy().is_(exp.Null()), named.copy()
+        if not plain.args.get("limit"):
+            asked = plain.having(empty) if is_grouped else plain.where(empty)
+            asked.set("order", None)
+            asked.set("expressions", [exp.Literal.number(1)])
+            return ("query", columns.text(node)) if columns.ask_within(asked, node) else None
+    empty = exp.or_(*(exp.column(name).is_(exp.Null()) for name in names))
+    alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(name) for name in names])
+    if columns.dialect == "sqlite":  # it names columns in WITH alone
+        asked = exp.select("1").from_("q").where(empty)
+        asked.set("with_", exp.With(expressions=[exp.CTE(this=query.copy(), alias=alias)]))
+    else:
+        asked = exp.select("1").from_(exp.Subquery(this=query.copy(), alias=alias)).where(empty)
+    return ("query", columns.text(node)) if columns.ask_within(asked, node) else None
+
+
+# What columns hold
+
+
+def _counted(columns: Columns, node: Node) -> Problem | None:
+    """Arithmetic on dates, times or text."""
+    if _is_guarded(node):
+        return None
+    for side in [each for each in (node.this, node.args.get("expression")) if each is not None]:
+        kinds = _kinds(columns, side)
+        if (
+            kinds
+            and kinds <= _NO_NUMBERS
+            and (isinstance(side.unnest(), exp.Literal) or not columns.is_any(side, _IS_NUMBER))
+        ):
+            of = "text" if kinds == {"text"} else "time" if kinds <= {"time", "text"} else "date"
+            return (
+                of if isinstance(node, exp.Add) or of != "text" else "no number",
+                columns.text(side),
+                columns.text(node),
+            )
+    return None
+
+
+def _is_guarded(node: Node) -> bool:
+    """Whether a node is computed only if a condition is true, which a sample does not show."""
+    return any(
+        each.arg_key in {"true", "default", "false"} or isinstance(each.parent, exp.Coalesce)
+        for each in ancestors(node)
+        if not isinstance(each, exp.Query)
+    )
+
+
+def _kinds(columns: Columns, node: Node) -> frozenset[str]:
+    try:
+        return columns.kinds(node)
+    except Unknown:
+        return frozenset()
+
+
+def _compared(columns: Columns, node: Node) -> Problem | None:
+    """Text or a date compared with a number, or dates in two spellings."""
+    found = [_compare(columns, *pair) for pair in islice(_pairs(node), _MOST_LISTED)]
+    if isinstance(node, exp.In) and not all(found):
+        return None
+    return next(filter(None, found), None)
+
+
+def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> Problem | None:
+    if _is_null(first) or _is_null(second) or _is_plain(columns, kind, first, second):
+        return None
+    kinds, others = _kinds(columns, first), _kinds(columns, second)
+    if not kinds or not others or "blob" in kinds | others:
+        return None
+    if others == {"number"} and "number" not in kinds:
+        return _mismatch(columns, kind, first, second, kinds, is_first=True)
+    if kinds == {"number"} and "number" not in others:
+        return _mismatch(columns, kind, second, first, others, is_first=False)
+    if "number" in kinds | others or not _is_respelled(columns, kind, first, second, kinds, others):
+        return None
+    return "spelling", columns.text(first), columns.text(second)
+
+
+def _is_plain(columns: Columns, kind: type[Node], first: Node, second: Node) -> bool:
+    """Whether two columns of one declared type are joined, or a word is looked for in a column of text."""
+    if kind is not exp.EQ:
+        return False
+    types, word = [columns.declared(each) for each in (first, second)], second.unnest()
+    is_word = isinstance(word, exp.Literal) and word.is_string and kind_of(word.name) == "text"
+    return types[0] is not None and (
+        types[0] == types[1] or (is_word and re.search("char|text|clob", types[0]) is not None)
+    )
+
+
+def _mismatch(
+    columns: Columns, kind: type[Node], text: Node, number: Node, kinds: frozenset[str], *, is_first: bool
+) -> Problem | None:
+    """Text compared with a number, unless the database takes it for one."""
+    is_written, words = isinstance(text.unnest(), exp.Literal), (columns.text(text), columns.text(number))
+    if "digits" not in kinds:
+        if not is_written:
+            is_wrong = not columns.is_any(text, _IS_NUMBER)
+        else:  # a word that a column of numbers does not have is no mistake in <>
+            is_wrong = bool(kinds & DATES) or kind is exp.EQ
+            is_wrong = is_wrong and not columns.is_any(number, "typeof({0}) = 'text'")
+        return ("date" if kinds & DATES else "never", *words) if is_wrong else None
+    values = Values(columns)
+    held, other = values.write(text), values.write(number)
+    as_number, is_digits = f"CAST({held} AS NUMERIC)", _IS_DIGITS.format(held)
+    is_taken = values.rows("1", f"{is_digits} AND {held} = ({as_number} + 0)")
+    if not is_taken and not values.rows("1", f"{other} = (CAST({other} AS TEXT) || '')"):
+        return "written" if is_written else "string", *words
+    here, meant = (
+        columns.text(
+            kind(
+                this=exp.Var(this=side if is_first else other),
+                expression=exp.Var(this=other if is_first else side),
+            )
+        )
+        for side in (held, as_number)
+    )
+    return ("letters", *words) if values.rows("1", f"{is_digits} AND ({here}) <> ({meant})") else None
+
+
+def _is_respelled(
+    columns: Columns,
+    kind: type[Node],
+    first: Node,
+    second: Node,
+    kinds: frozenset[str],
+    others: frozenset[str],
+) -> bool:
+    """Whether all dates of one side are written in another way than those of the other."""
+    if isinstance(first.unnest(), exp.Literal):
+        first, second, kinds, others = second, first, others, kinds
+    is_equality, literal = issubclass(kind, _EQUAL), second.unnest()
+    text = literal.name if isinstance(literal, exp.Literal) else None
+    if isinstance(first.unnest(), exp.Literal) or len(kinds) != 1 or len(others) != 1:
+        return False
+    if kinds <= DATES and others <= DATES:
+        both = kinds | others
+        if kinds == others:
+            return False
+        return is_equality or "other date" in both or both == {"date with a time", "date with T"}
+    if kinds == {"digits"} and others <= DATES:
+        return not columns.is_any(first, f"NOT {_IS_COMPACT}")
+    if not kinds <= DATES or text is None:
+        return False
+    if others == {"digits"} or _BEGINNING.fullmatch(text):
+        return is_equality or _COMPACT.fullmatch(text) is not None or "other date" in kinds
+    return not is_equality or re.search(r"\d", text) is not None
+
+
+def _cast(columns: Columns, node: Node) -> Problem | None:
+    """A CAST to a type of dates, which SQLite does not have."""
+    if not node.is_type(*FOREIGN_TYPES) or _kinds(columns, node.this) == {"number"}:
+        return None
+    kind = str(node.to.this.name)
+    function = {"DATE": "date", "TIME": "time"}.get(kind, "datetime")
+    return "cast", columns.text(node.this), kind, function
+
+
+def _lost(columns: Columns, node: Node) -> Problem | None:
+    """A date function that is NULL, or its own format, for all values that it is given."""
+    written = columns.text(node)
+    name, is_fixed = _DATE_FUNCTION.match(written), node.find(exp.Query, exp.Null) is not None
+    if name is None or is_fixed or _is_guarded(node):
+        return None
+    values = Values(columns, is_whole=True)
+    result = values.write(node)
+    arguments = node.expressions if isinstance(node, exp.Anonymous) else [*node.iter_expressions()]
+    form = node.args.get("format") or (node.this if isinstance(node.this, exp.Expression) else arguments[0])
+    is_format = name[1].lower() in _FORMATS
+    if is_format and (len(arguments) < 2 or isinstance(form, exp.Literal)):
+        return None
+    wrong = f"{result} IS NULL"
+    if is_format or (name[1].lower() == "strftime" and len(arguments) > 1):
+        wrong = f"({wrong} OR {result} = {values.write(form)})"
+    given = values.given()
+    is_lost = values.rows("1", given) and not values.rows("1", f"{given} AND NOT {wrong}")
+    return ("format" if is_format else "lost", written) if is_lost else None
+
+
+def _divided(columns: Columns, node: Node) -> Problem | None:
+    """A division of whole numbers that loses the rest."""
+    first, second = columns.text(node.this), columns.text(node.expression)
+    around = _around(node)
+    is_meant = isinstance(around, exp.Mul) and columns.text(around.expression) == second
+    if is_meant or (isinstance(around, exp.Cast) and around.is_type("int", "bigint", "smallint")):
+        return None
+    values = Values(columns)
+    of, by = values.write(node.this), values.write(node.expression)
+    kind, kinds = ("pg_typeof({})::text", "'integer', 'bigint', 'smallint'")
+    if columns.dialect == "sqlite":
+        kind, kinds = "typeof({})", "'integer'"
+    asked = " AND ".join(f"{kind.format(each)} IN ({kinds})" for each in (of, by))
+    is_sum = node.find(exp.AggFunc) is not None
+    is_rest = bool(values.rows("1", asked if is_sum else f"{asked} AND {of} % nullif({by}, 0) <> 0"))
+    return ("division", columns.text(node), first, second) if is_rest else None
+
+
+# Columns of any row
+
+
+def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
+    """A column that is neither grouped by nor aggregated, and has several values in a group.
+
+    SQLite takes it from any row; beside a single min() or max() from the row with that value
+    (https://www.sqlite.org/lang_select.html#bareagg).
+    """
+    group = node.args.get("group")
+    places = [*node.expressions, *_terms(node)]
+    calls = [call for place in places for call in _calls(place)]
+    peaks = [each for each in calls if isinstance(each, (exp.Min, exp.Max))]
+    is_of_one_row = len({*map(columns.text, peaks)}) == 1 and not isinstance(peaks[0].this, exp.Distinct)
+    if is_of_one_row or not (calls or group) or (not group and all(map(_is_settled, places))):
+        return None
+    select, owners = columns.tree.of_node[id(node)], dict[int, tuple[Any, Any, str]]()
+    items = [_meant(item, node, columns) for item in (group.expressions if group else ())]
+    items = [_spelled(columns, item, owners) for item in items]
+    grouped = {*map(columns.text, items)}
+    kept = {
+        id(source)
+        for source in select.sources.values()
+        if source.key and {columns.text(_column(source, name)) for name in source.key} <= grouped
+    }
+    bare: dict[str, str] = {}  # a check, and the column as it was written
+    for place in [
+        *node.expressions,
+        *(_terms(node) if group else _terms(node)[: 1 if node.args.get("having") else 0]),
+    ]:
+        for source, spelled, written in _bare(columns, place, select, grouped, owners):
+            if id(source) not in kept:
+                bare.setdefault(_ONE_VALUE.format(spelled) if spelled else "count(*) < 2", written)
+    if not bare:
+        return None
+    asked = node.copy()
+    for part in ("order", "limit", "offset", "distinct", "with_", "windows"):
+        asked.set(part, None)
+    whens = " ".join(f"WHEN NOT ({check}) THEN {place}" for place, check in enumerate(bare))
+    asked.set("expressions", [exp.alias_(exp.Var(this=f"CASE {whens} END"), "v")])
+    asked.set("group", exp.Group(expressions=items) if items else None)
+    having = node.args.get("having")
+    if having is not None:
+        is_own = any(_bare(columns, having.this, select, grouped, owners))
+        asked.set("having", None if is_own else exp.Having(this=_spelled(columns, having.this, owners)))
+    value = exp.column("v")
+    place = columns.ask_within(
+        exp.select(value).from_(asked.subquery()).where(exp.not_(value.is_(exp.Null()))), node
+    )
+    if place is None:
+        return None
+    name = [*bare.values()][place]
+    return ("any row", name) if name else ("any rows",)
+
+
+_ONE_VALUE: Final = "count({0}) IN (0, count(*)) AND min({0}) IS max({0})"
+_OTHERS: Final = re.compile(r"TOTAL|JSONB?_GROUP_(?:ARRAY|OBJECT)", re.IGNORECASE)
+"""Aggregates that sqlglot has no class for."""
+
+
+def _is_settled(place: Node) -> bool:
+    """Whether an expression reads no column."""
+    return place.find(exp.Column, exp.Star) is None
+
+
+def _terms(node: exp.Select) -> list[Any]:
+    """The condition of HAVING and the terms of ORDER BY."""
+    having, order = node.args.get("having"), node.args.get("order")
+    return ([having.this] if having else []) + ([each.this for each in order.expressions] if order else [])
+
+
+def _calls(place: Node) -> Iterator[Node]:
+    """The aggregates of its own SELECT in an expression, each with its FILTER, without those of windows."""
+    for node in place.walk(prune=lambda node: isinstance(node, exp.Query)):
+        is_call = isinstance(node, exp.AggFunc) or (
+            isinstance(node, exp.Anonymous) and _OTHERS.fullmatch(node.name) is not None
+        )
+        outside = node.parent.parent if isinstance(node.parent, exp.Filter) else node.parent
+        if is_call and not isinstance(outside, exp.Window):
+            yield node
+
+
+def _aliases(node: exp.Select) -> dict[str, Node]:
+    return {each.alias.lower(): each.unalias() for each in node.expressions if each.alias}
+
+
+def _meant(item: Node, node: exp.Select, columns: Columns) -> Node:
+    """What an item of GROUP BY means: a number or an alias is something that is selected."""
+    item = item.unnest()
+    if item.is_int and 0 < int(item.name) <= len(node.expressions):
+        return node.expressions[int(item.name) - 1].unalias().unnest()
+    is_alias = isinstance(item, exp.Column) and not item.table and columns.tree.owner(item)[1] is None
+    return _aliases(node).get(item.name.lower(), item).unnest() if is_alias else item
+
+
+def _column(source: TableSource, name: str) -> exp.Column:
+    table = exp.to_identifier(source.alias.lower(), quoted=True) if source.alias else None
+    return exp.column(exp.to_identifier(name.lower(), quoted=True), table=table)
+
+
+def _spelled(columns: Columns, node: Node, owners: dict[int, tuple[Any, Any, str]]) -> Node:
+    """A copy in which each column has its table and each alias its meaning; notes whose the columns are."""
+    copy = exp.Paren(this=node.copy())
+    for old, new in [*zip(node.walk(), copy.this.walk(), strict=True)]:
+        if not isinstance(old, exp.Column) or old.is_star:
+            continue
+        owner, source = columns.tree.owner(old)
+        aliased = (
+            _aliases(owner.node).get(old.name.lower()) if owner and source is None and not old.table else None
+        )
+        if (
+            aliased is not None
+            and old.find_ancestor(exp.Select) is owner.node
+            and aliased.find(exp.AggFunc) is None
+        ):
+            new.replace(exp.Paren(this=_spelled(columns, aliased, owners)))
+            continue
+        changed = _column(source, old.name) if source is not None and source.alias else new.copy()
+        owners[id(changed)] = owner, source, columns.text(old)
+        new.replace(changed)
+    return copy.this
+
+
+def _bare(
+    columns: Columns, place: Node, select: Select, grouped: set[str], owners: dict[int, tuple[Any, Any, str]]
+) -> Iterator[tuple[Any, str, str]]:
+    """The columns that an expression reads outside of aggregates and of what is grouped by.
+
+    For each its source, its spelling, and how it was written; no name if the columns are not known.
+    """
+    place = place.unalias()
+    if place.is_star and not isinstance(place, exp.AggFunc):
+        table = place.table.lower() if isinstance(place, exp.Column) else ""
+        for source in [each for key, each in select.sources.items() if table in {"", key}]:
+            names = source.columns or ("",)
+            for name in names if len({each.lower() for each in names}) == len(names) else [""]:
+                spelled = columns.text(_column(source, name)) if name else ""
+                if spelled not in grouped:
+                    yield source, spelled, name
+        return
+    copy = exp.Paren(this=_spelled(columns, place, owners))
+    calls = {id(each.parent if isinstance(each.parent, exp.Filter) else each) for each in _calls(copy)}
+
+    def is_whole(node: Node) -> bool:
+        return id(node) in calls or (len(grouped) > 0 and columns.text(node.unnest()) in grouped)
+
+    for node in copy.walk(prune=is_whole):
+        owner, source, written = owners.get(id(node), (None, None, ""))
+        if owner is select and not is_whole(node):
+            yield source, columns.text(node), written
+
+
+# The rules
+
+
+@attrs.frozen
+class Rule:
+    """Statements that are wrong.
+
+    Attributes:
+        looks_for: The nodes of the tree that may be wrong.
+        asks: Asks the database about one of them; returns the name of a sentence, and the words in it.
+        sentences: What is wrong, and what to do, by their names.
+        dialects: Where, by sqlglot's names.
+    """
+
+    looks_for: tuple[type[Node], ...]
+    asks: Callable[[Columns, Any], Problem | None]
+    sentences: Mapping[str, str]
+    dialects: tuple[str, ...] = ("sqlite",)
+
+
+_EVERYWHERE: Final = ("sqlite", "duckdb", "postgres")
+RULES: Final = (
+    Rule(
+        (*_COMPARING, *_MATCHING),
+        _null,
+        {
+            "null": "{0} is never true; write {1} for {0}",
+            "list": "{0} is never true for NULL; remove NULL from the list, or add {1} IS{2} NULL",
+        },
+        _EVERYWHERE,
+    ),
+    Rule(
+        (exp.Not, exp.NEQ),
+        _null_of_query,
+        {"query": "{0} is never true, as the query in it returns NULL; add IS NOT NULL to its WHERE"},
+        _EVERYWHERE,
+    ),
+    Rule(
+        _COUNTING,
+        _counted,
+        {
+            "date": (
+                "{0} is a date as text, and {1} takes only its year; write julianday({0}) to count days, or "
+                "date({0}, '-30 days')"
+            ),
+            "time": "{0} is a time as text, and {1} takes only its hour; write julianday({0}) * 24 for hours",
+            "text": "{0} is text, which counts as 0 in {1}; write || to join text",
+            "no number": "{0} is text, which counts as 0 in {1}; use a column of numbers",
+        },
+    ),
+    Rule(
+        _COMPARING,
+        _compared,
+        {
+            "date": (
+                "{0} is a date as text, and never equal to the number {1}; write a date in quotes, as "
+                "'2024-01-31', or CAST(strftime('%s', {0}) AS INTEGER) for seconds"
+            ),
+            "never": "{0} is text, and never equal to the number {1}; compare values of one kind",
+            "string": "{0} is a string, and never equal to a number; write CAST({0} AS INTEGER) for {0}",
+            "written": "{0} is a string, and never equal to the number {1}; write it without quotes",
+            "letters": (
+                "{0} is text, and compared with the number {1} letter by letter; write CAST({0} AS NUMERIC) for {0}"
+            ),
+            "spelling": (
+                "{0} and {1} are dates in two spellings, compared letter by letter; write both in one, as with "
+                "date({0})"
+            ),
+        },
+    ),
+    Rule(
+        (exp.Func,),
+        _lost,
+        {
+            "lost": (
+                "{0} is not a date for any value: SQLite has no such format or modifier, or takes its arguments in "
+                "another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
+            ),
+            "format": "{0} is its first argument, unchanged; write strftime('%Y-%m', x) for parts of a date",
+        },
+    ),
+    Rule(
+        (exp.Cast,),
+        _cast,
+        {"cast": "SQLite has no type {1}, and casts to a number; write {2}({0}) for CAST({0} AS {1})"},
+    ),
+    Rule(
+        (exp.Select,),
+        _any_row,
+        {
+            "any row": (
+                "{0} has many values in a group, and SQLite would use any of them; add it to GROUP BY, or "
+                "aggregate it, as in max({0})"
+            ),
+            "any rows": (
+                "* may have many values in a group, and SQLite would use any of them; name the columns, add "
+                "them to GROUP BY, or aggregate them"
+            ),
+        },
+    ),
+)
+_DIVISION: Final = Rule(
+    (exp.Div,),
+    _divided,
+    {"division": "{0} divides whole numbers and drops the rest; write {1} * 1.0 / {2} if it should not"},
+    ("sqlite", "postgres"),
+)

@@ -87,7 +87,7 @@ class Columns:
 
     def text(self, node: Node) -> str:
         """A part of the statement in the SQL of the database."""
-        return str(node.sql(dialect=self.dialect, normalize_functions=False, comments=False))
+        return str(node.unnest().sql(dialect=self.dialect, normalize_functions=False, comments=False))
 
     def ask(self, sql: str, *, is_needed: bool = False) -> Rows | None:
         """The rows of a question, which is asked once; None if the database has no answer.
@@ -219,7 +219,8 @@ class Values:
     def write(self, node: Node) -> str:
         """An expression for the questions about its values."""
         written = self._inlined(node, self._columns.tree.inside.get(id(node)), 0)
-        return self._columns.text(written if isinstance(written, exp.Column) else exp.Paren(this=written))
+        text = self._columns.text(written)
+        return text if isinstance(written, exp.Column) else f"({text})"
 
     def rows(self, what: str, condition: str, most: int = 1) -> Rows:
         """What the rows that fulfil a condition have.

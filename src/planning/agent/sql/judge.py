@@ -23,7 +23,6 @@ from planning.agent.sql.columns import (
     Tables,
     Unknown,
     Values,
-    ancestors,
     kind_of,
 )
 from planning.agent.sql.failures import Failure
@@ -151,7 +150,7 @@ def _null(columns: Columns, node: Node) -> Problem | None:
         if isinstance(node, exp.In):
             is_not = isinstance(_around(node), exp.Not)
             written = columns.text(_around(node)) if is_not else written
-            return "list", written, value, " NOT" * is_not
+            return "no list" if is_not else "list", written, value
         if isinstance(node, exp.Case):
             return "null", f"CASE {value} WHEN NULL", f"CASE WHEN {value} IS NULL"
         return "null", written, f"{value} IS{' NOT' * (kind is exp.NEQ)} NULL"
@@ -223,11 +222,11 @@ def _counted(columns: Columns, node: Node) -> Problem | None:
 
 def _is_guarded(node: Node) -> bool:
     """Whether a node is computed only if a condition is true, which a sample does not show."""
-    return any(
-        each.arg_key in {"true", "default", "false"} or isinstance(each.parent, exp.Coalesce)
-        for each in ancestors(node)
-        if not isinstance(each, exp.Query)
-    )
+    while node is not None and not isinstance(node, (exp.Query, exp.Connector)):
+        if node.arg_key in {"true", "default", "false"} or isinstance(node.parent, exp.Coalesce):
+            return True
+        node = node.parent
+    return False
 
 
 def _kinds(columns: Columns, node: Node) -> frozenset[str]:
@@ -404,10 +403,10 @@ def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
         if source.key and {columns.text(_column(source, name)) for name in source.key} <= grouped
     }
     bare: dict[str, str] = {}  # a check, and the column as it was written
-    for place in [
-        *node.expressions,
-        *(_terms(node) if group else _terms(node)[: 1 if node.args.get("having") else 0]),
-    ]:
+    aliases = _aliases(node)
+    terms = _terms(node) if group else _terms(node)[: 1 if node.args.get("having") else 0]
+    terms = [each for each in terms if not (each.arg_key == "this" and columns.text(each).lower() in aliases)]
+    for place in (*node.expressions, *terms):
         for source, spelled, written in _bare(columns, place, select, grouped, owners):
             if id(source) not in kept:
                 bare.setdefault(_ONE_VALUE.format(spelled) if spelled else "count(*) < 2", written)
@@ -416,7 +415,7 @@ def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
     asked = node.copy()
     for part in ("order", "limit", "offset", "distinct", "with_", "windows"):
         asked.set(part, None)
-    whens = " ".join(f"WHEN NOT ({check}) THEN {place}" for place, check in enumerate(bare))
+    whens = " ".join(f"WHEN NOT ({check}) THEN {place}" for place, check in [*enumerate(bare)][::-1])
     asked.set("expressions", [exp.alias_(exp.Var(this=f"CASE {whens} END"), "v")])
     asked.set("group", exp.Group(expressions=items) if items else None)
     having = node.args.get("having")
@@ -557,7 +556,8 @@ RULES: Final = (
         _null,
         {
             "null": "{0} is never true; write {1} for {0}",
-            "list": "{0} is never true for NULL; remove NULL from the list, or add {1} IS{2} NULL",
+            "no list": "{0} is never true; remove NULL from the list",
+            "list": "{0} is never true for NULL; remove NULL from the list, or add OR {1} IS NULL",
         },
         _EVERYWHERE,
     ),
@@ -601,7 +601,7 @@ RULES: Final = (
         },
     ),
     Rule(
-        (exp.Func,),
+        (exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format),
         _lost,
         {
             "lost": (

@@ -11,7 +11,7 @@ from readonly_files import make
 from laws import work_of
 from planning.agent import SqlDatabase
 from planning.agent.databases.sqlite_file import SqliteFile
-from planning.agent.sql.answers import wrong_answer
+from planning.agent.sql.judge import wrong_answer
 from planning.agent.sql.diagnosis import diagnose
 from planning.agent.sql.failures import Failure
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from planning.agent.sql.results import DROPS
 from planning.agent.state import MOST_ITERATIONS, AgentState
 from planning.errors import cut
 from planning.tools.result import safe_text
@@ -89,7 +90,7 @@ def is_doubtful(state: State) -> bool:
         return False
     most = state.get("max_iterations")
     room = (MOST_ITERATIONS if most is None else most) - (state.get("iteration") or 0)
-    return room >= _ROOM and (refusal(verdict) or nothing_in(result)) is not None
+    return room >= _ROOM and (refusal(verdict) or drops_of(verdict) or nothing_in(result)) is not None
 
 
 def refusal(verdict: object) -> str | None:
@@ -101,6 +102,13 @@ def refusal(verdict: object) -> str | None:
     issues = verdict.get("issues") or ()
     texts = map(safe_text, issues if isinstance(issues, (list, tuple)) else [issues])
     return cut("; ".join(texts), _LONGEST_REFUSAL) or _REFUSED
+
+
+def drops_of(verdict: object) -> str | None:
+    """The issues of divisions of whole numbers, which are right and often not meant; None without."""
+    issues = verdict.get("issues") if isinstance(verdict, Mapping) else None
+    found = [each for each in issues if DROPS in str(each)] if isinstance(issues, (list, tuple)) else []
+    return "; ".join(map(safe_text, found)) or None
 
 
 def rows_of(result: Mapping[str, Any]) -> list[Sequence[Any]]:

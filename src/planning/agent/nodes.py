@@ -18,6 +18,7 @@ from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.tools import database_tools
 from planning.agent.decide import decide_next_action
 from planning.agent.generate import OFFERED, Generator, asked, offered, prompt_messages, read_answer
+from planning.agent.sql.guard import WROTE_TEXT
 from planning.agent.state import MOST_ITERATIONS, AgentState, begun
 from planning.errors import ToolError
 from planning.tools.context import ToolContext, context_values
@@ -111,11 +112,13 @@ def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
 
 def _is_third(failures: Sequence[Mapping[str, Any]], error: str) -> bool:
     """Whether the last two failures had the same error: a third one ends the question."""
-    return [_without_numbers(each.get("error")) for each in failures[-2:]] == [_without_numbers(error)] * 2
+    return [_kind_of(each.get("error")) for each in failures[-2:]] == [_kind_of(error)] * 2
 
 
-def _without_numbers(error: object) -> str:
-    return _NUMBER.sub("0", str(error))
+def _kind_of(error: object) -> str:
+    """An error without what differs between errors of one kind: its numbers, and the text instead of SQL."""
+    before, wrote_text, _ = str(error).partition(WROTE_TEXT)
+    return _NUMBER.sub("0", before + wrote_text if wrote_text else str(error))
 
 
 # Tools
@@ -267,7 +270,7 @@ def generating(
         if result.code in _NOT_OF_THE_SQL:  # a model does not read what only its server has to do with
             return {**failed, "is_complete": True}
         if result.code is ErrorKind.TIMEOUT:
-            was_slow = _without_numbers(state.get("error")) == _without_numbers(failed["error"])
+            was_slow = _kind_of(state.get("error")) == _kind_of(failed["error"])
             return {**failed, "is_complete": was_slow}
         return {
             **failed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from planning.agent.answer import ZERO, nothing_in, refusal
+from planning.agent.answer import ZERO, drops_of, nothing_in, refusal
 from planning.agent.nodes import Node, NodeCall, State
 from planning.agent.state import AgentState
 from planning.tools.result import ToolResult
@@ -27,7 +27,8 @@ def reviewing(missing_values: Callable[[str], list[str]] | None) -> Node:
     search = None if missing_values is None else Tool("missing_values", description, missing_values)
 
     def prepare(state: State) -> NodeCall | AgentState:
-        reason = refusal(state.get("validation_result"))
+        verdict = state.get("validation_result")
+        reason = refusal(verdict) or drops_of(verdict)
         if reason is not None:
             return _again(state, reason)
         if search is None:

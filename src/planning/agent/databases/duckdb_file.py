@@ -89,13 +89,11 @@ class DuckdbFile:
             rows = ([_plain(value) for value in row] for row in iter(cursor.fetchone, None))
             return [name for name, _ in columns], *fetched(rows, most_rows, _size_of)
 
-    def probe(self, sql: str) -> str:
-        """The error of a statement that is only prepared; see ``SqliteFile``."""
-        try:
-            self.run(select("1", f"(\n{sql}\n)", 0), 1)
-        except Failure as failure:
-            return failure.text or failure.kind
-        return ""
+    def version(self) -> str:
+        """The version of the database."""
+        import duckdb
+
+        return duckdb.__version__
 
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
         """Read the tables; see ``SqliteFile``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, perf_counter
 from types import TracebackType
@@ -102,7 +103,9 @@ class SqlDatabase:
             if self._schema is not None and self._schema[0] == before:
                 return self._schema[1]
             until = monotonic() + self.timeout / 2
-            tables = self._ask(lambda file: file.tables(self.samples, until), self.timeout)
+            version, tables = self._ask(
+                lambda file: (file.version(), file.tables(self.samples, until)), self.timeout
+            )
         except Failure as failure:
             if failure.kind == "timeout":
                 raise ToolTimeout(
@@ -112,7 +115,7 @@ class SqlDatabase:
             raise StorageUnavailable(explain(failure, self._path, self.timeout)[0]) from None
         if not tables:
             raise StorageUnavailable(explain(Failure("empty"), self._path, self.timeout)[0])
-        text = schema_text(tables, self.dialect)
+        text = schema_text(tables, self.dialect, version)
         self._schema = (before, text) if is_settled(before, _TICK) else None
         return text
 
@@ -158,9 +161,17 @@ class SqlDatabase:
         """Check what ``execute`` returned; never raises.
 
         Returns:
-            ``{"is_valid", "has_results", "row_count", "issues"}``.
+            ``{"is_valid", "has_results", "row_count", "issues"}``. A division of whole numbers in the SQL that
+            drops the rest is an issue.
         """
-        return _validate(results)
+        verdict = _validate(results)
+        if verdict["is_valid"] and isinstance(sql, str) and "/" in sql:
+            from planning.agent.sql.judge import whole_divisions
+
+            with suppress(Failure, ImportError):
+                asking = self._asking(monotonic() + min(_EXPLAINING, self.timeout))
+                verdict["issues"] += whole_divisions(sql, self.dialect, *asking)
+        return verdict
 
     def missing_values(self, sql: str) -> list[str]:
         """Find the strings that a statement compares with columns which do not hold them.
@@ -173,17 +184,11 @@ class SqlDatabase:
         Returns:
             A line for each, such as "orders.status has no 'Open'; it has 'open'".
         """
-        from planning.agent.sql.tree import attempt, parsed, read
-        from planning.agent.sql.values import missing_values
+        from planning.agent.sql.judge import missing_values
+        from planning.agent.sql.tree import attempt
 
-        until = monotonic() + self.timeout
-
-        def rows_of(query: str) -> list[list[Any]]:
-            return self._ask(lambda file: file.run(query, self.max_rows), until - monotonic())[1]
-
-        tables = self._tables(until) if self.samples else None
-        tree = None if tables is None else attempt(lambda: read(parsed(sql, self.dialect), tables))
-        return (tree and attempt(lambda: missing_values(tree, rows_of))) or []
+        asking = self._asking(monotonic() + self.timeout)
+        return (attempt(lambda: missing_values(sql, self.dialect, *asking)) or []) if self.samples else []
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
@@ -222,16 +227,7 @@ class SqlDatabase:
         from planning.agent.sql.diagnosis import diagnose
 
         until = monotonic() + min(_EXPLAINING, self.timeout)
-
-        def probe(part: str) -> str:
-            """The error of the database for a statement that it parses but does not run."""
-            try:
-                return self._ask(lambda file: file.probe(part), until - monotonic())
-            except Failure as other:
-                return other.text or other.kind
-
-        message = diagnose(failure.text, sql, self.dialect, lambda: self._tables(until), probe)
-        return message, ErrorKind.PARAMETER
+        return diagnose(failure.text, sql, self.dialect, lambda: self._tables(until)), ErrorKind.PARAMETER
 
     def _tables(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""

@@ -81,13 +81,9 @@ class SqliteFile:
         with self._session():
             return self._steadily(lambda boundary: self._query(boundary, sql, most_rows))
 
-    def probe(self, sql: str) -> str:
-        """The error of a statement that is only prepared; empty if there is none."""
-        try:
-            self.run(f"EXPLAIN {sql}", 1)
-        except Failure as failure:
-            return failure.text
-        return ""
+    def version(self) -> str:
+        """The version of the database."""
+        return sqlite3.sqlite_version
 
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
         """Read the tables.

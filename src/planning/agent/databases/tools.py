@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from planning.agent.databases.base import Database
-from planning.agent.sql.dialects import title_of
 from planning.agent.sql.results import table_text
 from planning.agent.sql.results import validate_results as validate
+from planning.agent.sql.schema import title_of
 from planning.tools import ErrorKind, Tool, ToolResult
 from planning.tools.contract import ToolExample
 
@@ -46,6 +46,7 @@ _FOR_USERS: Final = {
 def database_tools(database: Database) -> tuple[Tool, Tool, Tool]:
     """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` of a database."""
     name = title_of(database.dialect)
+    check = getattr(database, "validate_results", lambda _query, _sql, results: validate(results))
     most, seconds = getattr(database, "max_rows", None), getattr(database, "timeout", None)
     bounds = f", at most {most:,} rows, at most {seconds:g} seconds" if most and seconds else ""
 
@@ -76,7 +77,7 @@ def database_tools(database: Database) -> tuple[Tool, Tool, Tool]:
         kind = ErrorKind(code) if isinstance(code, str) and code in _CODES else ErrorKind.PARAMETER
         return ToolResult(False, error, answer, error, _FOR_USERS.get(kind, error), elapsed, kind)
 
-    def validate_results(query: Any = None, sql: Any = None, results: Any = None) -> dict[str, Any]:  # noqa: ARG001 - models pass all three
+    def validate_results(query: Any = None, sql: Any = None, results: Any = None) -> dict[str, Any]:
         """Check results.
 
         Args:
@@ -84,7 +85,8 @@ def database_tools(database: Database) -> tuple[Tool, Tool, Tool]:
             sql: The query that was run.
             results: What execute_sql returned.
         """
-        return validate(results)
+        verdict: dict[str, Any] = check(query, sql, results)
+        return verdict
 
     return (
         Tool("get_schema", _SCHEMA.format(name), get_schema, examples=(_SCHEMA_EXAMPLE,)),

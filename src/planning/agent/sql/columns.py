@@ -56,7 +56,7 @@ FOREIGN_TYPES: Final = ("date", "datetime", "timestamp", "timestamptz", "time")
 """Types that SQLite casts to a number; sqlglot would write something else."""
 
 
-class Unknown(Exception):  # noqa: N818 - the database has the last word then
+class Unknown(Exception):
     """What a part of a statement holds cannot be asked."""
 
 
@@ -182,7 +182,7 @@ class Columns:
 def kind_of(text: str) -> str:
     """The kind of a string."""
     found = _KIND.fullmatch(text)
-    return _KINDS[(found and found.lastindex or len(_KINDS)) - 1][0]
+    return _KINDS[((found and found.lastindex) or len(_KINDS)) - 1][0]
 
 
 def ancestors(node: Node) -> Iterator[Node]:

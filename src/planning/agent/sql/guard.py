@@ -10,13 +10,28 @@ import re
 from itertools import pairwise
 from typing import Any, Final
 
-from planning.errors import show
+from planning.errors import cut, one_line, show
 
 _LONGEST: Final = 100_000
+_QUOTED: Final = 100
 EMPTY: Final = "the SQL is empty; send one SELECT"
 ONLY_READING: Final = (
     "is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)"
 )
+WROTE_TEXT: Final = "the model wrote text, not SQL"
+_COMMENT: Final = re.compile(r"--[^\n]*|/\*[\s\S]*?\*/")
+_FIRST: Final = re.compile(r"[^\W\d_]+")
+_SENTENCE: Final = re.compile(
+    r"\W*[^\W\d_]+[,.:;!?]? +[^\W\d_]['’\w-]*[,.:;!?]?(?:\s+[^\W\d_]|\s*\Z)|\W*[^\x00-\x7f]"
+)
+_STATEMENT: Final = re.compile(
+    "alter|analy[sz]e|attach|begin|call|comment|commit|copy|create|declare|delete|desc|describe|detach|do|drop|end"
+    "|exec|execute|explain|export|fetch|from|grant|import|insert|install|listen|load|lock|merge|notify|pivot"
+    "|pragma|prepare|reindex|release|replace|reset|revoke|rollback|savepoint|select|set|show|start|summarize"
+    "|table|truncate|unpivot|update|upsert|use|vacuum|values|with",
+    re.IGNORECASE,
+)
+"""The first word of a statement."""
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _READING: Final = {
     "sqlite": frozenset({"SELECT", "VALUES"}),
@@ -36,6 +51,22 @@ class StatementRefused(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+
+def is_statement(text: str) -> bool:
+    """Whether a text begins as a statement of any kind does."""
+    first = _FIRST.search(_COMMENT.sub(" ", text[:2_000]))
+    return first is None or _STATEMENT.fullmatch(first[0]) is not None
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text begins with words that are not those of a statement."""
+    return not is_statement(text) and _SENTENCE.match(_COMMENT.sub(" ", text[:2_000])) is not None
+
+
+def wrote_text(text: str) -> str:
+    """The message for an answer that is text."""
+    return f"{WROTE_TEXT}: {cut(one_line(text.strip()), _QUOTED)}; write one SELECT, and nothing else"
 
 
 def check(sql: object, dialect: str) -> str:
@@ -60,6 +91,8 @@ def check(sql: object, dialect: str) -> str:
     if _HALVES.search(sql):
         raise StatementRefused("the SQL contains a lone surrogate; correct the SQL")
     text = sql.removeprefix("\ufeff")
+    if is_sentence(text):
+        raise StatementRefused(wrote_text(text))
     tokens = _tokens(text, dialect)
     if tokens is None:
         return text

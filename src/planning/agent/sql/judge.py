@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
@@ -26,7 +27,9 @@ from planning.agent.sql.columns import (
     kind_of,
 )
 from planning.agent.sql.failures import Failure
-from planning.agent.sql.tree import Node, Select, TableSource, attempt, parsed, sql_name
+from planning.agent.sql.results import DROPS
+from planning.agent.sql.schema import identifier, literal, quoted, sql_name
+from planning.agent.sql.tree import Node, TableSource, attempt, parsed
 
 Problem = tuple[str, ...]
 """The name of a sentence, and the words in it."""
@@ -52,6 +55,8 @@ _IS_DIGITS: Final = (
 _IS_NUMBER: Final = f"(typeof({{0}}) IN ('integer', 'real') OR {_IS_DIGITS})"
 _IS_COMPACT: Final = f"{{0}} GLOB '{'[0-9]' * 8}'"
 _MOST_LISTED: Final = 5
+_MOST_VALUES: Final = 1_000
+_FEW: Final = 8
 
 
 def wrong_answer(
@@ -82,6 +87,39 @@ def whole_divisions(
 ) -> list[str]:
     """The divisions of whole numbers that lose the rest, each with what to write; see ``wrong_answer``."""
     return [*islice(_problems(sql, dialect, tables, rows_of, (_DIVISION,)), _MOST_LISTED)]
+
+
+def missing_values(
+    sql: str,
+    dialect: str,
+    tables: Callable[[], Tables | None],
+    rows_of: Callable[[str], Rows | None],
+) -> list[str]:
+    """The strings that a statement compares with a column which does not hold them, and what it has instead.
+
+    They are why most statements return nothing: a name in another case, another word for a status.
+    """
+    columns, lines = Columns(parsed(sql, sql_name(dialect)), sql_name(dialect), tables, rows_of), list[str]()
+    for node, _ in columns.tree.all_of(exp.EQ, exp.In):
+        source = columns.tree.owner(node.this)[1] if isinstance(node.this, exp.Column) else None
+        strings = [
+            each.name for each in node.expressions or [node.args.get("expression")] if each and each.is_string
+        ]
+        for text in strings if source is not None and source.is_table else ():
+            field, where = exp.column(node.this.name, quoted=True), exp.table_(source.title, quoted=True)
+            held = exp.select(field).distinct().from_(where)
+            if len(lines) >= _MOST_LISTED or columns.ask(held.where(field.eq(text)).limit(1).sql()):
+                continue
+            rows = columns.ask(held.limit(_MOST_VALUES).sql()) or ()
+            values = {row[0].strip().casefold(): row[0] for row in rows if isinstance(row[0], str)}
+            near = [values[fold] for fold in get_close_matches(text.strip().casefold(), values)]
+            few = near or (values.values() if len(values) <= _FEW else [])
+            has = f"; it has {'' if near else 'only '}{', '.join(map(literal, few))}" if few else ""
+            if values:
+                lines.append(
+                    f"{identifier(source.title)}.{identifier(node.this.name)} has no {literal(text)}{has}"
+                )
+    return [*dict.fromkeys(lines)]
 
 
 def _problems(
@@ -322,8 +360,10 @@ def _is_respelled(
         return is_equality or "other date" in both or both == {"date with a time", "date with T"}
     if kinds == {"digits"} and others <= DATES:
         return not columns.is_any(first, f"NOT {_IS_COMPACT}")
-    if not kinds <= DATES or text is None:
+    if not kinds <= DATES:
         return False
+    if text is None:
+        return others == {"digits"} and (is_equality or not columns.is_any(second, "length({0}) < 5"))
     if others == {"digits"} or _BEGINNING.fullmatch(text):
         return is_equality or _COMPACT.fullmatch(text) is not None or "other date" in kinds
     return not is_equality or re.search(r"\d", text) is not None
@@ -379,6 +419,10 @@ def _divided(columns: Columns, node: Node) -> Problem | None:
 
 # Columns of any row
 
+_ONE_VALUE: Final = "count({0}) IN (0, count(*)) AND min({0}) IS max({0})"
+_OTHERS: Final = re.compile(r"TOTAL|JSONB?_GROUP_(?:ARRAY|OBJECT)", re.IGNORECASE)
+"""Aggregates that sqlglot has no class for."""
+
 
 def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
     """A column that is neither grouped by nor aggregated, and has several values in a group.
@@ -386,45 +430,37 @@ def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
     SQLite takes it from any row; beside a single min() or max() from the row with that value
     (https://www.sqlite.org/lang_select.html#bareagg).
     """
-    group = node.args.get("group")
-    places = [*node.expressions, *_terms(node)]
-    calls = [call for place in places for call in _calls(place)]
+    group, having, order = (node.args.get(name) for name in ("group", "having", "order"))
+    aliases = {each.alias.lower(): each.unalias() for each in node.expressions if each.alias}
+    terms = [having.this] if having else []
+    terms += (
+        [each.this for each in order.expressions if columns.text(each.this).lower() not in aliases]
+        if order
+        else []
+    )
+    calls = [call for place in (*node.expressions, *terms) for call in _calls(place)]
     peaks = [each for each in calls if isinstance(each, (exp.Min, exp.Max))]
     is_of_one_row = len({*map(columns.text, peaks)}) == 1 and not isinstance(peaks[0].this, exp.Distinct)
-    if is_of_one_row or not (calls or group) or (not group and all(map(_is_settled, places))):
+    if is_of_one_row or not (calls or group):
         return None
-    select, owners = columns.tree.of_node[id(node)], dict[int, tuple[Any, Any, str]]()
-    items = [_meant(item, node, columns) for item in (group.expressions if group else ())]
-    items = [_spelled(columns, item, owners) for item in items]
-    grouped = {*map(columns.text, items)}
-    kept = {
-        id(source)
-        for source in select.sources.values()
-        if source.key and {columns.text(_column(source, name)) for name in source.key} <= grouped
-    }
-    bare: dict[str, str] = {}  # a check, and the column as it was written
-    aliases = _aliases(node)
-    terms = _terms(node) if group else _terms(node)[: 1 if node.args.get("having") else 0]
-    terms = [each for each in terms if not (each.arg_key == "this" and columns.text(each).lower() in aliases)]
-    for place in (*node.expressions, *terms):
-        for source, spelled, written in _bare(columns, place, select, grouped, owners):
-            if id(source) not in kept:
-                bare.setdefault(_ONE_VALUE.format(spelled) if spelled else "count(*) < 2", written)
+    places = [*node.expressions, *(terms if group else terms[: 1 if having else 0])]
+    items = [_meant(columns, item.unnest(), node, aliases) for item in (group.expressions if group else ())]
+    bare = dict[str, str]()  # a check, and the column as it was written
+    for place in places:
+        for spelled, written in _bare(columns, place.unalias(), node, items, {*map(id, calls)}):
+            bare.setdefault(_ONE_VALUE.format(spelled) if spelled else "count(*) < 2", written)
     if not bare:
         return None
-    asked = node.copy()
-    for part in ("order", "limit", "offset", "distinct", "with_", "windows"):
-        asked.set(part, None)
     whens = " ".join(f"WHEN NOT ({check}) THEN {place}" for place, check in [*enumerate(bare)][::-1])
-    asked.set("expressions", [exp.alias_(exp.Var(this=f"CASE {whens} END"), "v")])
-    asked.set("group", exp.Group(expressions=items) if items else None)
-    having = node.args.get("having")
-    if having is not None:
-        is_own = any(_bare(columns, having.this, select, grouped, owners))
-        asked.set("having", None if is_own else exp.Having(this=_spelled(columns, having.this, owners)))
-    value = exp.column("v")
+    asked = node.copy()
+    for part in ("order", "limit", "offset", "distinct", "with_"):
+        asked.set(part, None)
+    if having is not None and any(_bare(columns, having.this, node, items, {*map(id, calls)})):
+        asked.set("having", None)
+    asked.append("expressions", exp.alias_(exp.Var(this=f"CASE {whens} END"), "any row", quoted=True))
+    found = exp.column("any row", quoted=True)
     place = columns.ask_within(
-        exp.select(value).from_(asked.subquery()).where(exp.not_(value.is_(exp.Null()))), node
+        exp.select(found).from_(asked.subquery()).where(exp.not_(found.is_(exp.Null()))), node
     )
     if place is None:
         return None
@@ -432,101 +468,82 @@ def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
     return ("any row", name) if name else ("any rows",)
 
 
-_ONE_VALUE: Final = "count({0}) IN (0, count(*)) AND min({0}) IS max({0})"
-_OTHERS: Final = re.compile(r"TOTAL|JSONB?_GROUP_(?:ARRAY|OBJECT)", re.IGNORECASE)
-"""Aggregates that sqlglot has no class for."""
-
-
-def _is_settled(place: Node) -> bool:
-    """Whether an expression reads no column."""
-    return place.find(exp.Column, exp.Star) is None
-
-
-def _terms(node: exp.Select) -> list[Any]:
-    """The condition of HAVING and the terms of ORDER BY."""
-    having, order = node.args.get("having"), node.args.get("order")
-    return ([having.this] if having else []) + ([each.this for each in order.expressions] if order else [])
-
-
 def _calls(place: Node) -> Iterator[Node]:
-    """The aggregates of its own SELECT in an expression, each with its FILTER, without those of windows."""
+    """The aggregates of its own SELECT in an expression, without those of windows."""
     for node in place.walk(prune=lambda node: isinstance(node, exp.Query)):
         is_call = isinstance(node, exp.AggFunc) or (
             isinstance(node, exp.Anonymous) and _OTHERS.fullmatch(node.name) is not None
         )
-        outside = node.parent.parent if isinstance(node.parent, exp.Filter) else node.parent
-        if is_call and not isinstance(outside, exp.Window):
-            yield node
+        outside = node.parent if isinstance(node.parent, exp.Filter) else node
+        if is_call and not isinstance(outside.parent, exp.Window):
+            yield outside
 
 
-def _aliases(node: exp.Select) -> dict[str, Node]:
-    return {each.alias.lower(): each.unalias() for each in node.expressions if each.alias}
-
-
-def _meant(item: Node, node: exp.Select, columns: Columns) -> Node:
+def _meant(columns: Columns, item: Node, node: exp.Select, aliases: Mapping[str, Node]) -> Node:
     """What an item of GROUP BY means: a number or an alias is something that is selected."""
-    item = item.unnest()
     if item.is_int and 0 < int(item.name) <= len(node.expressions):
         return node.expressions[int(item.name) - 1].unalias().unnest()
-    is_alias = isinstance(item, exp.Column) and not item.table and columns.tree.owner(item)[1] is None
-    return _aliases(node).get(item.name.lower(), item).unnest() if is_alias else item
-
-
-def _column(source: TableSource, name: str) -> exp.Column:
-    table = exp.to_identifier(source.alias.lower(), quoted=True) if source.alias else None
-    return exp.column(exp.to_identifier(name.lower(), quoted=True), table=table)
-
-
-def _spelled(columns: Columns, node: Node, owners: dict[int, tuple[Any, Any, str]]) -> Node:
-    """A copy in which each column has its table and each alias its meaning; notes whose the columns are."""
-    copy = exp.Paren(this=node.copy())
-    for old, new in [*zip(node.walk(), copy.this.walk(), strict=True)]:
-        if not isinstance(old, exp.Column) or old.is_star:
-            continue
-        owner, source = columns.tree.owner(old)
-        aliased = (
-            _aliases(owner.node).get(old.name.lower()) if owner and source is None and not old.table else None
-        )
-        if (
-            aliased is not None
-            and old.find_ancestor(exp.Select) is owner.node
-            and aliased.find(exp.AggFunc) is None
-        ):
-            new.replace(exp.Paren(this=_spelled(columns, aliased, owners)))
-            continue
-        changed = _column(source, old.name) if source is not None and source.alias else new.copy()
-        owners[id(changed)] = owner, source, columns.text(old)
-        new.replace(changed)
-    return copy.this
+    is_alias = isinstance(item, exp.Column) and columns.tree.owner(item)[1] is None
+    return aliases.get(columns.text(item).lower(), item).unnest() if is_alias else item
 
 
 def _bare(
-    columns: Columns, place: Node, select: Select, grouped: set[str], owners: dict[int, tuple[Any, Any, str]]
-) -> Iterator[tuple[Any, str, str]]:
-    """The columns that an expression reads outside of aggregates and of what is grouped by.
+    columns: Columns, place: Node, node: exp.Select, items: list[Node], calls: set[int]
+) -> Iterator[tuple[str, str]]:
+    """The columns of a SELECT that an expression reads outside of aggregates and of what is grouped by.
 
-    For each its source, its spelling, and how it was written; no name if the columns are not known.
+    For each how it can be written, and how it was; both are empty for all columns of what has unknown ones.
     """
-    place = place.unalias()
-    if place.is_star and not isinstance(place, exp.AggFunc):
-        table = place.table.lower() if isinstance(place, exp.Column) else ""
-        for source in [each for key, each in select.sources.items() if table in {"", key}]:
-            names = source.columns or ("",)
-            for name in names if len({each.lower() for each in names}) == len(names) else [""]:
-                spelled = columns.text(_column(source, name)) if name else ""
-                if spelled not in grouped:
-                    yield source, spelled, name
-        return
-    copy = exp.Paren(this=_spelled(columns, place, owners))
-    calls = {id(each.parent if isinstance(each.parent, exp.Filter) else each) for each in _calls(copy)}
+    select = columns.tree.of_node[id(node)]
+    grouped = [
+        (each.name.lower(), columns.tree.owner(each)[1]) for each in items if isinstance(each, exp.Column)
+    ]
 
-    def is_whole(node: Node) -> bool:
-        return id(node) in calls or (len(grouped) > 0 and columns.text(node.unnest()) in grouped)
+    def text(each: Node) -> str:
+        """An expression, without the name of the table if it is the only one."""
+        table = rf"\b{re.escape(next(iter(select.sources)))}\." if len(select.sources) == 1 else r"\Z."
+        return re.sub(table, "", columns.text(each), flags=re.IGNORECASE)
 
-    for node in copy.walk(prune=is_whole):
-        owner, source, written = owners.get(id(node), (None, None, ""))
-        if owner is select and not is_whole(node):
-            yield source, columns.text(node), written
+    texts = {text(each) for each in items}
+
+    def is_kept(name: str, source: TableSource | None) -> bool:
+        key = source.key if source is not None else ()
+        return (name, source) in grouped or (
+            bool(key) and all((each.lower(), source) in grouped for each in key)
+        )
+
+    def is_whole(each: Node) -> bool:
+        return (
+            id(each) in calls
+            or (any(type(each) is type(item) for item in items)
+            and columns.text(each) in texts)
+        )
+
+    for each in place.walk(prune=is_whole):
+        if is_whole(each):
+            continue
+        if (
+            (isinstance(each, exp.Star)
+            and each.parent is node)
+            or (isinstance(each, exp.Column)
+            and each.is_star)
+        ):
+            of = each.table.lower() if isinstance(each, exp.Column) else ""
+            for source in [source for key, source in select.sources.items() if of in {"", key}]:
+                names = source.columns or ("",)
+                for name in names if len({name.lower() for name in names}) == len(names) else [""]:
+                    if not is_kept(name.lower(), source):
+                        of = f"{quoted(source.alias)}." if source.alias else ""
+                        yield (f"{of}{quoted(name)}" if name else ""), name
+        elif isinstance(each, exp.Column):
+            owner, of_source = columns.tree.owner(each)
+            is_column = of_source is not None or bool(each.table) or each.name.lower() not in _named(node)
+            if owner is select and is_column and not is_kept(each.name.lower(), of_source):
+                yield columns.text(each), columns.text(each)
+
+
+def _named(node: exp.Select) -> set[str]:
+    return {each.alias.lower() for each in node.expressions if each.alias}
 
 
 # The rules
@@ -585,8 +602,8 @@ RULES: Final = (
         _compared,
         {
             "date": (
-                "{0} is a date as text, and never equal to the number {1}; write a date in quotes, as "
-                "'2024-01-31', or CAST(strftime('%s', {0}) AS INTEGER) for seconds"
+                "{0} is a date as text, and {1} is a number; write dates in quotes, as '2024-01-31', or "
+                "CAST(strftime('%s', {0}) AS INTEGER) for seconds"
             ),
             "never": "{0} is text, and never equal to the number {1}; compare values of one kind",
             "string": "{0} is a string, and never equal to a number; write CAST({0} AS INTEGER) for {0}",
@@ -595,8 +612,8 @@ RULES: Final = (
                 "{0} is text, and compared with the number {1} letter by letter; write CAST({0} AS NUMERIC) for {0}"
             ),
             "spelling": (
-                "{0} and {1} are dates in two spellings, compared letter by letter; write both in one, as with "
-                "date({0})"
+                "{0} and {1} are dates in two spellings, compared letter by letter; write both in one, as "
+                "with date({0})"
             ),
         },
     ),
@@ -605,8 +622,8 @@ RULES: Final = (
         _lost,
         {
             "lost": (
-                "{0} is not a date for any value: SQLite has no such format or modifier, or takes its arguments in "
-                "another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
+                "{0} is not a date for any value: SQLite has no such format or modifier, or takes its arguments "
+                "in another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
             ),
             "format": "{0} is its first argument, unchanged; write strftime('%Y-%m', x) for parts of a date",
         },
@@ -634,6 +651,6 @@ RULES: Final = (
 _DIVISION: Final = Rule(
     (exp.Div,),
     _divided,
-    {"division": "{0} divides whole numbers and drops the rest; write {1} * 1.0 / {2} if it should not"},
+    {"division": f"{{0}} {DROPS}; write {{1}} * 1.0 / {{2}} if it should not"},
     ("sqlite", "postgres"),
 )

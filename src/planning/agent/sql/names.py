@@ -18,8 +18,8 @@ _VAGUE: Final = frozenset({"code", "date", "id", "key", "name", "no", "number", 
 
 def closest(
     name: str, groups: Sequence[tuple[str, Iterable[str]]], *, by_spelling: bool = True
-) -> tuple[int, list[str]]:
-    """The names that one probably means, and the place of their group; none if none is close.
+) -> list[tuple[int, str]]:
+    """The names that one probably means, each with the place of its group; none if none is close.
 
     ``album_id`` is ``AlbumId``, never ``ArtistId``; ``ArtistName`` is the ``Name`` of the table ``Artist``.
 
@@ -35,10 +35,10 @@ def closest(
         for place, (table, names) in enumerate(groups if 0 < len(name) <= _LONGEST else ())
         for each in names
     ]
-    best, place, _ = min(ranks, default=(_UNLIKE, 0, ""))
+    best = min(ranks, default=(_UNLIKE, 0, ""))[0]
     if best >= (_UNLIKE if by_spelling else _OF_SOME):
-        return 0, []
-    return place, [each for rank, at, each in ranks if (rank, at) == (best, place)][:_MOST]
+        return []
+    return [(place, each) for rank, place, each in ranks if rank == best][:_MOST]
 
 
 def _rank(own: list[str], words: list[str], table: list[str]) -> float:

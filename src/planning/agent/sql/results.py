@@ -12,6 +12,8 @@ _MOST_COLUMNS: Final = 100
 _NOTES: Final = 200  # characters kept for the notes below the rows
 _LONGEST_ERROR: Final = 4_000
 _LONGEST: Final = 100
+DROPS: Final = "divides whole numbers and drops the rest"
+"""In the issue of a statement that does; see ``whole_divisions``."""
 
 
 def validate_results(results: object) -> dict[str, Any]:

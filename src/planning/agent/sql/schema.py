@@ -1,4 +1,4 @@
-"""The schema of a database as a model reads it."""
+"""The schema of a database as a model reads it, and what differs in its SQL."""
 
 from __future__ import annotations
 
@@ -6,9 +6,87 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from planning.agent.sql.dialects import title_of
-from planning.agent.sql.keywords import KEYWORDS
 from planning.errors import LONGEST_MESSAGE, cut, printable
+
+TITLES: Final = {
+    "sqlite": "SQLite",
+    "duckdb": "DuckDB",
+    "postgresql": "PostgreSQL",
+    "postgres": "PostgreSQL",
+    "mysql": "MySQL",
+}
+DIFFERENCES: Final = {
+    "sqlite": (
+        ("", "dates are text: compare them with text of the same form, such as '2024-01-31'"),
+        (
+            "INTERVAL|DATEDIFF|DATE_?ADD|DATE_?SUB|AGE|NOW|GETDATE|CURDATE|SYSDATE|TODAY",
+            "date('now') is today, date(d, '-30 days') moves a date, julianday(a) - julianday(b) counts days",
+        ),
+        (
+            "YEAR|MONTH|DAY|HOUR|MINUTE|WEEK|QUARTER|DAYOFWEEK|WEEKDAY|EXTRACT|DATE_PART|DATEPART|DATE_TRUNC"
+            "|TO_CHAR|DATE_FORMAT|TO_DATE",
+            "strftime('%Y', d) is a part of a date as text; there is no YEAR, EXTRACT, DATE_TRUNC or TO_CHAR",
+        ),
+        (
+            "CONCAT|CONCAT_WS|STRING_AGG",
+            "a || b joins text, group_concat(a, ', ') that of rows; + adds numbers alone",
+        ),
+        ("", "a / b of whole numbers drops the rest; write a * 1.0 / b"),
+        (
+            "ILIKE|SIMILAR|REGEXP|LEFT|RIGHT|TOP|LEN|CHARINDEX|POSITION|FETCH|IF",
+            "LIKE ignores the case of letters, and there is no ILIKE; substr(s, 1, 3) and substr(s, -3) for LEFT "
+            "and RIGHT, instr, iif, LIMIT",
+        ),
+    ),
+    "duckdb": (
+        ("", "text is in single quotes, names are in double quotes"),
+        (
+            "DATEDIFF|DATE_?ADD|DATE_?SUB|GETDATE|CURDATE|SYSDATE|JULIANDAY",
+            "a - b of two dates counts days, d - INTERVAL 30 DAY moves a date, today() is today",
+        ),
+        (
+            "TO_CHAR|DATE_FORMAT|FORMAT|CONVERT|DATEPART|TO_DATE",
+            "strftime(d, '%Y-%m'), year(d), date_trunc('month', d); there is no TO_CHAR or DATE_FORMAT",
+        ),
+        ("WEEKDAY|DATEPART|DAYNAME", "dayofweek(d) is 0 for Sunday, isodow(d) is 1 for Monday to 7"),
+        ("", "a / b of whole numbers keeps the rest; a // b drops it"),
+        (
+            "TOP|CHARINDEX|LEN|ISNULL",
+            "LIKE minds the case of letters, ILIKE ignores it; LIMIT, strpos, length",
+        ),
+    ),
+    "postgres": (
+        (
+            "DATEDIFF|DATE_?ADD|DATE_?SUB|GETDATE|CURDATE|SYSDATE|JULIANDAY",
+            "a - b of two dates counts days, d - INTERVAL '30 days' moves a date, CURRENT_DATE is today",
+        ),
+        (
+            "YEAR|MONTH|DAY|STRFTIME|DATE_FORMAT|DATEPART|CONVERT",
+            "EXTRACT(YEAR FROM d), date_trunc('month', d), to_char(d, 'YYYY-MM')",
+        ),
+        ("", "a name with capitals is in double quotes, text in single quotes"),
+        ("ROUND", "a / b of whole numbers drops the rest; write a::numeric / b, and round(x::numeric, 2)"),
+        (
+            "GLOB|REGEXP|TOP|INSTR|CHARINDEX|LEN",
+            "LIKE minds the case of letters, ILIKE ignores it; LIMIT, strpos, length",
+        ),
+        ("GROUP_CONCAT|IFNULL|NVL|ISNULL|IF|IIF", "string_agg(a, ', '), COALESCE and CASE"),
+    ),
+}
+"""What differs in the SQL of each database, at most six lines, each behind the words that it explains."""
+_WORDS: Final = """
+    ADD ALL ALTER ANALYSE ANALYZE AND ANTI ANY ARRAY AS ASC ASOF ASYMMETRIC AT AUTHORIZATION
+    AUTOINCREMENT BETWEEN BINARY BOTH BY CASE CAST CHECK COLLATE COLLATION COLUMN COLUMNS COMMIT
+    CONCURRENTLY CONSTRAINT CREATE CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DEFAULT DEFERRABLE
+    DELETE DESC DESCRIBE DISTINCT DO DROP ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FOR FOREIGN FREEZE
+    FROM FULL GENERATED GLOB GROUP HAVING ILIKE IN INDEX INITIALLY INNER INSERT INTERSECT INTO IS ISNULL
+    JOIN LAMBDA LATERAL LEADING LEFT LIKE LIMIT MAP NATURAL NOT NOTHING NOTNULL NULL OFFSET ON ONLY OR
+    ORDER OUTER OVERLAPS PIVOT PIVOT_LONGER PIVOT_WIDER PLACING POSITIONAL PRIMARY QUALIFY RAISE
+    REFERENCES RETURNING RIGHT SELECT SEMI SET SHOW SIMILAR SOME STRUCT SUMMARIZE SYMMETRIC TABLE
+    TABLESAMPLE THEN TO TRAILING TRANSACTION TRUE TRY_CAST TUPLE UNION UNIQUE UNPACK UNPIVOT UPDATE
+    USING VALUES VARIADIC VERBOSE WHEN WHERE WINDOW WITH
+"""
+KEYWORDS: Final = frozenset(_WORDS.split())
 
 MOST_COUNTED: Final = 1_000_000
 """The most rows of a table that are counted."""
@@ -17,7 +95,7 @@ MOST_COUNTED: Final = 1_000_000
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST: Final = 40
 _LONGEST_LINE: Final = 2_000
-_ROOM: Final = LONGEST_MESSAGE - 300  # characters; the rest is for the first line and the last
+_ROOM: Final = LONGEST_MESSAGE - 1_200  # characters; the rest is for the first lines and the last
 _ALL: Final = 1_000_000
 _PARTS: Final = (
     (_ALL, _ALL, ""),
@@ -28,7 +106,17 @@ _PARTS: Final = (
 """How many values of a column and columns of a table are shown, and a phrase for that."""
 
 
-def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str) -> str:
+def sql_name(dialect: str) -> str:
+    """The name that sqlglot has for a dialect."""
+    return "postgres" if dialect.lower() == "postgresql" else dialect.lower()
+
+
+def title_of(name: str) -> str:
+    """A dialect as people write it, such as ``SQLite`` for ``sqlite``; the name itself if it is unknown."""
+    return TITLES.get(name.lower(), name)
+
+
+def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str, version: str = "") -> str:
     """The schema as text, in part if the whole is too long for a model.
 
     Values are omitted first, then columns from the end of each table; the first line says so.
@@ -36,9 +124,10 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str) -> str:
     Args:
         tables: The tables; see ``SqliteFile.tables``.
         dialect: The database, such as ``sqlite``.
+        version: Its version.
     """
     kinds = [_number(sum(each["kind"] == kind for each in tables), kind) for kind in ("table", "view")]
-    head = ", ".join([title_of(dialect), *filter(None, kinds)])
+    head = ", ".join([f"{title_of(dialect)} {version}".rstrip(), *filter(None, kinds)])
     for values, columns, part in _PARTS:
         text = "\n\n".join("\n".join(_table(table, values, columns)) for table in tables)
         if len(text) <= _ROOM:
@@ -46,7 +135,8 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str) -> str:
             break
     else:
         text = text[: text.rindex("\n", 0, _ROOM)] + "\n(and more tables, too many for one message)"
-    return f"{head}\n\n{text}\n"
+    notes = "".join(f"\n- {line}" for _, line in DIFFERENCES.get(sql_name(dialect), ()))
+    return f"{head}{notes}\n\n{text}\n"
 
 
 def identifier(name: str) -> str:

@@ -18,16 +18,9 @@ _LONGEST: Final = 10_000
 _STEPS: Final = 40
 """The most steps of the parser for a token; a statement that is fair takes three or so."""
 
-_OTHER_NAMES: Final = {"postgresql": "postgres"}
-
 T = TypeVar("T")
 Node = Any
 """A node of sqlglot's tree, whose base class has another name in each major version."""
-
-
-def sql_name(dialect: str) -> str:
-    """sqlglot's name of a dialect."""
-    return _OTHER_NAMES.get(dialect.lower(), dialect.lower())
 
 
 def attempt(look: Callable[[], T]) -> T | None:

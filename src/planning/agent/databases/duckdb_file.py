@@ -7,14 +7,21 @@ a DuckDB file cannot be written while it is open for reading.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
-from sys import getsizeof
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from planning.agent.databases.rows import SAMPLED, add_samples, fetched
+from planning.agent.databases.rows import (
+    SAMPLED,
+    add_column,
+    add_samples,
+    fetched,
+    memory_of,
+    new_table,
+    plain,
+)
 from planning.agent.databases.source import stamp
 from planning.agent.sql.failures import Failure
 from planning.agent.sql.schema import MOST_COUNTED, quoted, select
@@ -22,34 +29,33 @@ from planning.agent.sql.schema import MOST_COUNTED, quoted, select
 if TYPE_CHECKING:
     import duckdb
 
+_OFF: Final = (
+    "autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions",
+    "allow_unsigned_extensions", "allow_persistent_secrets", "enable_external_access",
+    "python_enable_replacements",  # an unknown table is not looked up among Python variables
+    "python_scan_all_frames",
+)  # fmt: skip
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "temp_directory": "",
     "max_temp_directory_size": "0B",
     "memory_limit": "256MB",
     "threads": "2",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "allow_unsigned_extensions": "false",
-    "allow_persistent_secrets": "false",
-    "python_enable_replacements": "false",  # an unknown table is not looked up among Python variables
-    "python_scan_all_frames": "false",
-    "enable_external_access": "false",
+    **dict.fromkeys(_OFF, "false"),
     "lock_configuration": "true",  # last: nothing can be set after it
 }
+_PIVOT: Final = re.compile(r"\bpivot", re.IGNORECASE)
+"""Without IN it is several statements: the first ones collect the names of the columns."""
 _ZONED: Final = "WITH TIME ZONE"
 _KINDS: Final = {
     "InterruptException": "timeout",
     "OutOfMemoryException": "memory",
-    "FatalException": "corrupt",
-    "SerializationException": "corrupt",
-    "IOException": "corrupt",
+    **dict.fromkeys(("FatalException", "SerializationException", "IOException"), "corrupt"),
     "InternalException": "broken",
     "PermissionException": "refused",
 }
 _NUMBERS: Final = ("TINY", "SMALL", "INT", "BIG", "HUGE", "UINT", "UBIG", "FLOAT", "DOUBLE", "DEC", "BOOL")
 _TABLES: Final = """
-    SELECT c.schema_name, c.table_name, v.view_name IS NOT NULL, list(column_name ORDER BY column_index),
+    SELECT c.schema_name, c.table_name, if(v.view_name IS NULL, 'table', 'view'), list(column_name ORDER BY column_index),
         list(data_type ORDER BY column_index), list(NOT is_nullable ORDER BY column_index)
     FROM duckdb_columns() AS c LEFT JOIN duckdb_views() AS v
         ON v.view_oid = c.table_oid AND v.database_oid = c.database_oid
@@ -80,14 +86,14 @@ class DuckdbFile:
         """Run one statement; see ``SqliteFile``."""
         with self._session() as connection:
             kinds = [statement.type.name for statement in connection.extract_statements(sql)]
-            if kinds != ["SELECT"]:
+            if kinds != ["SELECT"] and (kinds != ["MULTI"] or not _PIVOT.search(sql)):
                 raise Failure("refused", kinds[0] if len(kinds) == 1 else "more than one statement")
             cursor = connection.execute(sql)
             columns = [(column[0], str(column[1])) for column in cursor.description or ()]
             if any(_ZONED in kind for _, kind in columns):
                 cursor = connection.execute(_without_zones(sql, columns))
-            rows = ([_plain(value) for value in row] for row in iter(cursor.fetchone, None))
-            return [name for name, _ in columns], *fetched(rows, most_rows, _size_of)
+            rows = ([plain(value) for value in row] for row in iter(cursor.fetchone, None))
+            return [name for name, _ in columns], *fetched(rows, most_rows, memory_of)
 
     def version(self) -> str:
         """The version of the database."""
@@ -99,25 +105,16 @@ class DuckdbFile:
         """Read the tables; see ``SqliteFile``."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         with self._session() as connection:
-            for schema, name, is_view, *columns in connection.execute(_TABLES).fetchall():
-                found[schema, name] = {
-                    "name": name,
-                    "schema": "" if schema == "main" else schema,
-                    "kind": "view" if is_view else "table",
-                    "columns": [
-                        {"name": column, "type": kind, "not_null": not_null, "primary": 0, "samples": []}
-                        for column, kind, not_null in zip(*columns, strict=True)
-                    ],
-                    "foreign_keys": [],
-                    "rows": None,
-                }
+            for schema, name, kind, *columns in connection.execute(_TABLES).fetchall():
+                found[schema, name] = new_table(name, kind, "" if schema == "main" else schema)
+                for column in zip(*columns, strict=True):
+                    add_column(found[schema, name], *column)
             for schema, name, kind, names, target, targets in connection.execute(_KEYS).fetchall():
                 table = found[schema, name]
                 if kind == "FOREIGN KEY":
                     table["foreign_keys"].append({"columns": names, "table": target, "targets": targets})
-                elif kind == "PRIMARY KEY":
-                    for column in table["columns"]:
-                        column["primary"] = names.index(column["name"]) + 1 if column["name"] in names else 0
+                for column in table["columns"] if kind == "PRIMARY KEY" else ():
+                    column["primary"] = names.index(column["name"]) + 1 if column["name"] in names else 0
             for table in found.values():
                 if samples >= 0 and table["kind"] == "table" and monotonic() < min(until, self.deadline):
                     source = f"{quoted(table['schema'] or 'main')}.{quoted(table['name'])}"
@@ -125,19 +122,18 @@ class DuckdbFile:
                     ((table["rows"],),) = connection.execute(counted).fetchall()
                     values = select(", ".join(map(_chosen, table["columns"])), source, SAMPLED)
                     rows = connection.execute(values).fetchall() if samples else ()
-                    add_samples(table, [[*map(_plain, row)] for row in rows], samples)
+                    add_samples(table, [[*map(plain, row)] for row in rows], samples)
         return list(found.values())
 
     def interrupt(self) -> None:
         """Stop the current statement; called from another thread."""
-        connection = self._connection
-        if connection is not None:
+        if connection := self._connection:
             connection.interrupt()
 
     def close(self) -> None:
         """Close the connection, so that others may write to the file."""
         connection, self._connection = self._connection, None
-        if connection is not None:
+        if connection:
             connection.close()
 
     rest = close
@@ -172,9 +168,8 @@ class DuckdbFile:
         if monotonic() > self.deadline:
             return Failure("timeout")
         if self._connection is None:
-            if "different configuration" in text:
-                return Failure("settings")
-            return Failure("locked" if "lock" in text.lower() else "corrupt", text)
+            kind = "settings" if "different configuration" in text else "corrupt"
+            return Failure("locked" if "lock" in text.lower() and kind == "corrupt" else kind, text)
         if "read-only mode" in text or "configuration has been locked" in text:
             return Failure("refused", "more than reading")
         kind = _KINDS.get(type(error).__name__, "sql")
@@ -184,40 +179,14 @@ class DuckdbFile:
 def _chosen(column: dict[str, Any]) -> str:
     """A column as it can be shown: long values cut, and all but numbers as text."""
     name, kind = quoted(column["name"]), column["type"]
-    if kind == "BLOB" or kind.startswith(_NUMBERS):
-        return "NULL" if kind == "BLOB" else name
-    return f"left(CAST({name} AS VARCHAR), 200)"
+    shown = "NULL" if kind == "BLOB" else f"left(CAST({name} AS VARCHAR), 200)"
+    return name if kind.startswith(_NUMBERS) else shown
 
 
 def _without_zones(sql: str, columns: Sequence[tuple[str, str]]) -> str:
     """The same query with its times with a zone as strings: as values they need another library."""
     names = [f"c{number}" for number in range(len(columns))]
-    chosen = [
-        f"CAST({name} AS VARCHAR)" if _ZONED in kind else name
-        for name, (_, kind) in zip(names, columns, strict=True)
-    ]
+    kinds = [kind for _, kind in columns]
+    pairs = zip(names, kinds, strict=True)
+    chosen = [f"CAST({name} AS VARCHAR)" if _ZONED in kind else name for name, kind in pairs]
     return f"SELECT {', '.join(chosen)} FROM (\n{sql}\n) AS q({', '.join(names)})"  # noqa: S608 - the statement itself, in brackets
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it, or bytes; a decimal as a number if one is equal, any other as a string."""
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
-        return float(value)
-    return bytes(value) if isinstance(value, (bytearray, memoryview)) else str(value)
-
-
-def _size_of(row: Sequence[Any]) -> int:
-    """The bytes of a row in memory: an empty dict in a list takes more there than in a file."""
-    size, left = 0, list(row)
-    while left:
-        value = left.pop()
-        size += getsizeof(value)
-        if isinstance(value, (list, dict, tuple)):
-            left += value.values() if isinstance(value, dict) else value
-    return size

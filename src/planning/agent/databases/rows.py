@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from itertools import islice
 from marshal import dumps
+from sys import getsizeof
 from typing import Any, Final
 
 from planning.agent.sql.failures import Failure
@@ -54,6 +56,17 @@ def fetched(
     return kept, False
 
 
+def new_table(name: str, kind: str, schema: str = "") -> dict[str, Any]:
+    """The description of a table or view, without columns."""
+    return {"name": name, "schema": schema, "kind": kind, "columns": [], "foreign_keys": [], "rows": None}
+
+
+def add_column(table: dict[str, Any], name: str, kind: str, not_null: object, primary: int = 0) -> None:
+    """Add a column to the description of a table; ``primary`` is its place in the primary key."""
+    column = {"name": name, "type": kind, "not_null": bool(not_null), "primary": primary, "samples": []}
+    table["columns"].append(column)
+
+
 def add_samples(table: dict[str, Any], rows: Iterable[Sequence[Any]], most: int) -> None:
     """Give each column of a table a few of its values.
 
@@ -74,3 +87,27 @@ def add_samples(table: dict[str, Any], rows: Iterable[Sequence[Any]], most: int)
         open_columns = [each for each in open_columns if len(each[1]["samples"]) < most]
         if not open_columns:
             return
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it, or bytes; a decimal as a number if one is equal, any other as a string."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
+        return float(value)
+    return bytes(value) if isinstance(value, (bytearray, memoryview)) else str(value)
+
+
+def memory_of(row: Sequence[Any]) -> int:
+    """The bytes of a row in memory: an empty dict in a list takes more there than in a file."""
+    size, left = 0, list(row)
+    while left:
+        value = left.pop()
+        size += getsizeof(value)
+        if isinstance(value, (list, dict, tuple)):
+            left += value.values() if isinstance(value, dict) else value
+    return size

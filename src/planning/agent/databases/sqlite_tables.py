@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any, Final
 
-from planning.agent.databases.rows import SAMPLED, add_samples
+from planning.agent.databases.rows import SAMPLED, add_column, add_samples, new_table
 from planning.agent.sql.failures import Failure
 from planning.agent.sql.schema import MOST_COUNTED, quoted, select
 
@@ -45,8 +45,7 @@ def read_tables(connection: sqlite3.Connection, is_late: Late) -> list[Table]:
         is_late: Whether the time is over.
     """
     tables: dict[str, Table] = {
-        name: {"name": name, "kind": kind, "columns": [], "foreign_keys": [], "rows": None}
-        for name, kind in connection.execute(_TABLES).fetchall()
+        name: new_table(name, kind) for name, kind in connection.execute(_TABLES).fetchall()
     }
 
     def rows_of(query: str) -> Iterator[tuple[Any, ...]]:
@@ -62,9 +61,7 @@ def read_tables(connection: sqlite3.Connection, is_late: Late) -> list[Table]:
                     return
 
     for name, column, kind, not_null, primary in rows_of(_COLUMNS):
-        tables[name]["columns"].append(
-            {"name": column, "type": kind, "not_null": bool(not_null), "primary": primary, "samples": []}
-        )
+        add_column(tables[name], column, kind, not_null, primary)
     keys: dict[tuple[str, int], Table] = {}
     for name, number, target, column, to in rows_of(_KEYS):
         if (name, number) not in keys:

@@ -54,12 +54,13 @@ def diagnose(
 
 
 def _difference(text: str, sql: str, dialect: str) -> str:
-    """What this database has instead of something that it lacks, as the prompt says it too."""
+    """What a statement has that this database lacks, and what there is instead, as the prompt says it too."""
     lacked = " ".join(filter(None, (word for found in _LACKED.findall(text) for word in found)))
     for words in (lacked, sql) if _FOREIGN.search(text) else ():
         for pattern, line in DIFFERENCES.get(sql_name(dialect), ()):
-            if pattern and re.search(rf"\b(?:{pattern})\b", words, re.IGNORECASE):
-                return f"in {title_of(dialect)}, {line}"
+            found = re.search(rf"\b(?:{pattern})\b", words, re.IGNORECASE) if pattern else None
+            if found is not None:
+                return f"{title_of(dialect)} has no {found[0].upper()} like this: {line}"
     return ""
 
 
@@ -77,14 +78,11 @@ class _Case:
 
 
 def _no_table(case: _Case) -> str:
-    (word,), known = case.words, [table["name"] for table in case.tables]
-    tree = case.tree()
-    if tree is not None and not any(
-        table.name == word.rpartition(".")[2] for table in tree.root.find_all(exp.Table)
-    ):
-        return (
-            f"no such table: {word}; {_difference('function', case.sql, case.dialect) or 'correct the SQL'}"
-        )
+    (word,), known, tree = case.words, [table["name"] for table in case.tables], case.tree()
+    is_read = tree is None or any(table.name in word for table in tree.root.find_all(exp.Table))
+    difference = "" if is_read else _difference("function", case.sql, case.dialect)
+    if difference:  # SQLite takes the IN of POSITION('a' IN b) for that of a table
+        return f"no such table: {word}; {difference}"
     near = [name for _, name in closest(word.rpartition(".")[2], [("", known)])]
     if near and near[0].lower() == word.lower():  # SQLite says so of x.* where x is not in FROM
         return f"{identifier(near[0])} is not in FROM; join it"
@@ -124,7 +122,10 @@ def _no_column(case: _Case) -> str:
         is_argument = node is not None and isinstance(
             node.parent, exp.Func
         )  # a unit, as in DATEDIFF(day, ...)
-        remedy = is_argument and _difference("function", case.sql, case.dialect)
+        is_foreign = is_argument or (
+            node is None and tree is not None
+        )  # it is not read as a column, as in INTERVAL
+        remedy = _difference("function", case.sql, case.dialect) if is_foreign else ""
         remedy = remedy or _elsewhere(name, sources, case.tables)
     string = "for a string, write '{}' in single quotes".format(name.replace("'", "''")) if is_quoted else ""
     return f"no such column: {word}; {'; '.join(filter(None, [remedy, string]))}"

@@ -22,7 +22,7 @@ WROTE_TEXT: Final = "the model wrote text, not SQL"
 _COMMENT: Final = re.compile(r"--[^\n]*|/\*[\s\S]*?\*/")
 _FIRST: Final = re.compile(r"[^\W\d_]+")
 _SENTENCE: Final = re.compile(
-    r"\W*[^\W\d_]+[,.:;!?]? +[^\W\d_]['’\w-]*[,.:;!?]?(?:\s+[^\W\d_]|\s*\Z)|\W*[^\x00-\x7f]"
+    r"\W*(?:[^\W\d_]['\w-]*[,.:;!?]? +[^\W\d_]['\w-]*[,.:;!?]?(?: +[^\W\d_]|\s*\Z(?<=[.!?]))|[\u3040-\ud7a3])"
 )
 _STATEMENT: Final = re.compile(
     "alter|analy[sz]e|attach|begin|call|comment|commit|copy|create|declare|delete|desc|describe|detach|do|drop|end"
@@ -61,7 +61,7 @@ def is_statement(text: str) -> bool:
 
 def is_sentence(text: str) -> bool:
     """Whether a text begins with words that are not those of a statement."""
-    return not is_statement(text) and _SENTENCE.match(_COMMENT.sub(" ", text[:2_000])) is not None
+    return not is_statement(text) and _SENTENCE.match(text[:2_000]) is not None
 
 
 def wrote_text(text: str) -> str:

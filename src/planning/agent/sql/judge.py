@@ -513,20 +513,15 @@ def _bare(
         )
 
     def is_whole(each: Node) -> bool:
-        return (
-            id(each) in calls
-            or (any(type(each) is type(item) for item in items)
-            and columns.text(each) in texts)
+        return id(each) in calls or (
+            any(type(each) is type(item) for item in items) and columns.text(each) in texts
         )
 
     for each in place.walk(prune=is_whole):
         if is_whole(each):
             continue
-        if (
-            (isinstance(each, exp.Star)
-            and each.parent is node)
-            or (isinstance(each, exp.Column)
-            and each.is_star)
+        if (isinstance(each, exp.Star) and each.parent is node) or (
+            isinstance(each, exp.Column) and each.is_star
         ):
             of = each.table.lower() if isinstance(each, exp.Column) else ""
             for source in [source for key, source in select.sources.items() if of in {"", key}]:

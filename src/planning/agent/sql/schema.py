@@ -34,8 +34,8 @@ DIFFERENCES: Final = {
         ("", "a / b of whole numbers drops the rest; write a * 1.0 / b"),
         (
             "ILIKE|SIMILAR|REGEXP|LEFT|RIGHT|TOP|LEN|CHARINDEX|POSITION|FETCH|IF",
-            "LIKE ignores the case of letters, and there is no ILIKE; substr(s, 1, 3) and substr(s, -3) for LEFT "
-            "and RIGHT, instr, iif, LIMIT",
+            "LIKE ignores case; substr(s, 1, 3), substr(s, -3), instr(s, 'a'), iif(a, b, c) and LIMIT are there, "
+            "but no ILIKE, LEFT, RIGHT or TOP",
         ),
     ),
     "duckdb": (
@@ -127,7 +127,7 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str, version: str 
         version: Its version.
     """
     kinds = [_number(sum(each["kind"] == kind for each in tables), kind) for kind in ("table", "view")]
-    head = ", ".join([f"{title_of(dialect)} {version}".rstrip(), *filter(None, kinds)])
+    head = ", ".join([title_of(dialect), *filter(None, kinds)])
     for values, columns, part in _PARTS:
         text = "\n\n".join("\n".join(_table(table, values, columns)) for table in tables)
         if len(text) <= _ROOM:
@@ -135,8 +135,9 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str, version: str 
             break
     else:
         text = text[: text.rindex("\n", 0, _ROOM)] + "\n(and more tables, too many for one message)"
-    notes = "".join(f"\n- {line}" for _, line in DIFFERENCES.get(sql_name(dialect), ()))
-    return f"{head}{notes}\n\n{text}\n"
+    notes = "".join(f"- {line}\n" for _, line in DIFFERENCES.get(sql_name(dialect), ()))
+    notes = notes and f"\nThe SQL of {title_of(dialect)} {version}".rstrip() + f":\n{notes}"
+    return f"{head}\n\n{text}\n{notes}"
 
 
 def identifier(name: str) -> str:

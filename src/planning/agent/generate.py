@@ -63,13 +63,6 @@ def prompt_messages(
 ) -> list[dict[str, str]]:
     """The prompt for a model that writes SQL: at most 50,000 characters, with longer parts cut.
 
-    Args:
-        question: The question of the user.
-        schema: The schema: text, or whatever a custom tool returned.
-        attempts: The failed attempts: ``{"sql", "error"}`` each, the SQL may be None. The last five are
-            shown.
-        dialect: The SQL that the database takes; None if it is unknown.
-
     Returns:
         ``{"role", "content"}`` each; the user and the assistant take turns.
     """

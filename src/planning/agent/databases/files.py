@@ -8,20 +8,23 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic, perf_counter
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from planning.agent.databases.base import database_tools
 from planning.agent.databases.duckdb_file import DuckdbFile
 from planning.agent.databases.readers import DatabaseFile, Readers
 from planning.agent.databases.source import is_settled, locate, stamp
 from planning.agent.databases.sqlite_file import SqliteFile
-from planning.agent.databases.tools import database_tools
 from planning.agent.sql import guard
-from planning.agent.sql.failures import Failure, explain
-from planning.agent.sql.results import validate_results as _validate
+from planning.agent.sql.guard import Failure, explain
 from planning.agent.sql.schema import schema_text
+from planning.agent.sql.schema import validate_results as _validate
 from planning.errors import cut
 from planning.tools import ErrorKind, StorageUnavailable, Tool
 from planning.tools.errors import ToolTimeout
+
+if TYPE_CHECKING:
+    from planning.agent.sql.columns import Columns
 
 _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
@@ -157,7 +160,7 @@ class SqlDatabase:
             "elapsed": perf_counter() - started,
         }
 
-    def validate_results(self, query: object, sql: object, results: object) -> dict[str, Any]:  # noqa: ARG002 - the tool takes all three
+    def validate_results(self, query: object, sql: object, results: object) -> dict[str, Any]:  # noqa: ARG002 - as the tool
         """Check what ``execute`` returned; never raises.
 
         Returns:
@@ -169,8 +172,8 @@ class SqlDatabase:
             from planning.agent.sql.judge import whole_divisions
 
             with suppress(Failure, ImportError):
-                asking = self._asking(monotonic() + min(_EXPLAINING, self.timeout))
-                verdict["issues"] += whole_divisions(sql, self.dialect, *asking)
+                until = monotonic() + min(_EXPLAINING, self.timeout)
+                verdict["issues"] += whole_divisions(self._columns_of(sql, until))
         return verdict
 
     def missing_values(self, sql: str) -> list[str]:
@@ -184,11 +187,11 @@ class SqlDatabase:
         Returns:
             A line for each, such as "orders.status has no 'Open'; it has 'open'".
         """
+        from planning.agent.sql.columns import attempt
         from planning.agent.sql.judge import missing_values
-        from planning.agent.sql.tree import attempt
 
-        asking = self._asking(monotonic() + self.timeout)
-        return (attempt(lambda: missing_values(sql, self.dialect, *asking)) or []) if self.samples else []
+        columns = self._columns_of(sql, monotonic() + self.timeout)
+        return (attempt(lambda: missing_values(columns)) or []) if self.samples else []
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
@@ -205,10 +208,11 @@ class SqlDatabase:
         """Why the answer to a statement, which has run, is not what was asked; None if it may be."""
         from planning.agent.sql.judge import wrong_answer
 
-        return wrong_answer(statement, self.dialect, *self._asking(until))
+        return wrong_answer(self._columns_of(statement, until))
 
-    def _asking(self, until: float) -> tuple[Callable[[], Tables | None], Callable[[str], Any]]:
-        """What reads the tables, and what the rows of another statement; None for one that fails."""
+    def _columns_of(self, sql: str, until: float) -> Columns:
+        """What the columns of a statement hold, to be asked in that time."""
+        from planning.agent.sql.columns import Columns
 
         def rows_of(sql: str) -> list[list[Any]] | None:
             try:
@@ -218,7 +222,7 @@ class SqlDatabase:
                     raise
                 return None
 
-        return (lambda: self._tables(until)), rows_of
+        return Columns(sql, self.dialect, lambda: self._tables(until), rows_of)
 
     def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""

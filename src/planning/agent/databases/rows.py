@@ -9,7 +9,7 @@ from marshal import dumps
 from sys import getsizeof
 from typing import Any, Final
 
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
 
 MOST_BYTES: Final = 16_000_000
 SAMPLED: Final = 100
@@ -27,11 +27,6 @@ def fetched(
     rows: Iterable[Sequence[Any]], most_rows: int, size: Callable[[Sequence[Any]], int] = _size
 ) -> tuple[list[list[Any]], bool]:
     """Fetch rows until there are no more, or enough.
-
-    Args:
-        rows: The rows.
-        most_rows: How many are enough.
-        size: The bytes of a row, or of several.
 
     Returns:
         The rows, and whether there are more.
@@ -68,13 +63,7 @@ def add_column(table: dict[str, Any], name: str, kind: str, not_null: object, pr
 
 
 def add_samples(table: dict[str, Any], rows: Iterable[Sequence[Any]], most: int) -> None:
-    """Give each column of a table a few of its values.
-
-    Args:
-        table: The table.
-        rows: Its first rows.
-        most: How many values of a column are enough.
-    """
+    """Give each column of a table a few of its values."""
     open_columns = list(enumerate(table["columns"]))
     for row in rows:
         for place, column in open_columns:

@@ -20,16 +20,14 @@ from planning.agent.sql.columns import (
     DATES,
     FOREIGN_TYPES,
     Columns,
-    Rows,
-    Tables,
+    Node,
+    TableSource,
     Unknown,
     Values,
     kind_of,
 )
-from planning.agent.sql.failures import Failure
-from planning.agent.sql.results import DROPS
-from planning.agent.sql.schema import identifier, literal, quoted, sql_name
-from planning.agent.sql.tree import Node, TableSource, attempt, parsed
+from planning.agent.sql.guard import Failure
+from planning.agent.sql.schema import DROPS, identifier, literal, quoted
 
 Problem = tuple[str, ...]
 """The name of a sentence, and the words in it."""
@@ -59,53 +57,34 @@ _MOST_VALUES: Final = 1_000
 _FEW: Final = 8
 
 
-def wrong_answer(
-    sql: str,
-    dialect: str,
-    tables: Callable[[], Tables | None],
-    rows_of: Callable[[str], Rows | None],
-) -> str | None:
+def wrong_answer(columns: Columns) -> str | None:
     """Why the answer to a statement is not what was asked, and what to write; None if it may be.
-
-    Args:
-        sql: The statement, which the database has run.
-        dialect: The name of its dialect, such as ``sqlite``.
-        tables: Reads the tables with their columns and keys; None if they cannot be read.
-        rows_of: The rows of another statement; None if it fails. It raises ``Failure`` when the time is over.
 
     Raises:
         Failure: The time is over.
     """
-    return next(_problems(sql, dialect, tables, rows_of, RULES), None)
+    return next(_problems(columns, RULES), None)
 
 
-def whole_divisions(
-    sql: str,
-    dialect: str,
-    tables: Callable[[], Tables | None],
-    rows_of: Callable[[str], Rows | None],
-) -> list[str]:
-    """The divisions of whole numbers that lose the rest, each with what to write; see ``wrong_answer``."""
-    return [*islice(_problems(sql, dialect, tables, rows_of, (_DIVISION,)), _MOST_LISTED)]
+def whole_divisions(columns: Columns) -> list[str]:
+    """The divisions of whole numbers that drop the rest, each with what to write."""
+    return [*islice(_problems(columns, (_DIVISION,)), _MOST_LISTED)]
 
 
-def missing_values(
-    sql: str,
-    dialect: str,
-    tables: Callable[[], Tables | None],
-    rows_of: Callable[[str], Rows | None],
-) -> list[str]:
+def missing_values(columns: Columns) -> list[str]:
     """The strings that a statement compares with a column which does not hold them, and what it has instead.
 
     They are why most statements return nothing: a name in another case, another word for a status.
     """
-    columns, lines = Columns(parsed(sql, sql_name(dialect)), sql_name(dialect), tables, rows_of), list[str]()
+    lines = list[str]()
     for node, _ in columns.tree.all_of(exp.EQ, exp.In):
         source = columns.tree.owner(node.this)[1] if isinstance(node.this, exp.Column) else None
         strings = [
             each.name for each in node.expressions or [node.args.get("expression")] if each and each.is_string
         ]
-        for text in strings if source is not None and source.is_table else ():
+        if source is None or not source.is_table:
+            continue
+        for text in strings:
             field, where = exp.column(node.this.name, quoted=True), exp.table_(source.title, quoted=True)
             held = exp.select(field).distinct().from_(where)
             if len(lines) >= _MOST_LISTED or columns.ask(held.where(field.eq(text)).limit(1).sql()):
@@ -122,18 +101,9 @@ def missing_values(
     return [*dict.fromkeys(lines)]
 
 
-def _problems(
-    sql: str,
-    dialect: str,
-    tables: Callable[[], Tables | None],
-    rows_of: Callable[[str], Rows | None],
-    rules: tuple[Rule, ...],
-) -> Iterator[str]:
-    root = attempt(lambda: parsed(sql, sql_name(dialect)))
-    if root is None:
-        return
-    columns = Columns(root, sql_name(dialect), tables, rows_of)
-    for rule in rules:
+def _problems(columns: Columns, rules: tuple[Rule, ...]) -> Iterator[str]:
+    root: Node = columns.root
+    for rule in rules if root is not None else ():
         for node in root.find_all(*rule.looks_for) if columns.dialect in rule.dialects else ():
             try:
                 found = rule.asks(columns, node)
@@ -225,13 +195,13 @@ def _null_of_query(columns: Columns, node: Node) -> Problem | None:
             asked.set("order", None)
             asked.set("expressions", [exp.Literal.number(1)])
             return ("query", columns.text(node)) if columns.ask_within(asked, node) else None
-    empty = exp.or_(*(exp.column(name).is_(exp.Null()) for name in names))
+    is_empty = exp.or_(*(exp.column(name).is_(exp.Null()) for name in names))
     alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(name) for name in names])
     if columns.dialect == "sqlite":  # it names columns in WITH alone
-        asked = exp.select("1").from_("q").where(empty)
+        asked = exp.select("1").from_("q").where(is_empty)
         asked.set("with_", exp.With(expressions=[exp.CTE(this=query.copy(), alias=alias)]))
     else:
-        asked = exp.select("1").from_(exp.Subquery(this=query.copy(), alias=alias)).where(empty)
+        asked = exp.select("1").from_(exp.Subquery(this=query.copy(), alias=alias)).where(is_empty)
     return ("query", columns.text(node)) if columns.ask_within(asked, node) else None
 
 
@@ -604,7 +574,8 @@ RULES: Final = (
             "string": "{0} is a string, and never equal to a number; write CAST({0} AS INTEGER) for {0}",
             "written": "{0} is a string, and never equal to the number {1}; write it without quotes",
             "letters": (
-                "{0} is text, and compared with the number {1} letter by letter; write CAST({0} AS NUMERIC) for {0}"
+                "{0} is text, and compared with the number {1} letter by letter; write "
+                "CAST({0} AS NUMERIC) for {0}"
             ),
             "spelling": (
                 "{0} and {1} are dates in two spellings, compared letter by letter; write both in one, as "
@@ -617,8 +588,8 @@ RULES: Final = (
         _lost,
         {
             "lost": (
-                "{0} is not a date for any value: SQLite has no such format or modifier, or takes its arguments "
-                "in another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
+                "{0} is not a date for any value: SQLite has no such format or modifier, or takes its "
+                "arguments in another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
             ),
             "format": "{0} is its first argument, unchanged; write strftime('%Y-%m', x) for parts of a date",
         },

@@ -17,7 +17,7 @@ from planning.agent import SqlDatabase
 from planning.agent.databases import sqlite_boundary, sqlite_file
 from planning.agent.databases.rows import fetched
 from planning.agent.databases.sqlite_file import SqliteFile
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
 
 WRITES = [
     "DELETE FROM customers",

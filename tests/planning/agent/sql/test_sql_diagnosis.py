@@ -11,9 +11,9 @@ from readonly_files import make
 from laws import work_of
 from planning.agent import SqlDatabase
 from planning.agent.databases.sqlite_file import SqliteFile
-from planning.agent.sql.judge import wrong_answer
 from planning.agent.sql.diagnosis import diagnose
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
+from planning.agent.sql.judge import wrong_answer
 
 
 def test_names_in_a_database_of_many_are_not_all_listed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning.agent.sql.names import closest
+from planning.agent.sql.diagnosis import closest
 
 COLUMNS = {
     "Artist": ["ArtistId", "Name"],

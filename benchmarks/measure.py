@@ -29,6 +29,7 @@ TIMES = (
     "servers",
     "frameworks",
     "imports",
+    "sql",
 )
 PARTS = {part: f"benchmarks.proof.{part}" for part in PROOF} | {
     part: f"benchmarks.times.{part}" for part in TIMES

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from planning.agent.sql.guard import is_sentence, is_statement, wrote_text
+from planning.agent.sql.guard import is_statement, wrote_text
 from planning.agent.sql.schema import TITLES, title_of
 from planning.agent.state import AgentState
 from planning.errors import LONGEST_MESSAGE, ToolError, listed, show
@@ -125,10 +125,9 @@ def _from_text(text: str) -> AgentState:
 
 def _is_prose(answer: str) -> bool:
     """Whether an answer is a sentence, and no statement of any kind; the database judges what may be one."""
-    if is_statement(answer):
-        has_select = _SELECT.search(answer[:_LONGEST_ERROR]) is not None
-        return not has_select and answer.endswith((".", "!", "?"))
-    return is_sentence(answer) or _SELECT.search(answer[:_LONGEST_ERROR]) is None
+    if _SELECT.search(answer[:_LONGEST_ERROR]):
+        return False
+    return not is_statement(answer) or answer.endswith((".", "!", "?"))
 
 
 def _from_mapping(answer: Mapping[str, Any]) -> AgentState:

@@ -56,7 +56,8 @@ _KINDS: Final = {
 _NUMBERS: Final = ("TINY", "SMALL", "INT", "BIG", "HUGE", "UINT", "UBIG", "FLOAT", "DOUBLE", "DEC", "BOOL")
 _TABLES: Final = """
     SELECT c.schema_name, c.table_name, if(v.view_name IS NULL, 'table', 'view'),
-        list(column_name ORDER BY column_index), list(data_type ORDER BY column_index), list(NOT is_nullable ORDER BY column_index)
+        list(column_name ORDER BY column_index), list(data_type ORDER BY column_index),
+        list(NOT is_nullable ORDER BY column_index)
     FROM duckdb_columns() AS c LEFT JOIN duckdb_views() AS v
         ON v.view_oid = c.table_oid AND v.database_oid = c.database_oid
     WHERE c.database_name = current_database() AND NOT c.internal

@@ -30,6 +30,8 @@ _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
 _TICK: Final = 0.1
+_MOST_ASKED: Final = 1_000
+_MOST_HELD: Final = 2_000
 _EXPLAINING: Final = 1.0  # seconds for explaining why a statement failed
 _LONGEST_ERROR: Final = 4_000  # characters: it may quote what is in the statement
 
@@ -73,6 +75,7 @@ class SqlDatabase:
         self._readers = Readers()
         self._schema: tuple[tuple[int, ...], str] | None = None
         self._columns: tuple[tuple[int, ...], Tables] | None = None
+        self._asked: tuple[tuple[int, ...], dict[str, Any]] = ((), {})  # what columns hold
 
     def __repr__(self) -> str:
         return f"SqlDatabase({self._path!r})"
@@ -160,12 +163,17 @@ class SqlDatabase:
             "elapsed": perf_counter() - started,
         }
 
-    def validate_results(self, query: object, sql: object, results: object) -> dict[str, Any]:  # noqa: ARG002 - as the tool
+    def validate_results(
+        self,
+        query: object,  # noqa: ARG002 - the tool takes all three
+        sql: object,
+        results: object,
+    ) -> dict[str, Any]:
         """Check what ``execute`` returned; never raises.
 
         Returns:
-            ``{"is_valid", "has_results", "row_count", "issues"}``. A division of whole numbers in the SQL that
-            drops the rest is an issue.
+            ``{"is_valid", "has_results", "row_count", "issues"}``. A division of whole numbers in the SQL
+            that drops the rest is an issue.
         """
         verdict = _validate(results)
         if verdict["is_valid"] and isinstance(sql, str) and "/" in sql:
@@ -187,11 +195,11 @@ class SqlDatabase:
         Returns:
             A line for each, such as "orders.status has no 'Open'; it has 'open'".
         """
-        from planning.agent.sql.columns import attempt
-        from planning.agent.sql.judge import missing_values
+        from planning.agent.sql.columns import attempt, missing_values
 
-        columns = self._columns_of(sql, monotonic() + self.timeout)
-        return (attempt(lambda: missing_values(columns)) or []) if self.samples else []
+        until = monotonic() + self.timeout
+        found = attempt(lambda: missing_values(self._columns_of(sql, until))) if self.samples else []
+        return found or []
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
@@ -216,13 +224,16 @@ class SqlDatabase:
 
         def rows_of(sql: str) -> list[list[Any]] | None:
             try:
-                return self._ask(lambda file: file.run(sql, self.max_rows), until - monotonic())[1]
+                return self._ask(lambda file: file.run(sql, _MOST_HELD), until - monotonic())[1]
             except Failure as failure:
                 if failure.kind == "timeout":
                     raise
                 return None
 
-        return Columns(sql, self.dialect, lambda: self._tables(until), rows_of)
+        known = stamp(self._file, self.dialect)
+        if self._asked[0] != known or not is_settled(known, _TICK) or len(self._asked[1]) > _MOST_ASKED:
+            self._asked = (known, {})
+        return Columns(sql, self.dialect, lambda: self._tables(until), rows_of, self._asked[1])
 
     def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -16,7 +17,7 @@ from sqlglot import Dialect, exp
 from sqlglot.optimizer.scope import traverse_scope
 
 from planning.agent.sql.guard import Failure
-from planning.agent.sql.schema import quoted, sql_name
+from planning.agent.sql.schema import identifier, literal, quoted, sql_name
 
 _LONGEST: Final = 10_000
 """The most characters of a statement that is analysed, which takes about 0.3 s. A longer one is only run."""
@@ -74,6 +75,7 @@ class TableSource:
         title: The name of the table, or the alias of a query.
         columns: Their names; None where they are unknown.
         key: The columns of the primary key of a table.
+        types: The types of the columns of a table.
         is_table: Whether it is a table or view of the database.
         query: The tree of a query; None for a table.
         cte: The name of that query in WITH; empty for a query in FROM.
@@ -83,6 +85,7 @@ class TableSource:
     title: str
     columns: tuple[str, ...] | None
     key: tuple[str, ...] = ()
+    types: Mapping[str, str] = {}
     is_table: bool = False
     query: Node = None
     cte: str = ""
@@ -175,7 +178,8 @@ def _source(
         table = known.get(source.name.lower(), {"name": source.name, "columns": ()})
         columns = tuple(column["name"] for column in table["columns"])
         key = tuple(column["name"] for column in table["columns"] if column["primary"])
-        return TableSource(alias, table["name"], columns or None, key, is_table=bool(columns))
+        types = {column["name"].lower(): column["type"].lower() for column in table["columns"]}
+        return TableSource(alias, table["name"], columns or None, key, types, is_table=bool(columns))
     names = tuple(source.outer_columns or _names(source.expression, inner))
     cte = node.name if isinstance(node, exp.Table) else ""
     return TableSource(alias, alias, None if "*" in names else names, query=source.expression, cte=cte)
@@ -202,10 +206,14 @@ _SCANNED: Final = 50_000
 _JOINED: Final = 40
 """The rows of each table if there are several, each with each."""
 _MOST_QUESTIONS: Final = 60
+_MOST_MISSING: Final = 5
+_MOST_VALUES: Final = 1_000
+_FEW: Final = 8
 _LONGEST_QUESTION: Final = 4_000
 _DEEPEST: Final = 12
 _LARGEST: Final = 300
 
+ARITHMETIC: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg)
 DATES: Final = frozenset({"date", "date with a time", "date with T", "other date"})
 _KINDS: Final = (
     ("digits", r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*"),
@@ -215,6 +223,7 @@ _KINDS: Final = (
     ("other date", r"\d{4}(?:-\d\d?-|/\d\d?/|\.\d\d?\.)\d\d?(?:[ T].*)?"),
     ("other date", r"\d\d?(?:-\d\d?-|/\d\d?/|\.\d\d?\.)(?:\d{4}|\d\d)(?: .*)?"),
     ("other date", r"(?:\d\d?[ -])?[A-Za-z]{3,9}\.?[ -](?:\d\d?(?:st|nd|rd|th)?,? )?\d{4}"),
+    ("other date", r"\d{8}[ T]\d\d:?\d\d.*"),
     ("time", r"\d\d?:\d\d(?::.*)?"),
     ("amount", r"\s*[-+]?(?:\d+\.?\d*|\.\d+)\D*"),
     ("text", r".*"),
@@ -232,10 +241,6 @@ FOREIGN_TYPES: Final = ("date", "datetime", "timestamp", "timestamptz", "time")
 """Types that SQLite casts to a number; sqlglot would write something else."""
 
 
-class Unknown(Exception):
-    """What a part of a statement holds cannot be asked."""
-
-
 class Columns:
     """A statement, and the database that is asked what its columns hold.
 
@@ -249,6 +254,7 @@ class Columns:
         dialect: str,
         tables: Callable[[], Tables | None],
         rows_of: Callable[[str], Rows | None],
+        asked: dict[str, Rows | None] | None = None,
     ) -> None:
         """Take a statement that has run; the database is asked when that is needed.
 
@@ -258,12 +264,14 @@ class Columns:
             tables: Reads the tables with their columns and keys; None if they cannot be read.
             rows_of: The rows of another statement; None if it fails. It raises ``Failure`` when the time is
                 over.
+            asked: The questions to the same data so far, with their answers; new ones are added.
         """
         self.dialect = sql_name(dialect)
         self._sql = sql
         self._tables = tables
         self._rows_of = rows_of
-        self._asked: dict[str, Rows | None] = {}
+        self._asked = {} if asked is None else asked
+        self._questions = 0
 
     @cached_property
     def root(self) -> Node | None:
@@ -277,23 +285,31 @@ class Columns:
 
     def text(self, node: Node) -> str:
         """A part of the statement in the SQL of the database."""
-        return str(node.unnest().sql(dialect=self.dialect, normalize_functions=False, comments=False))
+        while isinstance(node, exp.Paren):
+            node = node.this
+        return str(node.sql(dialect=self.dialect, normalize_functions=False, comments=False))
 
-    def ask(self, sql: str, *, is_needed: bool = False) -> Rows | None:
-        """The rows of a question, which is asked once; None if the database has no answer.
+    def ask(
+        self, sql: str, *, is_needed: bool = False, fold: Callable[[Rows], Rows] | None = None
+    ) -> Rows | None:
+        """The rows of a question, or what ``fold`` makes of them; None if the database has no answer.
+
+        It is asked once.
 
         Raises:
             Failure: The time is over for one that is needed: an answer that was not checked may be wrong.
         """
         if sql not in self._asked:
-            if len(self._asked) >= _MOST_QUESTIONS or len(sql) > _LONGEST_QUESTION:
+            self._questions += 1
+            if self._questions > _MOST_QUESTIONS or len(sql) > _LONGEST_QUESTION:
                 return None
             try:
-                self._asked[sql] = self._rows_of(sql)
-            except Failure as failure:
-                if is_needed and failure.kind == "timeout":
+                rows = self._rows_of(sql)
+            except Failure:
+                if is_needed:
                     raise
-                self._asked[sql] = None
+                return None
+            self._asked[sql] = rows if fold is None or rows is None else fold(rows)
         return self._asked[sql]
 
     def ask_within(self, query: exp.Select, node: Node) -> Any:
@@ -333,18 +349,18 @@ class Columns:
         """The kinds of values of an expression; empty if it has none.
 
         Raises:
-            Unknown: It cannot be asked.
+            LookupError: It cannot be asked.
         """
         bare = node.unnest()
         if isinstance(bare, exp.Literal):
             kind = kind_of(bare.name) if bare.is_string else "number"
             return frozenset({kind} if bare.name.strip() else ())
+        if isinstance(bare, ARITHMETIC):
+            return frozenset({"number"})
         values = Values(self)
         written = values.write(node)
-        rows = values.rows(f"typeof({written}), substr({written}, 1, 40)", f"{written} <> ''", _SAMPLE)
-        return frozenset(
-            kind_of(text) if kind == "text" else "number" if kind in _NUMBERS else kind for kind, text in rows
-        )
+        what, condition = f"typeof({written}), substr({written}, 1, 40)", f"{written} <> ''"
+        return frozenset(kind for (kind,) in values.rows(what, condition, _SAMPLE, _kinds_in))
 
     def is_any(self, node: Node, condition: str) -> bool:
         """Whether a condition is true of any value of an expression, in all rows."""
@@ -352,21 +368,49 @@ class Columns:
         written = values.write(node)
         return bool(values.rows("1", f"{written} <> '' AND {condition.format(written)}", 1))
 
-    def declared(self, node: Node) -> str | None:
-        """The type that a column of a table was declared with."""
+    def affinity(self, node: Node) -> str | None:
+        """What a column of a table was declared as: ``int``, ``text``, or its type in another case."""
         _, source = self.tree.owner(node) if isinstance(node, exp.Column) else (None, None)
-        known = [
-            each
-            for each in self._tables() or ()
-            if source and source.is_table and each["name"] == source.title
+        kind = None if source is None else source.types.get(node.name.lower())
+        return kind and ("int" if "int" in kind else "text" if re.search("char|text|clob", kind) else kind)
+
+
+def missing_values(columns: Columns) -> list[str]:
+    """The strings that a statement compares with a column which does not hold them, and what it has instead.
+
+    They are why most statements return nothing: a name in another case, another word for a status.
+    """
+    lines = list[str]()
+    for node, _ in columns.tree.all_of(exp.EQ, exp.In):
+        source = columns.tree.owner(node.this)[1] if isinstance(node.this, exp.Column) else None
+        strings = [
+            each.name for each in node.expressions or [node.args.get("expression")] if each and each.is_string
         ]
-        types = [
-            each["type"]
-            for table in known
-            for each in table["columns"]
-            if each["name"].lower() == node.name.lower()
-        ]
-        return types[0].lower() if types else None
+        if source is None or not source.is_table:
+            continue
+        for text in strings:
+            field, where = exp.column(node.this.name, quoted=True), exp.table_(source.title, quoted=True)
+            held = exp.select(field).distinct().from_(where)
+            if len(lines) >= _MOST_MISSING or columns.ask(held.where(field.eq(text)).limit(1).sql()):
+                continue
+            rows = columns.ask(held.limit(_MOST_VALUES).sql()) or ()
+            values = {row[0].strip().casefold(): row[0] for row in rows if isinstance(row[0], str)}
+            near = [values[fold] for fold in get_close_matches(text.strip().casefold(), values)]
+            few = near or (values.values() if len(values) <= _FEW else [])
+            has = f"; it has {'' if near else 'only '}{', '.join(map(literal, few))}" if few else ""
+            if values:
+                lines.append(
+                    f"{identifier(source.title)}.{identifier(node.this.name)} has no {literal(text)}{has}"
+                )
+    return [*dict.fromkeys(lines)]
+
+
+def _kinds_in(rows: Rows) -> Rows:
+    """The kinds of values, by what SQLite says of them and their beginnings."""
+    kinds = {
+        kind_of(text) if kind == "text" else "number" if kind in _NUMBERS else kind for kind, text in rows
+    }
+    return [[kind] for kind in kinds]
 
 
 def kind_of(text: str) -> str:
@@ -409,14 +453,17 @@ class Values:
     def write(self, node: Node) -> str:
         """An expression for the questions about its values."""
         written = self._inlined(node, self._columns.tree.inside.get(id(node)), 0)
-        text = self._columns.text(written)
-        return text if isinstance(written, exp.Column) else f"({text})"
+        if isinstance(written, exp.Column):  # as most are
+            return f"{written.table}.{quoted(written.name)}"
+        return f"({self._columns.text(written)})"
 
-    def rows(self, what: str, condition: str, most: int = 1) -> Rows:
+    def rows(
+        self, what: str, condition: str, most: int = 1, fold: Callable[[Rows], Rows] | None = None
+    ) -> Rows:
         """What the rows that fulfil a condition have.
 
         Raises:
-            Unknown: The database has no answer.
+            LookupError: The database has no answer.
         """
         sources, is_single = [], len(self._read) == 1
         for place, (source, names) in enumerate(self._read.items()):
@@ -427,9 +474,10 @@ class Values:
                 found += f" LIMIT {_SCANNED if is_single else _JOINED}"
             sources.append(f"({found}) AS s{place}")
         given = f" FROM {', '.join(sources)}" if sources else ""
-        rows = self._columns.ask(f"{self._with} SELECT {what}{given} WHERE {condition} LIMIT {most}".lstrip())
+        asked = f"{self._with} SELECT {what}{given} WHERE {condition} LIMIT {most}".lstrip()
+        rows = self._columns.ask(asked, fold=fold)
         if rows is None:
-            raise Unknown
+            raise LookupError
         return rows
 
     def given(self) -> str:
@@ -443,21 +491,19 @@ class Values:
         """A copy of an expression that reads the columns of tables alone."""
         self._size += 1
         if depth > _DEEPEST or self._size > _LARGEST:
-            raise Unknown
+            raise LookupError
         if isinstance(node, exp.Column) and not node.is_star:
             return self._column(node.table.lower(), node.name, select, depth)
         if isinstance(node, (exp.Subquery, exp.Select)):
             query = node.unnest()
             if not isinstance(query, exp.Select) or len(query.expressions) != 1:
-                raise Unknown
+                raise LookupError
             inner = self._columns.tree.of_node.get(id(query))
             return exp.Paren(this=self._inlined(query.expressions[0].unalias(), inner, depth + 1))
         if isinstance(node, _COUNTS):
             return exp.Literal.number(1)
         if isinstance(node, _FRACTIONS):
             return exp.Literal.number("1.5")
-        if isinstance(node, (exp.Query, exp.Star, exp.Exists)):
-            raise Unknown
         if isinstance(node, _AROUND):
             return self._inlined(node.this or node.expressions[0], select, depth)
         if isinstance(node, _SAME):  # a function: it takes the type affinity of a column
@@ -465,8 +511,8 @@ class Values:
             if isinstance(node, exp.Sum):
                 return exp.Paren(this=exp.Add(this=exp.Paren(this=same), expression=exp.Literal.number(0)))
             return exp.Nullif(this=same, expression=exp.Literal.string(""))
-        if isinstance(node, exp.AggFunc):
-            raise Unknown
+        if isinstance(node, (exp.Query, exp.Star, exp.Exists, exp.AggFunc)):
+            raise LookupError  # noqa: TRY004 - it cannot be looked up
 
         def copied(value: Any) -> Any:
             if isinstance(value, list):
@@ -490,14 +536,14 @@ class Values:
             outputs = [] if inner is None or table else inner.node.expressions
             meant = [each.unalias() for each in outputs if each.alias.lower() == name.lower()]
             if not meant:
-                raise Unknown
+                raise LookupError
             return exp.Paren(this=self._inlined(meant[0], inner, depth + 1))
         if source.is_table:
             return self._of_table(quoted(source.title), name)
         query, within = source.query, self._columns.tree.of_node.get(id(source.query))
         if within is None:
             if query is None or not isinstance(query, exp.Query):
-                raise Unknown
+                raise LookupError
             self._with = self._columns.with_of(select.node)
             return self._of_table(
                 quoted(source.cte) if source.cte else f"({self._columns.text(query)})", name
@@ -514,7 +560,7 @@ class Values:
             if isinstance(star, exp.Star) or star.table.lower() in within.sources:
                 of = "" if isinstance(star, exp.Star) else star.table.lower()
                 return self._column(of, name, within, depth + 1)
-        raise Unknown
+        raise LookupError
 
     def _of_table(self, source: str, name: str) -> Node:
         place = [*self._read, source].index(source)

@@ -82,6 +82,8 @@ _LISTED: Final = 20
 _CONTEXT: Final = re.compile(r"\A[A-Z][A-Za-z ]* Error: |\n\s*\n.*|\nLINE \d.*|\n\t?Candidate.*", re.DOTALL)
 _FOREIGN: Final = re.compile(r"syntax error|no such function|unrecognized token|function", re.IGNORECASE)
 _LACKED: Final = re.compile(r"near \"(\w+)\"|function:? (?:with name )?\"?(\w+)|name (\w+) does not exist")
+_USED: Final = r"(?=\s*(?:[('\d]|FIRST\b|TO\b))"
+"""Behind a function or an operator, and not behind a column of that name."""
 _REMEDIES: Final = (
     (r"mbiguous", "write its table before it"),
     (r"incomplete input|end of input", "write the rest of it, or close what is open"),
@@ -111,11 +113,11 @@ def diagnose(
 def _difference(text: str, sql: str, dialect: str) -> str:
     """What a statement has that this database lacks, and what there is instead, as the prompt says it too."""
     lacked = " ".join(filter(None, (word for found in _LACKED.findall(text) for word in found)))
-    for words in (lacked, sql) if _FOREIGN.search(text) else ():
+    for words, behind in ((lacked, ""), (sql, _USED)) if _FOREIGN.search(text) else ():
         for pattern, line in DIFFERENCES.get(sql_name(dialect), ()):
-            found = re.search(rf"\b(?:{pattern})\b", words, re.IGNORECASE) if pattern else None
+            found = re.search(rf"\b(?:{pattern})\b{behind}", words, re.IGNORECASE) if pattern else None
             if found is not None:
-                return f"{title_of(dialect)} has no {found[0].upper()} like this: {line}"
+                return f"{title_of(dialect)} has no {found[0].upper()}: {line}"
     return ""
 
 

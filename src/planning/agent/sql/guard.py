@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from typing import Any, Final
+from unicodedata import normalize
 
 from planning.errors import cut, one_line, printable, show
 from planning.tools import ErrorKind
@@ -57,7 +58,7 @@ class StatementRefused(Exception):
 def is_statement(text: str) -> bool:
     """Whether a text begins as a statement of any kind does."""
     first = _FIRST.search(_COMMENT.sub(" ", text[:2_000]))
-    return first is None or _STATEMENT.fullmatch(first[0]) is not None
+    return first is None or _STATEMENT.fullmatch(normalize("NFKC", first[0])) is not None
 
 
 def is_sentence(text: str) -> bool:

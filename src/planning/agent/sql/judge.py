@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
@@ -17,17 +16,17 @@ import attrs
 from sqlglot import exp
 
 from planning.agent.sql.columns import (
+    ARITHMETIC,
     DATES,
     FOREIGN_TYPES,
     Columns,
     Node,
     TableSource,
-    Unknown,
     Values,
     kind_of,
 )
 from planning.agent.sql.guard import Failure
-from planning.agent.sql.schema import DROPS, identifier, literal, quoted
+from planning.agent.sql.schema import DROPS, quoted
 
 Problem = tuple[str, ...]
 """The name of a sentence, and the words in it."""
@@ -36,9 +35,7 @@ _EQUAL: Final = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
 _SAFE: Final = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _COMPARING: Final = (*_EQUAL, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Case)
 _MATCHING: Final = (exp.Like, exp.ILike, exp.Glob)
-_COUNTING: Final = (
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Sum, exp.Avg, exp.Abs, exp.Round,
-)  # fmt: skip
+_COUNTING: Final = (*ARITHMETIC, exp.Sum, exp.Avg, exp.Abs, exp.Round)
 _DATE_FUNCTION: Final = re.compile(
     r"(strftime|date|datetime|time|julianday|unixepoch|format|printf)\(", re.IGNORECASE
 )
@@ -53,8 +50,6 @@ _IS_DIGITS: Final = (
 _IS_NUMBER: Final = f"(typeof({{0}}) IN ('integer', 'real') OR {_IS_DIGITS})"
 _IS_COMPACT: Final = f"{{0}} GLOB '{'[0-9]' * 8}'"
 _MOST_LISTED: Final = 5
-_MOST_VALUES: Final = 1_000
-_FEW: Final = 8
 
 
 def wrong_answer(columns: Columns) -> str | None:
@@ -71,40 +66,10 @@ def whole_divisions(columns: Columns) -> list[str]:
     return [*islice(_problems(columns, (_DIVISION,)), _MOST_LISTED)]
 
 
-def missing_values(columns: Columns) -> list[str]:
-    """The strings that a statement compares with a column which does not hold them, and what it has instead.
-
-    They are why most statements return nothing: a name in another case, another word for a status.
-    """
-    lines = list[str]()
-    for node, _ in columns.tree.all_of(exp.EQ, exp.In):
-        source = columns.tree.owner(node.this)[1] if isinstance(node.this, exp.Column) else None
-        strings = [
-            each.name for each in node.expressions or [node.args.get("expression")] if each and each.is_string
-        ]
-        if source is None or not source.is_table:
-            continue
-        for text in strings:
-            field, where = exp.column(node.this.name, quoted=True), exp.table_(source.title, quoted=True)
-            held = exp.select(field).distinct().from_(where)
-            if len(lines) >= _MOST_LISTED or columns.ask(held.where(field.eq(text)).limit(1).sql()):
-                continue
-            rows = columns.ask(held.limit(_MOST_VALUES).sql()) or ()
-            values = {row[0].strip().casefold(): row[0] for row in rows if isinstance(row[0], str)}
-            near = [values[fold] for fold in get_close_matches(text.strip().casefold(), values)]
-            few = near or (values.values() if len(values) <= _FEW else [])
-            has = f"; it has {'' if near else 'only '}{', '.join(map(literal, few))}" if few else ""
-            if values:
-                lines.append(
-                    f"{identifier(source.title)}.{identifier(node.this.name)} has no {literal(text)}{has}"
-                )
-    return [*dict.fromkeys(lines)]
-
-
 def _problems(columns: Columns, rules: tuple[Rule, ...]) -> Iterator[str]:
-    root: Node = columns.root
-    for rule in rules if root is not None else ():
-        for node in root.find_all(*rule.looks_for) if columns.dialect in rule.dialects else ():
+    nodes = [] if columns.root is None else [*columns.root.walk()]
+    for rule in [each for each in rules if columns.dialect in each.dialects]:
+        for node in [each for each in nodes if isinstance(each, rule.looks_for)]:
             try:
                 found = rule.asks(columns, node)
             except Failure:
@@ -228,6 +193,15 @@ def _counted(columns: Columns, node: Node) -> Problem | None:
     return None
 
 
+def _true(columns: Columns, node: Node) -> Problem | None:
+    """Text as a condition."""
+    for side in (node.this, node.args.get("expression")):
+        column = None if side is None else side.unnest()
+        if isinstance(column, exp.Column) and _kinds(columns, column) == {"text"}:
+            return None if columns.is_any(column, _IS_NUMBER) else ("condition", columns.text(column))
+    return None
+
+
 def _is_guarded(node: Node) -> bool:
     """Whether a node is computed only if a condition is true, which a sample does not show."""
     while node is not None and not isinstance(node, (exp.Query, exp.Connector)):
@@ -240,7 +214,7 @@ def _is_guarded(node: Node) -> bool:
 def _kinds(columns: Columns, node: Node) -> frozenset[str]:
     try:
         return columns.kinds(node)
-    except Unknown:
+    except LookupError:
         return frozenset()
 
 
@@ -271,11 +245,9 @@ def _is_plain(columns: Columns, kind: type[Node], first: Node, second: Node) -> 
     """Whether two columns of one declared type are joined, or a word is looked for in a column of text."""
     if kind is not exp.EQ:
         return False
-    types, word = [columns.declared(each) for each in (first, second)], second.unnest()
+    types, word = [columns.affinity(each) for each in (first, second)], second.unnest()
     is_word = isinstance(word, exp.Literal) and word.is_string and kind_of(word.name) == "text"
-    return types[0] is not None and (
-        types[0] == types[1] or (is_word and re.search("char|text|clob", types[0]) is not None)
-    )
+    return types[0] is not None and (types[0] == types[1] or (is_word and types[0] == "text"))
 
 
 def _mismatch(
@@ -483,9 +455,7 @@ def _bare(
         )
 
     def is_whole(each: Node) -> bool:
-        return id(each) in calls or (
-            any(type(each) is type(item) for item in items) and columns.text(each) in texts
-        )
+        return id(each) in calls or (any(type(each) is type(item) for item in items) and text(each) in texts)
 
     for each in place.walk(prune=is_whole):
         if is_whole(each):
@@ -493,8 +463,8 @@ def _bare(
         if (isinstance(each, exp.Star) and each.parent is node) or (
             isinstance(each, exp.Column) and each.is_star
         ):
-            of = each.table.lower() if isinstance(each, exp.Column) else ""
-            for source in [source for key, source in select.sources.items() if of in {"", key}]:
+            table = each.table.lower() if isinstance(each, exp.Column) else ""
+            for source in [source for key, source in select.sources.items() if table in {"", key}]:
                 names = source.columns or ("",)
                 for name in names if len({name.lower() for name in names}) == len(names) else [""]:
                     if not is_kept(name.lower(), source):
@@ -563,6 +533,11 @@ RULES: Final = (
         },
     ),
     Rule(
+        (exp.Where, exp.Having, exp.And, exp.Or, exp.Not, exp.If),
+        _true,
+        {"condition": "{0} is text, which is never true; compare it, as in {0} = 'yes'"},
+    ),
+    Rule(
         _COMPARING,
         _compared,
         {
@@ -570,9 +545,9 @@ RULES: Final = (
                 "{0} is a date as text, and {1} is a number; write dates in quotes, as '2024-01-31', or "
                 "CAST(strftime('%s', {0}) AS INTEGER) for seconds"
             ),
-            "never": "{0} is text, and never equal to the number {1}; compare values of one kind",
+            "never": "{0} is text and {1} is a number: they are never equal; compare values of one kind",
             "string": "{0} is a string, and never equal to a number; write CAST({0} AS INTEGER) for {0}",
-            "written": "{0} is a string, and never equal to the number {1}; write it without quotes",
+            "written": "{0} is a string and {1} is a number: they are never equal; write it without quotes",
             "letters": (
                 "{0} is text, and compared with the number {1} letter by letter; write "
                 "CAST({0} AS NUMERIC) for {0}"

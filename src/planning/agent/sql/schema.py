@@ -25,7 +25,7 @@ DIFFERENCES: Final = {
         (
             "YEAR|MONTH|DAY|HOUR|MINUTE|WEEK|QUARTER|DAYOFWEEK|WEEKDAY|EXTRACT|DATE_PART|DATEPART|DATE_TRUNC"
             "|TO_CHAR|DATE_FORMAT|TO_DATE",
-            "strftime('%Y', d) is a part of a date as text; there is no YEAR, EXTRACT, DATE_TRUNC or TO_CHAR",
+            "strftime('%Y', d) is part of a date, as text: there is no YEAR, EXTRACT, DATE_TRUNC or TO_CHAR",
         ),
         (
             "CONCAT|CONCAT_WS|STRING_AGG",
@@ -41,18 +41,18 @@ DIFFERENCES: Final = {
     "duckdb": (
         ("", "text is in single quotes, names are in double quotes"),
         (
-            "DATEDIFF|DATE_?ADD|DATE_?SUB|GETDATE|CURDATE|SYSDATE|JULIANDAY",
+            "DATEADD|GETDATE|CURDATE|SYSDATE|JULIANDAY",
             "a - b of two dates counts days, d - INTERVAL 30 DAY moves a date, today() is today",
         ),
         (
-            "TO_CHAR|DATE_FORMAT|FORMAT|CONVERT|DATEPART|TO_DATE",
+            "TO_CHAR|DATE_FORMAT|CONVERT|TO_DATE",
             "strftime(d, '%Y-%m'), year(d), date_trunc('month', d); there is no TO_CHAR or DATE_FORMAT",
         ),
-        ("WEEKDAY|DATEPART|DAYNAME", "dayofweek(d) is 0 for Sunday, isodow(d) is 1 for Monday to 7"),
+        ("", "dayofweek(d) is 0 for Sunday, isodow(d) is 1 for Monday to 7"),
         ("", "a / b of whole numbers keeps the rest; a // b drops it"),
         (
-            "TOP|CHARINDEX|LEN|ISNULL",
-            "LIKE minds the case of letters, ILIKE ignores it; LIMIT, strpos, length",
+            "TOP|CHARINDEX|ISNULL|NVL",
+            "LIKE minds the case of letters, ILIKE ignores it; LIMIT, strpos, coalesce",
         ),
     ),
     "postgres": (
@@ -61,11 +61,11 @@ DIFFERENCES: Final = {
             "a - b of two dates counts days, d - INTERVAL '30 days' moves a date, CURRENT_DATE is today",
         ),
         (
-            "YEAR|MONTH|DAY|STRFTIME|DATE_FORMAT|DATEPART|CONVERT",
+            "YEAR|MONTH|DAY|STRFTIME|DATE_FORMAT|DATEPART",
             "EXTRACT(YEAR FROM d), date_trunc('month', d), to_char(d, 'YYYY-MM')",
         ),
         ("", "a name with capitals is in double quotes, text in single quotes"),
-        ("ROUND", "a / b of whole numbers drops the rest; write a::numeric / b, and round(x::numeric, 2)"),
+        ("", "a / b of whole numbers drops the rest; write a::numeric / b, and round(x::numeric, 2)"),
         (
             "GLOB|REGEXP|TOP|INSTR|CHARINDEX|LEN",
             "LIKE minds the case of letters, ILIKE ignores it; LIMIT, strpos, length",
@@ -117,7 +117,7 @@ def title_of(name: str) -> str:
 
 
 def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str, version: str = "") -> str:
-    """The schema as text, in part if the whole is too long for a model.
+    """The schema as text, in part if the whole is too long for a model, and what differs in its SQL.
 
     Values are omitted first, then columns from the end of each table; the first line says so.
     """
@@ -131,7 +131,7 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str, version: str 
     else:
         text = text[: text.rindex("\n", 0, _ROOM)] + "\n(and more tables, too many for one message)"
     notes = "".join(f"- {line}\n" for _, line in DIFFERENCES.get(sql_name(dialect), ()))
-    notes = notes and f"\nThe SQL of {title_of(dialect)} {version}".rstrip() + f":\n{notes}"
+    notes = f"\nThe SQL of {title_of(dialect)} {version}:\n{notes}" if notes and version else ""
     return f"{head}\n\n{text}\n{notes}"
 
 

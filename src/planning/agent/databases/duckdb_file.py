@@ -11,23 +11,14 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from planning.agent.databases.rows import (
-    SAMPLED,
-    add_column,
-    add_samples,
-    fetched,
-    memory_of,
-    new_table,
-    plain,
-)
+import duckdb
+
+from planning.agent.databases import rows
 from planning.agent.databases.source import stamp
 from planning.agent.sql.guard import Failure
-from planning.agent.sql.schema import MOST_COUNTED, quoted, select
-
-if TYPE_CHECKING:
-    import duckdb
+from planning.agent.sql.schema import quoted
 
 _OFF: Final = (
     "autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions",
@@ -54,28 +45,25 @@ _KINDS: Final = {
     "PermissionException": "refused",
 }
 _NUMBERS: Final = ("TINY", "SMALL", "INT", "BIG", "HUGE", "UINT", "UBIG", "FLOAT", "DOUBLE", "DEC", "BOOL")
-_TABLES: Final = """
-    SELECT c.schema_name, c.table_name, if(v.view_name IS NULL, 'table', 'view'),
-        list(column_name ORDER BY column_index), list(data_type ORDER BY column_index),
-        list(NOT is_nullable ORDER BY column_index)
+_COLUMNS: Final = """
+    SELECT c.schema_name, c.table_name, if(v.view_name IS NULL, 'table', 'view'), column_name, data_type,
+        NOT is_nullable, coalesce(list_position(k.constraint_column_names, column_name), 0)
     FROM duckdb_columns() AS c LEFT JOIN duckdb_views() AS v
         ON v.view_oid = c.table_oid AND v.database_oid = c.database_oid
+    LEFT JOIN duckdb_constraints() AS k ON k.table_oid = c.table_oid
+        AND k.database_oid = c.database_oid AND k.constraint_type = 'PRIMARY KEY'
     WHERE c.database_name = current_database() AND NOT c.internal
-    GROUP BY 1, 2, 3 ORDER BY 3, nullif(c.schema_name, 'main') NULLS FIRST, 2
+    ORDER BY 3, nullif(c.schema_name, 'main') NULLS FIRST, 2, column_index
 """
 _KEYS: Final = """
-    SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table,
-        referenced_column_names
-    FROM duckdb_constraints() WHERE database_name = current_database() ORDER BY table_oid, constraint_index
+    SELECT schema_name, table_name, constraint_column_names, referenced_table, referenced_column_names
+    FROM duckdb_constraints() WHERE database_name = current_database() AND constraint_type = 'FOREIGN KEY'
+    ORDER BY table_oid, constraint_index
 """
 
 
 class DuckdbFile:
-    """One file, and the connection to it, which is made when it is needed.
-
-    Attributes:
-        deadline: See ``SqliteFile``.
-    """
+    """One file, and the connection to it, which is made when it is needed; see ``SqliteFile``."""
 
     def __init__(self, path: str) -> None:
         self.deadline = 0.0
@@ -93,37 +81,29 @@ class DuckdbFile:
             columns = [(column[0], str(column[1])) for column in cursor.description or ()]
             if any(_ZONED in kind for _, kind in columns):
                 cursor = connection.execute(_without_zones(sql, columns))
-            rows = ([plain(value) for value in row] for row in iter(cursor.fetchone, None))
-            return [name for name, _ in columns], *fetched(rows, most_rows, memory_of)
+            values = ([*map(rows.plain, row)] for row in iter(cursor.fetchone, None))
+            return [name for name, _ in columns], *rows.fetched(values, most_rows, rows.memory_of)
 
     def version(self) -> str:
         """The version of the database."""
-        import duckdb
-
         return duckdb.__version__
 
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
         """Read the tables; see ``SqliteFile``."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         with self._session() as connection:
-            for schema, name, kind, *columns in connection.execute(_TABLES).fetchall():
-                found[schema, name] = new_table(name, kind, "" if schema == "main" else schema)
-                for column in zip(*columns, strict=True):
-                    add_column(found[schema, name], *column)
-            for schema, name, kind, names, target, targets in connection.execute(_KEYS).fetchall():
-                table = found[schema, name]
-                if kind == "FOREIGN KEY":
-                    table["foreign_keys"].append({"columns": names, "table": target, "targets": targets})
-                for column in table["columns"] if kind == "PRIMARY KEY" else ():
-                    column["primary"] = names.index(column["name"]) + 1 if column["name"] in names else 0
+            for schema, name, kind, *column in connection.execute(_COLUMNS).fetchall():
+                table = rows.new_table(name, kind, "" if schema == "main" else schema)
+                rows.add_column(found.setdefault((schema, name), table), *column)
+            for schema, name, names, target, targets in connection.execute(_KEYS).fetchall():
+                key = {"columns": names, "table": target, "targets": targets}
+                found[schema, name]["foreign_keys"].append(key)
             for table in found.values():
                 if samples >= 0 and table["kind"] == "table" and monotonic() < min(until, self.deadline):
                     source = f"{quoted(table['schema'] or 'main')}.{quoted(table['name'])}"
-                    counted = select("count(*)", f"({select('1', source, MOST_COUNTED + 1)})", 1)
-                    ((table["rows"],),) = connection.execute(counted).fetchall()
-                    values = select(", ".join(map(_chosen, table["columns"])), source, SAMPLED)
-                    rows = connection.execute(values).fetchall() if samples else ()
-                    add_samples(table, [[*map(plain, row)] for row in rows], samples)
+                    ((table["rows"],),) = connection.execute(rows.counting(source)).fetchall()
+                    sample = connection.execute(rows.sampling(table, source, _chosen)).fetchall()
+                    rows.add_samples(table, [[*map(rows.plain, row)] for row in sample], samples)
         return list(found.values())
 
     def interrupt(self) -> None:
@@ -143,10 +123,6 @@ class DuckdbFile:
     def _session(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The connection to the current file; errors of the block are raised as a ``Failure``."""
         try:
-            import duckdb
-        except ImportError:
-            raise Failure("library") from None
-        try:
             now = stamp(self._path, "duckdb")
             if self._connection is None or now != self._stamp:
                 self.close()
@@ -165,15 +141,15 @@ class DuckdbFile:
             raise Failure("sql", f"{type(error).__name__}: {error}") from None
 
     def _failure(self, error: duckdb.Error) -> Failure:
-        text = str(error)
+        text, kind = str(error), _KINDS.get(type(error).__name__, "sql")
         if monotonic() > self.deadline:
-            return Failure("timeout")
-        if self._connection is None:
-            kind = "settings" if "different configuration" in text else "corrupt"
-            return Failure("locked" if "lock" in text.lower() and kind == "corrupt" else kind, text)
-        if "read-only mode" in text or "configuration has been locked" in text:
+            kind = "timeout"
+        elif self._connection is None and "different configuration" in text:
+            kind = "settings"
+        elif self._connection is None:
+            kind = "locked" if "lock" in text.lower() else "corrupt"
+        elif "read-only mode" in text or "configuration has been locked" in text:
             return Failure("refused", "more than reading")
-        kind = _KINDS.get(type(error).__name__, "sql")
         return Failure(kind, "reaching other files" if kind == "refused" else text)
 
 
@@ -186,8 +162,6 @@ def _chosen(column: dict[str, Any]) -> str:
 
 def _without_zones(sql: str, columns: Sequence[tuple[str, str]]) -> str:
     """The same query with its times with a zone as strings: as values they need another library."""
-    names = [f"c{number}" for number in range(len(columns))]
-    kinds = [kind for _, kind in columns]
-    pairs = zip(names, kinds, strict=True)
-    chosen = [f"CAST({name} AS VARCHAR)" if _ZONED in kind else name for name, kind in pairs]
+    names = {f"c{number}": kind for number, (_, kind) in enumerate(columns)}
+    chosen = [f"CAST({name} AS VARCHAR)" if _ZONED in kind else name for name, kind in names.items()]
     return f"SELECT {', '.join(chosen)} FROM (\n{sql}\n) AS q({', '.join(names)})"  # noqa: S608 - the statement itself, in brackets

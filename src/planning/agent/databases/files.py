@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from planning.agent.databases.base import database_tools
-from planning.agent.databases.duckdb_file import DuckdbFile
 from planning.agent.databases.readers import DatabaseFile, Readers
 from planning.agent.databases.source import is_settled, locate, stamp
 from planning.agent.databases.sqlite_file import SqliteFile
@@ -206,8 +205,13 @@ class SqlDatabase:
         return database_tools(self)
 
     def _open_file(self) -> DatabaseFile:
-        is_duckdb = self.dialect == "duckdb"
-        return DuckdbFile(self._file) if is_duckdb else SqliteFile(self._file, self.timeout)
+        if self.dialect == "sqlite":
+            return SqliteFile(self._file, self.timeout)
+        try:
+            from planning.agent.databases.duckdb_file import DuckdbFile
+        except ImportError:
+            raise Failure("library") from None
+        return DuckdbFile(self._file)
 
     def _ask(self, work: Callable[[DatabaseFile], T], seconds: float) -> T:
         return self._readers.ask(self._open_file, work, seconds)

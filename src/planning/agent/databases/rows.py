@@ -10,6 +10,7 @@ from sys import getsizeof
 from typing import Any, Final
 
 from planning.agent.sql.guard import Failure
+from planning.agent.sql.schema import MOST_COUNTED, select
 
 MOST_BYTES: Final = 16_000_000
 SAMPLED: Final = 100
@@ -60,6 +61,16 @@ def add_column(table: dict[str, Any], name: str, kind: str, not_null: object, pr
     """Add a column to the description of a table; ``primary`` is its place in the primary key."""
     column = {"name": name, "type": kind, "not_null": bool(not_null), "primary": primary, "samples": []}
     table["columns"].append(column)
+
+
+def counting(source: str) -> str:
+    """The query that counts the rows of a table, up to one more than are shown."""
+    return select("count(*)", f"({select('1', source, MOST_COUNTED + 1)})", 1)
+
+
+def sampling(table: dict[str, Any], source: str, choose: Callable[[dict[str, Any]], str]) -> str:
+    """The query of the rows that values are taken from; ``choose`` writes a column."""
+    return select(", ".join(map(choose, table["columns"])), source, SAMPLED)
 
 
 def add_samples(table: dict[str, Any], rows: Iterable[Sequence[Any]], most: int) -> None:

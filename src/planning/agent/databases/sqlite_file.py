@@ -23,10 +23,10 @@ from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from planning.agent.databases.rows import SAMPLED, add_column, add_samples, fetched, new_table
+from planning.agent.databases.rows import add_column, add_samples, counting, fetched, new_table, sampling
 from planning.agent.databases.source import LOG_SIZE, is_settled, stamp
 from planning.agent.sql.guard import Failure
-from planning.agent.sql.schema import MOST_COUNTED, quoted, select
+from planning.agent.sql.schema import quoted, select
 
 _LONGEST_VALUE: Final = 32_000_000
 _LARGEST_ROW: Final = 256_000_000
@@ -280,16 +280,13 @@ def add_values(connection: sqlite3.Connection, tables: list[Table], samples: int
 
 
 def _sample(connection: sqlite3.Connection, table: Table, samples: int) -> None:
-    names = ", ".join(quoted(column["name"]) for column in table["columns"])
-    query = select(names, quoted(table["name"]), SAMPLED)
+    query = sampling(table, quoted(table["name"]), lambda column: quoted(column["name"]))
     with closing(connection.execute(query)) as cursor:
         add_samples(table, cursor, samples)
 
 
 def _count(connection: sqlite3.Connection, table: Table, _samples: int) -> None:
-    counted = select("1", quoted(table["name"]), MOST_COUNTED + 1)
-    query = select("count(*)", f"({counted})", 1)
-    (table["rows"],) = connection.execute(query).fetchone()
+    (table["rows"],) = connection.execute(counting(quoted(table["name"]))).fetchone()
 
 
 T = TypeVar("T")

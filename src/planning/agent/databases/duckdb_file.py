@@ -1,13 +1,10 @@
 """A DuckDB file that statements can only read.
 
-Each of these holds by itself: the file is opened for reading, only statements of the type SELECT are run,
-other files, extensions and settings are out of reach. The file is closed as soon as there are no questions:
-a DuckDB file cannot be written while it is open for reading.
+Each of these holds by itself: it is opened for reading, only SELECT is run, nothing else is in reach.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
@@ -34,17 +31,14 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     **dict.fromkeys(_OFF, "false"),
     "lock_configuration": "true",  # last: nothing can be set after it
 }
-_PIVOT: Final = re.compile(r"\bpivot", re.IGNORECASE)
-"""Without IN it is several statements: the first ones collect the names of the columns."""
 _ZONED: Final = "WITH TIME ZONE"
 _KINDS: Final = {
     "InterruptException": "timeout",
-    "OutOfMemoryException": "memory",
+    **dict.fromkeys(("OutOfMemoryException", "MemoryError"), "memory"),
     **dict.fromkeys(("FatalException", "SerializationException", "IOException"), "corrupt"),
     "InternalException": "broken",
     "PermissionException": "refused",
 }
-_NUMBERS: Final = ("TINY", "SMALL", "INT", "BIG", "HUGE", "UINT", "UBIG", "FLOAT", "DOUBLE", "DEC", "BOOL")
 _COLUMNS: Final = """
     SELECT c.schema_name, c.table_name, if(v.view_name IS NULL, 'table', 'view'), column_name, data_type,
         NOT is_nullable, coalesce(list_position(k.constraint_column_names, column_name), 0)
@@ -65,9 +59,10 @@ _KEYS: Final = """
 class DuckdbFile:
     """One file, and the connection to it, which is made when it is needed; see ``SqliteFile``."""
 
+    version = duckdb.__version__
+
     def __init__(self, path: str) -> None:
-        self.deadline = 0.0
-        self._path = path
+        self.deadline, self._path = 0.0, path
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._stamp: tuple[int, ...] = ()
 
@@ -75,7 +70,8 @@ class DuckdbFile:
         """Run one statement; see ``SqliteFile``."""
         with self._session() as connection:
             kinds = [statement.type.name for statement in connection.extract_statements(sql)]
-            if kinds != ["SELECT"] and (kinds != ["MULTI"] or not _PIVOT.search(sql)):
+            is_pivot = kinds == ["MULTI"] and "pivot" in sql.lower()  # it collects names first, without IN
+            if kinds != ["SELECT"] and not is_pivot:
                 raise Failure("refused", kinds[0] if len(kinds) == 1 else "more than one statement")
             cursor = connection.execute(sql)
             columns = [(column[0], str(column[1])) for column in cursor.description or ()]
@@ -83,10 +79,6 @@ class DuckdbFile:
                 cursor = connection.execute(_without_zones(sql, columns))
             values = ([*map(rows.plain, row)] for row in iter(cursor.fetchone, None))
             return [name for name, _ in columns], *rows.fetched(values, most_rows, rows.memory_of)
-
-    def version(self) -> str:
-        """The version of the database."""
-        return duckdb.__version__
 
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
         """Read the tables; see ``SqliteFile``."""
@@ -102,7 +94,7 @@ class DuckdbFile:
                 if samples >= 0 and table["kind"] == "table" and monotonic() < min(until, self.deadline):
                     source = f"{quoted(table['schema'] or 'main')}.{quoted(table['name'])}"
                     ((table["rows"],),) = connection.execute(rows.counting(source)).fetchall()
-                    sample = connection.execute(rows.sampling(table, source, _chosen)).fetchall()
+                    sample = connection.execute(rows.sampling(table, source, rows.as_shown)).fetchall()
                     rows.add_samples(table, [[*map(rows.plain, row)] for row in sample], samples)
         return list(found.values())
 
@@ -112,7 +104,7 @@ class DuckdbFile:
             connection.interrupt()
 
     def close(self) -> None:
-        """Close the connection, so that others may write to the file."""
+        """Close the connection: nothing can write to the file before."""
         connection, self._connection = self._connection, None
         if connection:
             connection.close()
@@ -134,30 +126,21 @@ class DuckdbFile:
             if failure.kind in {"memory", "corrupt", "broken"}:
                 self.close()
             raise failure from None
-        except MemoryError:
+        except (MemoryError, ValueError, OverflowError, TypeError) as error:  # in a value for Python
             self.close()
-            raise Failure("memory") from None
-        except (ValueError, OverflowError, TypeError) as error:  # a value that it cannot give Python
-            raise Failure("sql", f"{type(error).__name__}: {error}") from None
+            name = type(error).__name__
+            raise Failure(_KINDS.get(name, "sql"), f"{name}: {error}") from None
 
     def _failure(self, error: duckdb.Error) -> Failure:
         text, kind = str(error), _KINDS.get(type(error).__name__, "sql")
         if monotonic() > self.deadline:
             kind = "timeout"
-        elif self._connection is None and "different configuration" in text:
-            kind = "settings"
         elif self._connection is None:
-            kind = "locked" if "lock" in text.lower() else "corrupt"
+            opening = (("different configuration", "settings"), ("lock", "locked"), ("", "corrupt"))
+            kind = next(kind for words, kind in opening if words in text.lower())
         elif "read-only mode" in text or "configuration has been locked" in text:
             return Failure("refused", "more than reading")
         return Failure(kind, "reaching other files" if kind == "refused" else text)
-
-
-def _chosen(column: dict[str, Any]) -> str:
-    """A column as it can be shown: long values cut, and all but numbers as text."""
-    name, kind = quoted(column["name"]), column["type"]
-    shown = "NULL" if kind == "BLOB" else f"left(CAST({name} AS VARCHAR), 200)"
-    return name if kind.startswith(_NUMBERS) else shown
 
 
 def _without_zones(sql: str, columns: Sequence[tuple[str, str]]) -> str:

@@ -109,7 +109,7 @@ class SqlDatabase:
                 return self._schema[1]
             until = monotonic() + self.timeout / 2
             version, tables = self._ask(
-                lambda file: (file.version(), file.tables(self.samples, until)), self.timeout
+                lambda file: (file.version, file.tables(self.samples, until)), self.timeout
             )
         except Failure as failure:
             if failure.kind == "timeout":

@@ -10,13 +10,14 @@ from sys import getsizeof
 from typing import Any, Final
 
 from planning.agent.sql.guard import Failure
-from planning.agent.sql.schema import MOST_COUNTED, select
+from planning.agent.sql.schema import MOST_COUNTED, quoted, select
 
 MOST_BYTES: Final = 16_000_000
 SAMPLED: Final = 100
 """The rows that values of columns are taken from."""
 
 _BATCH: Final = 16
+_NUMBERS: Final = ("TINY", "SMALL", "INT", "BIG", "HUGE", "UINT", "UBIG", "FLOAT", "DOUBLE", "DEC", "BOOL")
 _LONGEST: Final = 200  # the schema shows fewer characters
 
 
@@ -71,6 +72,13 @@ def counting(source: str) -> str:
 def sampling(table: dict[str, Any], source: str, choose: Callable[[dict[str, Any]], str]) -> str:
     """The query of the rows that values are taken from; ``choose`` writes a column."""
     return select(", ".join(map(choose, table["columns"])), source, SAMPLED)
+
+
+def as_shown(column: dict[str, Any]) -> str:
+    """A column of a database with types as it can be shown: long values cut, all but numbers as text."""
+    name, kind = quoted(column["name"]), column["type"]
+    shown = "NULL" if kind == "BLOB" else f"left(CAST({name} AS VARCHAR), 200)"
+    return name if kind.startswith(_NUMBERS) else shown
 
 
 def add_samples(table: dict[str, Any], rows: Iterable[Sequence[Any]], most: int) -> None:

@@ -317,7 +317,10 @@ class SqliteFile:
 
     Attributes:
         deadline: When the current statement has to end, on the monotonic clock.
+        version: The version of the database.
     """
+
+    version = sqlite3.sqlite_version
 
     def __init__(self, path: str, seconds: float) -> None:
         """Name the file."""
@@ -338,10 +341,6 @@ class SqliteFile:
         """
         with self._session():
             return self._steadily(lambda boundary: self._query(boundary, sql, most_rows))
-
-    def version(self) -> str:
-        """The version of the database."""
-        return sqlite3.sqlite_version
 
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
         """Read the tables.

@@ -539,7 +539,8 @@ class Values:
                 raise LookupError
             return exp.Paren(this=self._inlined(meant[0], inner, depth + 1))
         if source.is_table:
-            return self._of_table(quoted(source.title), name)
+            known = [each for each in source.columns or () if each.lower() == name.lower()]
+            return self._of_table(quoted(source.title), *known[:1] or [name])
         query, within = source.query, self._columns.tree.of_node.get(id(source.query))
         if within is None:
             if query is None or not isinstance(query, exp.Query):
@@ -564,5 +565,5 @@ class Values:
 
     def _of_table(self, source: str, name: str) -> Node:
         place = [*self._read, source].index(source)
-        self._read.setdefault(source, {})[name.lower()] = None
-        return exp.column(exp.to_identifier(name.lower(), quoted=True), table=f"s{place}")
+        self._read.setdefault(source, {})[name] = None
+        return exp.column(exp.to_identifier(name, quoted=True), table=f"s{place}")

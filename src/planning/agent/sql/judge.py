@@ -49,15 +49,14 @@ _IS_DIGITS: Final = (
 )
 _IS_NUMBER: Final = f"(typeof({{0}}) IN ('integer', 'real') OR {_IS_DIGITS})"
 _IS_COMPACT: Final = f"{{0}} GLOB '{'[0-9]' * 8}'"
+_DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+_ISO: Final = {"date": _DAY, "date with a time": f"{_DAY} *", "date with T": f"{_DAY}T*"}
+"""What each value of some kinds is like."""
 _MOST_LISTED: Final = 5
 
 
 def wrong_answer(columns: Columns) -> str | None:
-    """Why the answer to a statement is not what was asked, and what to write; None if it may be.
-
-    Raises:
-        Failure: The time is over.
-    """
+    """Why the answer to a statement is not what was asked, and what to write; None if it may be."""
     return next(_problems(columns, RULES), None)
 
 
@@ -195,7 +194,8 @@ def _counted(columns: Columns, node: Node) -> Problem | None:
 
 def _true(columns: Columns, node: Node) -> Problem | None:
     """Text as a condition."""
-    for side in (node.this, node.args.get("expression")):
+    is_choice = isinstance(node.parent, exp.Case) and node.parent.this is not None
+    for side in () if is_choice else (node.this, node.args.get("expression")):
         column = None if side is None else side.unnest()
         if isinstance(column, exp.Column) and _kinds(columns, column) == {"text"}:
             return None if columns.is_any(column, _IS_NUMBER) else ("condition", columns.text(column))
@@ -238,6 +238,10 @@ def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> P
         return _mismatch(columns, kind, second, first, others, is_first=False)
     if "number" in kinds | others or not _is_respelled(columns, kind, first, second, kinds, others):
         return None
+    for side, (of, *more) in ((first, kinds), (second, others)):
+        if of in _ISO and not more and not isinstance(side.unnest(), exp.Literal):
+            if columns.is_any(side, f"{{0}} NOT GLOB '{_ISO[of]}'"):
+                return None
     return "spelling", columns.text(first), columns.text(second)
 
 
@@ -447,6 +451,7 @@ def _bare(
         return re.sub(table, "", columns.text(each), flags=re.IGNORECASE)
 
     texts = {text(each) for each in items}
+    aliases = {each.alias.lower() for each in node.expressions if each.alias}
 
     def is_kept(name: str, source: TableSource | None) -> bool:
         key = source.key if source is not None else ()
@@ -472,13 +477,9 @@ def _bare(
                         yield (f"{of}{quoted(name)}" if name else ""), name
         elif isinstance(each, exp.Column):
             owner, of_source = columns.tree.owner(each)
-            is_column = of_source is not None or bool(each.table) or each.name.lower() not in _named(node)
+            is_column = of_source is not None or bool(each.table) or each.name.lower() not in aliases
             if owner is select and is_column and not is_kept(each.name.lower(), of_source):
                 yield columns.text(each), columns.text(each)
-
-
-def _named(node: exp.Select) -> set[str]:
-    return {each.alias.lower() for each in node.expressions if each.alias}
 
 
 # The rules

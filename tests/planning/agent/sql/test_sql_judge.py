@@ -80,7 +80,15 @@ def test_a_column_is_asked_at_most_once(
     assert (asked[0], asked[-1], len(asked) - 2) == (sql, sql, questions)
 
 
-@pytest.mark.parametrize("sql", ["SELECT day + 1 FROM days", "SELECT upper(day) + 1 FROM days"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT day + 1 FROM days",
+        "SELECT upper(day) + 1 FROM days",
+        "SELECT count(*) FROM days WHERE day = '2024-01-05 00:00:00'",
+        "SELECT count(*) FROM days WHERE day > 20240101",
+    ],
+)
 def test_a_value_behind_the_sample_is_looked_for_before_a_refusal(tmp_path: Path, sql: str) -> None:
     script = """
         CREATE TABLE days (day);

@@ -202,10 +202,11 @@ def _true(columns: Columns, node: Node) -> Problem | None:
     return None
 
 
-def _is_guarded(node: Node) -> bool:
+def _is_guarded(node: Node, *, in_coalesce: bool = False) -> bool:
     """Whether a node is computed only if a condition is true, which a sample does not show."""
     while node is not None and not isinstance(node, (exp.Query, exp.Connector)):
-        if node.arg_key in {"true", "default", "false"} or isinstance(node.parent, exp.Coalesce):
+        is_choice = isinstance(node.parent, exp.Coalesce) and (in_coalesce or node.arg_key == "expressions")
+        if is_choice or node.arg_key in {"true", "default", "false"}:
             return True
         node = node.parent
     return False
@@ -221,7 +222,7 @@ def _kinds(columns: Columns, node: Node) -> frozenset[str]:
 def _compared(columns: Columns, node: Node) -> Problem | None:
     """Text or a date compared with a number, or dates in two spellings."""
     found = [_compare(columns, *pair) for pair in islice(_pairs(node), _MOST_LISTED)]
-    if isinstance(node, exp.In) and not all(found):
+    if isinstance(node, exp.In) and not isinstance(node.this, exp.Tuple) and not all(found):
         return None
     return next(filter(None, found), None)
 
@@ -238,10 +239,10 @@ def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> P
         return _mismatch(columns, kind, second, first, others, is_first=False)
     if "number" in kinds | others or not _is_respelled(columns, kind, first, second, kinds, others):
         return None
-    for side, (of, *more) in ((first, kinds), (second, others)):
-        if of in _ISO and not more and not isinstance(side.unnest(), exp.Literal):
-            if columns.is_any(side, f"{{0}} NOT GLOB '{_ISO[of]}'"):
-                return None
+    for side, (of, *_) in ((first, kinds), (second, others)):
+        is_column = of in _ISO and not isinstance(side.unnest(), exp.Literal)
+        if is_column and columns.is_any(side, f"{{0}} NOT GLOB '{_ISO[of]}'"):
+            return None
     return "spelling", columns.text(first), columns.text(second)
 
 
@@ -328,7 +329,7 @@ def _lost(columns: Columns, node: Node) -> Problem | None:
     """A date function that is NULL, or its own format, for all values that it is given."""
     written = columns.text(node)
     name, is_fixed = _DATE_FUNCTION.match(written), node.find(exp.Query, exp.Null) is not None
-    if name is None or is_fixed or _is_guarded(node):
+    if name is None or is_fixed or _is_guarded(node, in_coalesce=True):
         return None
     values = Values(columns, is_whole=True)
     result = values.write(node)
@@ -338,7 +339,7 @@ def _lost(columns: Columns, node: Node) -> Problem | None:
     if is_format and (len(arguments) < 2 or isinstance(form, exp.Literal)):
         return None
     wrong = f"{result} IS NULL"
-    if is_format or (name[1].lower() == "strftime" and len(arguments) > 1):
+    if is_format or (name[1].lower() == "strftime" and len(arguments) > 1 and isinstance(form, exp.Literal)):
         wrong = f"({wrong} OR {result} = {values.write(form)})"
     given = values.given()
     is_lost = values.rows("1", given) and not values.rows("1", f"{given} AND NOT {wrong}")

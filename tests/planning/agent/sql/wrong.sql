@@ -128,3 +128,8 @@ SELECT count(*) FROM orders WHERE strftime('%s', placed) > 1640995200
 SELECT count(*) FROM orders WHERE abs(julianday(placed) - placed) < 3
 SELECT count(*) FILTER (WHERE strftime('%Y', placed) = 2023) FROM orders
 SELECT sum(total) OVER (PARTITION BY strftime('%Y', placed) = 2023) FROM orders
+SELECT coalesce(sent - placed, 0) FROM orders
+SELECT count(*) FROM orders WHERE (strftime('%Y', placed), qty) IN ((2023, 5))
+SELECT count(*) FROM orders WHERE strftime('%Y', placed) IS 2023
+SELECT count(*) FROM orders WHERE strftime('%Y', placed) IN (SELECT 2023)
+SELECT CASE NULL WHEN ref THEN 1 ELSE 0 END FROM orders

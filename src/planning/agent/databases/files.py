@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from time import monotonic, perf_counter
 from types import TracebackType
@@ -208,6 +209,7 @@ class SqlDatabase:
         if self.dialect == "sqlite":
             return SqliteFile(self._file, self.timeout)
         try:
+            import_module("duckdb")
             from planning.agent.databases.duckdb_file import DuckdbFile
         except ImportError:
             raise Failure("library") from None

@@ -83,7 +83,7 @@ def test_times_in_a_time_zone_are_read_in_this_process_too(database: SqlDatabase
 
 
 def test_the_schema_of_a_shop(database: SqlDatabase, snapshot: SnapshotAssertion) -> None:
-    assert database.get_schema() == snapshot
+    assert database.get_schema().replace(duckdb.__version__, "VERSION") == snapshot
 
 
 def test_a_query_is_stopped_at_its_limit(database: SqlDatabase) -> None:

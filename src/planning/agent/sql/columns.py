@@ -322,7 +322,7 @@ class Columns:
             outer = node.find_ancestor(exp.Select)
             if rows is not None or outer is None or outer.args.get("from_") is None:
                 return rows[0][0] if rows else None
-            around, where = exp.select(exp.Subquery(this=query.copy())), outer.args.get("where")
+            around, where = exp.select(exp.Subquery(this=query.limit(1))), outer.args.get("where")
             for part in ("from_", "joins"):
                 around.set(part, outer.copy().args.get(part))
             if where is not None:

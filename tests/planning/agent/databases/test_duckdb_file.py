@@ -86,6 +86,17 @@ def test_the_schema_of_a_shop(database: SqlDatabase, snapshot: SnapshotAssertion
     assert database.get_schema().replace(duckdb.__version__, "VERSION") == snapshot
 
 
+def test_a_correlated_query_with_many_nulls_is_an_error(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as shop:
+        shop.execute("CREATE TABLE t AS FROM (VALUES (1, NULL), (1, NULL), (2, 1)) AS t(k, ref)")
+    sql = "SELECT k FROM t AS a WHERE a.k NOT IN (SELECT b.ref FROM t AS b WHERE b.k = a.k)"
+    with SqlDatabase(tmp_path / "d.duckdb") as database:
+        assert database.execute(sql)["error"] == (
+            "NOT a.k IN (SELECT b.ref FROM t AS b WHERE b.k = a.k) is never true, as the query in it returns "
+            "NULL; add IS NOT NULL to its WHERE"
+        )
+
+
 def test_a_query_is_stopped_at_its_limit(database: SqlDatabase) -> None:
     database.timeout = 0.2
     endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b"

@@ -30,6 +30,7 @@ TIMES = (
     "server",
     "frameworks",
     "imports",
+    "sql",
 )
 PARTS = {part: f"benchmarks.proof.{part}" for part in PROOF} | {
     part: f"benchmarks.times.{part}" for part in TIMES

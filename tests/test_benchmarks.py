@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -87,3 +90,30 @@ def test_a_loss_of_a_quarter_is_one_that_is_measured_again(
     text, found = guarded(["marks"], measure, {"marks": {"a mark": 10.0}, "calls": {"a call": 1.0}})
     assert (measured, found) == (attempts, is_held)
     assert ("LOST" in text) is not is_held
+
+
+def test_the_statements_of_a_public_set_are_judged_or_skipped_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.times.sql import SKIPPED, measure
+
+    monkeypatch.delenv("SQL_EVAL", raising=False)
+    assert measure(1).blocks == [SKIPPED]
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as shop, shop:
+        shop.execute("CREATE TABLE orders (placed DATE, total REAL)")
+        shop.execute("INSERT INTO orders VALUES ('2024-01-05', 2), ('2024-02-05', 1)")
+    with (tmp_path / "gold.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["db_name", "dialect", "query", "answer"])
+        rows.writerow(["shop", "sqlite", "SELECT total FROM orders ORDER BY total", "[[2.0], [1.0]]"])
+        rows.writerow(["shop", "sqlite", "SELECT 1", '{"any": [[[3]], [[2]]]}'])
+        rows.writerow(["shop", "sqlite", "SELECT count(*) FROM orders WHERE placed > 2024", "[[2]]"])
+        rows.writerow(["shop", "mysql", "SELECT YEAR(placed) FROM orders", "[[2024], [2024]]"])
+        rows.writerow(["other", "sqlite", "SELECT 1", "[[1]]"])
+    monkeypatch.setenv("SQL_EVAL", str(tmp_path))
+    _, figures = measure(1).blocks
+    assert figures.splitlines()[2:] == [
+        "| sqlite   |   mysql |             0 |     0 |       1 |                 0 |",
+        "| sqlite   |  sqlite |             1 |     1 |       1 |                 1 |",
+    ]

@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from planning.agent.chat import OpenAIChat
     from planning.agent.databases.base import Database
     from planning.agent.databases.files import SqlDatabase
-    from planning.agent.decide import decide_next_action
     from planning.agent.graph import build_planner_graph, build_text_to_sql_graph
     from planning.agent.nodes import execute_tools_node
-    from planning.agent.state import AgentState
+    from planning.agent.state import AgentState, decide_next_action
 
 __all__ = [
     "AgentState",
@@ -29,7 +28,7 @@ __all__ = [
 
 _HOMES = {
     "AgentState": "state",
-    "decide_next_action": "decide",
+    "decide_next_action": "state",
     "execute_tools_node": "nodes",
     "build_text_to_sql_graph": "graph",
     "build_planner_graph": "graph",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from planning.agent.nodes import Node, NodeCall, State
+from planning.agent.sql.schema import DROPS
 from planning.agent.state import MOST_ITERATIONS, AgentState
 from planning.errors import cut
-from planning.tools.result import safe_text
-
-State = Mapping[str, Any]
+from planning.tools.result import ToolResult, safe_text
+from planning.tools.tool import Tool
 
 ZERO: Final = "it ran and returned nothing but 0"
 _NULL: Final = "it ran and returned nothing but NULL"
@@ -89,7 +90,7 @@ def is_doubtful(state: State) -> bool:
         return False
     most = state.get("max_iterations")
     room = (MOST_ITERATIONS if most is None else most) - (state.get("iteration") or 0)
-    return room >= _ROOM and (refusal(verdict) or nothing_in(result)) is not None
+    return room >= _ROOM and (refusal(verdict) or drops_of(verdict) or nothing_in(result)) is not None
 
 
 def refusal(verdict: object) -> str | None:
@@ -101,6 +102,13 @@ def refusal(verdict: object) -> str | None:
     issues = verdict.get("issues") or ()
     texts = map(safe_text, issues if isinstance(issues, (list, tuple)) else [issues])
     return cut("; ".join(texts), _LONGEST_REFUSAL) or _REFUSED
+
+
+def drops_of(verdict: object) -> str | None:
+    """The issues of divisions of whole numbers, which are right and often not meant; None without."""
+    issues = verdict.get("issues") if isinstance(verdict, Mapping) else None
+    found = [each for each in issues if DROPS in str(each)] if isinstance(issues, (list, tuple)) else []
+    return "; ".join(map(safe_text, found)) or None
 
 
 def rows_of(result: Mapping[str, Any]) -> list[Sequence[Any]]:
@@ -125,3 +133,51 @@ def nothing_in(result: Mapping[str, Any]) -> str | None:
         return None
     is_zero = all(value is None or (type(value) in {int, float} and value == 0) for value in rows[0])
     return ZERO if is_zero else None
+
+
+_COMPARE: Final = (
+    "compare its conditions and joins with the values in the schema, also their upper and lower case"
+)
+
+
+def reviewing(missing_values: Callable[[str], list[str]] | None) -> Node:
+    """The node that asks, once, for another statement, with the reason, if ``is_doubtful``."""
+    description = "Find the strings that a query compares with columns which do not hold them."
+    search = None if missing_values is None else Tool("missing_values", description, missing_values)
+
+    def prepare(state: State) -> NodeCall | AgentState:
+        verdict = state.get("validation_result")
+        reason = refusal(verdict) or drops_of(verdict)
+        if reason is not None:
+            return _again(state, reason)
+        if search is None:
+            return finish(state, ToolResult(True, "", []))
+        return NodeCall(search, {"sql": state.get("sql_query") or ""})
+
+    def finish(state: State, result: ToolResult) -> AgentState:
+        problem = nothing_in(state["execution_result"])
+        if result.success and result.value:
+            return _again(state, f"{problem}: {'; '.join(result.value)}")
+        if problem == ZERO:  # as good an answer as any other number
+            return {"reflection": {"reason": None, "kept": None}}
+        return _again(state, f"{problem}; {_COMPARE}")
+
+    return Node(prepare, finish)
+
+
+def _again(state: State, reason: str) -> AgentState:
+    """Put the results aside, unless they were refused, and ask for another statement."""
+    sql, verdict = state.get("sql_query"), state.get("validation_result")
+    results = {
+        "sql_query": sql,
+        "execution_result": state.get("execution_result"),
+        "validation_result": verdict,
+    }
+    return {
+        "reflection": {"reason": reason, "kept": results if refusal(verdict) is None else None},
+        "attempts": [{"sql": sql, "error": reason}],
+        "sql_query": None,
+        "execution_result": None,
+        "validation_result": None,
+        "is_complete": False,
+    }

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from planning.agent.sql.dialects import TITLES, title_of
+from planning.agent.sql.guard import is_statement, wrote_text
+from planning.agent.sql.schema import TITLES, title_of
 from planning.agent.state import AgentState
 from planning.errors import LONGEST_MESSAGE, ToolError, listed, show
 from planning.reading import Unreadable, answers_in, read_json
@@ -25,15 +26,7 @@ ASKS: Final = "Could you say more exactly what you would like to know?"
 _SQL_WORDS: Final = frozenset({"sql", *TITLES})
 
 _NO_SQL: Final = "no SQL was written; write one SELECT"
-_COMMENT: Final = re.compile(r"--[^\n]*|/\*[\s\S]*?\*/")
-_WORD: Final = re.compile(r"[^\W\d_]+")
 _SELECT: Final = re.compile(r"\bSELECT\b|\b[Ss]elect\b.*\bfrom\b", re.DOTALL)
-_STATEMENT: Final = re.compile(
-    "alter|analyze|attach|begin|call|commit|copy|create|delete|desc|describe|drop|explain|from|grant|insert"
-    "|merge|pivot|pragma|replace|rollback|set|show|summarize|table|truncate|unpivot|update|vacuum|values|with",
-    re.IGNORECASE,
-)
-"""The first word of a statement without SELECT."""
 _SYSTEM: Final = """\
 You write SQL that answers questions.
 - Send one {dialect}SELECT statement, bare or in one ```sql block. No other words.
@@ -69,13 +62,6 @@ def prompt_messages(
     question: str, schema: object, attempts: Sequence[Mapping[str, Any]] = (), dialect: str | None = None
 ) -> list[dict[str, str]]:
     """The prompt for a model that writes SQL: at most 50,000 characters, with longer parts cut.
-
-    Args:
-        question: The question of the user.
-        schema: The schema: text, or whatever a custom tool returned.
-        attempts: The failed attempts: ``{"sql", "error"}`` each, the SQL may be None. The last five are
-            shown.
-        dialect: The SQL that the database takes; None if it is unknown.
 
     Returns:
         ``{"role", "content"}`` each; the user and the assistant take turns.
@@ -130,18 +116,18 @@ def _from_text(text: str) -> AgentState:
             return _from_mapping(read_json(answer))
         except Unreadable:
             raise ToolError("its JSON cannot be read; write one SELECT, and nothing around it") from None
-    if not answer or _is_prose(answer):
+    if not answer:
         raise ToolError(_NO_SQL)
+    if _is_prose(answer):
+        raise ToolError(wrote_text(answer))
     return {"sql_query": answer}
 
 
 def _is_prose(answer: str) -> bool:
     """Whether an answer is a sentence, and no statement of any kind; the database judges what may be one."""
-    start = answer[:_LONGEST_ERROR]
-    first = _WORD.search(_COMMENT.sub(" ", start))
-    if first is None or first[0].upper() == "SELECT" or _SELECT.search(start):
+    if _SELECT.search(answer[:_LONGEST_ERROR]):
         return False
-    return not _STATEMENT.fullmatch(first[0]) or answer.endswith((".", "!", "?"))
+    return not is_statement(answer) or answer.endswith((".", "!", "?"))
 
 
 def _from_mapping(answer: Mapping[str, Any]) -> AgentState:

@@ -17,14 +17,13 @@ except ModuleNotFoundError as missing:
         " pip install 'session-planning[agent]'"
     ) from None
 
-from planning.agent.answer import complete, is_doubtful
+from planning.agent.answer import complete, is_doubtful, reviewing
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.files import SqlDatabase
 from planning.agent.generate import Generator
 from planning.agent.nodes import AgentTools, Clarify, Node, generating, plan, tool_running
 from planning.agent.planner_nodes import CallRunning, planning, responding, searching
 from planning.agent.progress import show_progress
-from planning.agent.reflect import reviewing
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
 from planning.tools.declare import Declaration
 from planning.tools.planner import should_execute_tools

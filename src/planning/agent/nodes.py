@@ -9,21 +9,22 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import attrs
 
-from planning.agent.calling import named_tool
-from planning.agent.databases.base import Database, is_database
-from planning.agent.databases.tools import database_tools
-from planning.agent.decide import decide_next_action
+from planning.agent.databases.base import Database, database_tools, is_database
 from planning.agent.generate import OFFERED, Generator, asked, offered, prompt_messages, read_answer
-from planning.agent.state import MOST_ITERATIONS, AgentState, begun
+from planning.agent.sql.guard import WROTE_TEXT
+from planning.agent.state import MOST_ITERATIONS, AgentState, begun, decide_next_action
 from planning.errors import ToolError
 from planning.tools.context import ToolContext, context_values
 from planning.tools.declare import Declaration, as_tool
 from planning.tools.envelopes import execution_envelope
 from planning.tools.errors import SORRY, ErrorKind, nearest_tool
+from planning.tools.parameters.model import FreeModel
+from planning.tools.parameters.signature import read_signature
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
@@ -33,6 +34,61 @@ from session import Session
 
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
+
+_VARIABLE: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def named_tool(
+    name: str,
+    description: str,
+    function: Callable[..., Any],
+    offered: Sequence[str],
+    timeout: float | None,
+) -> tuple[Tool, frozenset[str]]:
+    """A user's function as a tool that takes the offered values, and the names of those that it takes.
+
+    A parameter whose name is offered gets that value, and ``**kwargs`` gets all of them. The other parameters
+    without a default get the remaining values in order; but a single parameter that matches no name gets the
+    last value, which is the whole of it.
+
+    Raises:
+        TypeError: It is not callable, or has parameters that match no value.
+    """
+    if not callable(function):
+        raise TypeError(f"{name} must be callable, got {type(function).__name__}")
+    signature = read_signature(function)
+    taken = _taken(name, signature.parameters, offered, is_open=signature.is_open)
+
+    def run(values: dict[str, Any]) -> Any:
+        return function(**{parameter: values[value] for parameter, value in taken.items()})
+
+    async def arun(values: dict[str, Any]) -> Any:
+        return await run(values)
+
+    called = arun if signature.is_async else run
+    tool = Tool(name, description, called, parameters=FreeModel(), timeout=timeout)
+    return tool, frozenset(taken.values())
+
+
+def _taken(
+    name: str, parameters: Mapping[str, Parameter], offered: Sequence[str], *, is_open: bool
+) -> dict[str, str]:
+    """The value for each parameter, by its name."""
+    required = [
+        each for each in parameters.values() if each.kind not in _VARIABLE and each.default is each.empty
+    ]
+    strange = [each.name for each in required if each.name not in offered]
+    left = [value for value in offered if value not in parameters]
+    if len(strange) == 1 and len(left) == len(offered):
+        left = left[-1:]
+    if len(strange) > len(left) or any(each.kind is Parameter.POSITIONAL_ONLY for each in required):
+        names = ", ".join(each.name for each in required)
+        can_take = ", ".join(offered)
+        raise TypeError(f"{name} cannot be called with {names}; name its parameters out of {can_take}")
+    placed = dict(zip(strange, left, strict=False))
+    named = [value for value in offered if value in parameters or is_open]
+    return {value: value for value in named if value not in placed.values()} | placed
+
 
 logger = logging.getLogger("planning.agent")
 
@@ -87,12 +143,7 @@ def _pipeline(call: NodeCall, state: State, session: Session | None) -> CallPipe
 
 
 def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
-    """Decide the next action; a new question starts over.
-
-    Args:
-        state: An ``AgentState``.
-        max_iterations: The most decisions if the state does not say.
-    """
+    """Decide the next action; a new question starts over."""
     question, previous = state.get("resolved_query"), state.get("asked_query")
     is_answered = state.get("answer") is not None
     update: AgentState = {}
@@ -111,11 +162,13 @@ def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
 
 def _is_third(failures: Sequence[Mapping[str, Any]], error: str) -> bool:
     """Whether the last two failures had the same error: a third one ends the question."""
-    return [_without_numbers(each.get("error")) for each in failures[-2:]] == [_without_numbers(error)] * 2
+    return [_kind_of(each.get("error")) for each in failures[-2:]] == [_kind_of(error)] * 2
 
 
-def _without_numbers(error: object) -> str:
-    return _NUMBER.sub("0", str(error))
+def _kind_of(error: object) -> str:
+    """An error without what differs between errors of one kind: its numbers, and the text instead of SQL."""
+    before, wrote_text, _ = str(error).partition(WROTE_TEXT)
+    return _NUMBER.sub("0", before + wrote_text if wrote_text else str(error))
 
 
 # Tools
@@ -230,14 +283,7 @@ def execute_tools_node(state: State, tools: AgentTools, *, session: Session | No
 def generating(
     generate_sql: Generator, timeout: float | None, clarify: Clarify | None, dialect: str | None
 ) -> Node:
-    """The node that asks the generator for the SQL, or the user for more.
-
-    Args:
-        generate_sql: The generator.
-        timeout: The seconds for a call of it.
-        clarify: Called first with the question and the schema; returns a question to the user, or None.
-        dialect: The SQL that the database takes; None if it is unknown.
-    """
+    """The node that asks the generator for the SQL, or the user for more."""
     description = "Write the SQL that answers a question."
     tool, taken = named_tool("generate_sql", description, generate_sql, OFFERED, timeout)
 
@@ -267,7 +313,7 @@ def generating(
         if result.code in _NOT_OF_THE_SQL:  # a model does not read what only its server has to do with
             return {**failed, "is_complete": True}
         if result.code is ErrorKind.TIMEOUT:
-            was_slow = _without_numbers(state.get("error")) == _without_numbers(failed["error"])
+            was_slow = _kind_of(state.get("error")) == _kind_of(failed["error"])
             return {**failed, "is_complete": was_slow}
         return {
             **failed,

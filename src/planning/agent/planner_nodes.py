@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from planning.agent.calling import named_tool
-from planning.agent.nodes import Node, NodeCall, State
+from planning.agent.nodes import Node, NodeCall, State, named_tool
 from planning.agent.state import PlannerState
 from planning.prompt import Prompt, ToolAwarenessSection
 from planning.tools.background import run_coroutine, run_in_thread

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from planning.agent.answer import refusal, rows_of
-from planning.agent.decide import ACTIONS
+from planning.agent.state import ACTIONS
 from planning.errors import ToolError
 from planning.plan.commands import NewPlanStep, SetupPlan
 from planning.plan.model import Plan, StepStatus

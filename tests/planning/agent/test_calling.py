@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from planning.agent.calling import named_tool
+from planning.agent.nodes import named_tool
 from planning.tools import ToolContext
 
 OFFERED = ("question", "schema", "error", "attempts", "state")

@@ -16,6 +16,7 @@ from planning.tools.errors import ContextInvalid, RateLimitExceeded, UserInputNe
 
 STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}
 NO_SQL = "no SQL was written; write one SELECT"
+TEXT = "the model wrote text, not SQL: {}; write one SELECT, and nothing else"
 
 
 def node(generator: Any, clarify: Any = None) -> Node:
@@ -59,7 +60,7 @@ def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
         ),
         ({"needs_user_input": True, "input_request": "Which year?"}, asked("Which year?")),
         ('{"needs_user_input": true}', asked(ASKS)),
-        ("I am sorry, the schema has no years.", unwritten(NO_SQL)),
+        ("I am sorry, no.", unwritten(TEXT.format("I am sorry, no."))),
         (UserInputNeeded("it lacks a year", "Which year?"), asked("Which year?")),
     ],
 )
@@ -71,6 +72,9 @@ def test_the_third_failure_with_the_same_error_ends_it() -> None:
     attempts = [{"sql": None, "error": NO_SQL}] * 2
     assert node(None).run({**STATE, "attempts": attempts}) == unwritten(NO_SQL, is_over=True)
     assert node(None).run({**STATE, "attempts": attempts[:1]}) == unwritten(NO_SQL)
+    attempts = [{"sql": None, "error": TEXT.format(words)} for words in ("I cannot.", "Sorry, no.")]
+    text = node("Not in this schema.").run({**STATE, "attempts": attempts})
+    assert text == unwritten(TEXT.format("Not in this schema."), is_over=True)
 
 
 def test_an_error_with_other_numbers_is_the_same_error() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from agent_samples import COUNT, FINE, QUESTION, ShopTools, called, failing, graph_of, in_turn, rows
 
-from planning.agent.answer import is_doubtful
-from planning.agent.reflect import reviewing
+from planning.agent.answer import is_doubtful, reviewing
 
 COMPARE = "; compare its conditions and joins with the values in the schema, also their upper and lower case"
 NO_ROWS = "it ran and returned no rows"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planning import Plan
-from planning.agent.decide import ACTIONS
+from planning.agent.state import ACTIONS
 from planning.tools import StorageUnavailable, ToolError
 from planning.tools.errors import UserInputNeeded
 from session import Session, select_latest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +42,8 @@ def ask(*arguments: str, stdin: str | bytes | None = None) -> str:
 
 
 def timeless(text: str) -> str:
-    """A text with every time in it as 0.0."""
+    """A text with every time in it as 0.0, and without the version of SQLite."""
+    text = text.replace(f"SQLite {sqlite3.sqlite_version}", "SQLite VERSION")
     return re.sub(r'("elapsed": )[\d.e-]+', r"\g<1>0.0", text)
 
 

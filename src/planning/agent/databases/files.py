@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from time import monotonic, perf_counter
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from planning.agent.databases.duckdb_file import DuckdbFile
+from planning.agent.databases.base import database_tools
 from planning.agent.databases.readers import DatabaseFile, Readers
 from planning.agent.databases.source import is_settled, locate, stamp
 from planning.agent.databases.sqlite_file import SqliteFile
-from planning.agent.databases.tools import database_tools
 from planning.agent.sql import guard
-from planning.agent.sql.failures import Failure, explain
-from planning.agent.sql.results import validate_results as _validate
+from planning.agent.sql.guard import Failure, explain
 from planning.agent.sql.schema import schema_text
+from planning.agent.sql.schema import validate_results as _validate
 from planning.errors import cut
 from planning.tools import ErrorKind, StorageUnavailable, Tool
 from planning.tools.errors import ToolTimeout
+
+if TYPE_CHECKING:
+    from planning.agent.sql.columns import Columns
 
 _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
 _TICK: Final = 0.1
+_MOST_ASKED: Final = 1_000
+_MOST_HELD: Final = 2_000
 _EXPLAINING: Final = 1.0  # seconds for explaining why a statement failed
 _LONGEST_ERROR: Final = 4_000  # characters: it may quote what is in the statement
 
@@ -69,6 +75,7 @@ class SqlDatabase:
         self._readers = Readers()
         self._schema: tuple[tuple[int, ...], str] | None = None
         self._columns: tuple[tuple[int, ...], Tables] | None = None
+        self._asked: tuple[tuple[int, ...], dict[str, Any]] = ((), {})  # what columns hold
 
     def __repr__(self) -> str:
         return f"SqlDatabase({self._path!r})"
@@ -102,7 +109,9 @@ class SqlDatabase:
             if self._schema is not None and self._schema[0] == before:
                 return self._schema[1]
             until = monotonic() + self.timeout / 2
-            tables = self._ask(lambda file: file.tables(self.samples, until), self.timeout)
+            version, tables = self._ask(
+                lambda file: (file.version, file.tables(self.samples, until)), self.timeout
+            )
         except Failure as failure:
             if failure.kind == "timeout":
                 raise ToolTimeout(
@@ -112,7 +121,7 @@ class SqlDatabase:
             raise StorageUnavailable(explain(failure, self._path, self.timeout)[0]) from None
         if not tables:
             raise StorageUnavailable(explain(Failure("empty"), self._path, self.timeout)[0])
-        text = schema_text(tables, self.dialect)
+        text = schema_text(tables, self.dialect, version)
         self._schema = (before, text) if is_settled(before, _TICK) else None
         return text
 
@@ -154,13 +163,26 @@ class SqlDatabase:
             "elapsed": perf_counter() - started,
         }
 
-    def validate_results(self, query: object, sql: object, results: object) -> dict[str, Any]:  # noqa: ARG002 - the tool takes all three
+    def validate_results(
+        self,
+        query: object,  # noqa: ARG002 - the tool takes all three
+        sql: object,
+        results: object,
+    ) -> dict[str, Any]:
         """Check what ``execute`` returned; never raises.
 
         Returns:
-            ``{"is_valid", "has_results", "row_count", "issues"}``.
+            ``{"is_valid", "has_results", "row_count", "issues"}``. A division of whole numbers in the SQL
+            that drops the rest is an issue.
         """
-        return _validate(results)
+        verdict = _validate(results)
+        if verdict["is_valid"] and isinstance(sql, str) and "/" in sql:
+            from planning.agent.sql.judge import whole_divisions
+
+            with suppress(Failure, ImportError):
+                until = monotonic() + min(_EXPLAINING, self.timeout)
+                verdict["issues"] += whole_divisions(self._columns_of(sql, until))
+        return verdict
 
     def missing_values(self, sql: str) -> list[str]:
         """Find the strings that a statement compares with columns which do not hold them.
@@ -173,43 +195,51 @@ class SqlDatabase:
         Returns:
             A line for each, such as "orders.status has no 'Open'; it has 'open'".
         """
-        from planning.agent.sql.tree import attempt, parsed, read
-        from planning.agent.sql.values import missing_values
+        from planning.agent.sql.columns import attempt, missing_values
 
         until = monotonic() + self.timeout
-
-        def rows_of(query: str) -> list[list[Any]]:
-            return self._ask(lambda file: file.run(query, self.max_rows), until - monotonic())[1]
-
-        tables = self._tables(until) if self.samples else None
-        tree = None if tables is None else attempt(lambda: read(parsed(sql, self.dialect), tables))
-        return (tree and attempt(lambda: missing_values(tree, rows_of))) or []
+        found = attempt(lambda: missing_values(self._columns_of(sql, until))) if self.samples else []
+        return found or []
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
         return database_tools(self)
 
     def _open_file(self) -> DatabaseFile:
-        is_duckdb = self.dialect == "duckdb"
-        return DuckdbFile(self._file) if is_duckdb else SqliteFile(self._file, self.timeout)
+        if self.dialect == "sqlite":
+            return SqliteFile(self._file, self.timeout)
+        try:
+            import_module("duckdb")
+            from planning.agent.databases.duckdb_file import DuckdbFile
+        except ImportError:
+            raise Failure("library") from None
+        return DuckdbFile(self._file)
 
     def _ask(self, work: Callable[[DatabaseFile], T], seconds: float) -> T:
         return self._readers.ask(self._open_file, work, seconds)
 
     def _wrong_answer(self, statement: str, until: float) -> str | None:
         """Why the answer to a statement, which has run, is not what was asked; None if it may be."""
-        from planning.agent.sql.answers import wrong_answer
+        from planning.agent.sql.judge import wrong_answer
 
-        def error_of(sql: str) -> str:
+        return wrong_answer(self._columns_of(statement, until))
+
+    def _columns_of(self, sql: str, until: float) -> Columns:
+        """What the columns of a statement hold, to be asked in that time."""
+        from planning.agent.sql.columns import Columns
+
+        def rows_of(sql: str) -> list[list[Any]] | None:
             try:
-                self._ask(lambda file: file.run(sql, self.max_rows), until - monotonic())
+                return self._ask(lambda file: file.run(sql, _MOST_HELD), until - monotonic())[1]
             except Failure as failure:
-                if failure.kind == "timeout":  # an answer that was not checked may be wrong
+                if failure.kind == "timeout":
                     raise
-                return failure.text
-            return ""
+                return None
 
-        return wrong_answer(statement, self.dialect, lambda: self._tables(until), error_of)
+        known = stamp(self._file, self.dialect)
+        if self._asked[0] != known or not is_settled(known, _TICK) or len(self._asked[1]) > _MOST_ASKED:
+            self._asked = (known, {})
+        return Columns(sql, self.dialect, lambda: self._tables(until), rows_of, self._asked[1])
 
     def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""
@@ -218,16 +248,7 @@ class SqlDatabase:
         from planning.agent.sql.diagnosis import diagnose
 
         until = monotonic() + min(_EXPLAINING, self.timeout)
-
-        def probe(part: str) -> str:
-            """The error of the database for a statement that it parses but does not run."""
-            try:
-                return self._ask(lambda file: file.probe(part), until - monotonic())
-            except Failure as other:
-                return other.text or other.kind
-
-        message = diagnose(failure.text, sql, self.dialect, lambda: self._tables(until), probe)
-        return message, ErrorKind.PARAMETER
+        return diagnose(failure.text, sql, self.dialect, lambda: self._tables(until)), ErrorKind.PARAMETER
 
     def _tables(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""

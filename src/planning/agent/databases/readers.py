@@ -13,7 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
 from planning.tools.background import is_given_up
 
 if TYPE_CHECKING:
@@ -88,11 +88,6 @@ class Readers:
         """Run work on the file in a thread, and wait for it.
 
         Work that takes too long is stopped, and so is work whose caller stopped waiting.
-
-        Args:
-            open_file: Makes a ``DatabaseFile``, if another thread is needed.
-            work: What to do with the file.
-            seconds: How long that may take, the wait for a free thread included.
 
         Raises:
             Failure: The database could not answer.

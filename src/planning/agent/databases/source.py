@@ -8,7 +8,7 @@ from stat import S_ISREG
 from time import time_ns
 from typing import Final
 
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
 from session.address import is_address, show_address
 
 LOG_SIZE: Final = 5

@@ -13,18 +13,281 @@ it, those of other connections included.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from math import prod
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
-from planning.agent.databases.rows import fetched
+from planning.agent.databases.rows import add_column, add_samples, counting, fetched, new_table, sampling
 from planning.agent.databases.source import LOG_SIZE, is_settled, stamp
-from planning.agent.databases.sqlite_boundary import Boundary, connect
-from planning.agent.databases.sqlite_strict import check_copies, check_names
-from planning.agent.databases.sqlite_tables import add_values, read_tables
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
+from planning.agent.sql.schema import quoted, select
+
+_LONGEST_VALUE: Final = 32_000_000
+_LARGEST_ROW: Final = 256_000_000
+_MOST_VALUES: Final = 2_000  # columns
+_LONGEST_SQL: Final = 500_000
+_LONGEST_PATTERN: Final = 500
+_OPERATIONS: Final = 20_000  # between two looks at the clock: about a millisecond
+_LENGTH: Final = sqlite3.SQLITE_LIMIT_LENGTH
+# What a call of these takes grows with the square of its values: the most bytes of a value beside them.
+_SLOW: Final = {
+    "glob": 1_000_000, "like": 1_000_000, "instr": 200_000, "replace": 200_000, "json_patch": 50_000,
+    "json_group_object": 1_000_000, "ltrim": 50_000, "rtrim": 50_000, "trim": 50_000, "unhex": 50_000,
+}  # fmt: skip
+_UNSAFE: Final = frozenset(
+    {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "fsdir", "lsmode", "sqlite_log"}
+)
+_READ, _SELECT, _FUNCTION = 20, 21, 31
+_READING: Final = frozenset({_READ, _SELECT, _FUNCTION, 33})  # 33: a recursive SELECT
+# Functions and virtual tables in views need no switch of their own (trusted_schema): the authorizer sees
+# those in views too, and there are none but SQLite's. With it no view of a full-text table could be read.
+_PRAGMAS: Final = ("query_only = 1", "cell_size_check = ON")
+_LIMITS: Final = (
+    (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+    (sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_SQL),
+    (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _LONGEST_PATTERN),
+    (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 1_000),
+    (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 500),
+    (sqlite3.SQLITE_LIMIT_VDBE_OP, 10_000_000),
+    (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
+)
+_VIRTUAL: Final = """
+    SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage = 0
+    UNION ALL VALUES ('json_each'), ('json_tree'), ('generate_series'), ('dbstat')
+"""
+
+
+class Boundary:
+    """What a connection may do.
+
+    Attributes:
+        connection: The connection.
+        denied: The action that the current statement was denied; empty if there is none.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, is_late: Callable[[], bool]) -> None:
+        """Bind the connection.
+
+        Raises:
+            sqlite3.Error: The file cannot be read; the connection is closed.
+        """
+        self.denied = ""
+        self.connection = connection
+        self._is_lifted = False
+        self._is_late = is_late
+        try:
+            connection.set_progress_handler(is_late, _OPERATIONS)
+            for name, value in _LIMITS:
+                connection.setlimit(name, value)
+            for pragma in _PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}").close()
+            connection.set_authorizer(self._authorize)
+            with self.lifted():  # connecting a virtual table takes more rights than reading it
+                for (table,) in connection.execute(_VIRTUAL).fetchall():
+                    with suppress(sqlite3.DatabaseError):  # this SQLite may lack its module
+                        connection.execute(select("1", quoted(table), 0)).close()
+        except BaseException:
+            connection.close()
+            raise
+
+    def begin(self, sql: str = "") -> None:
+        """Begin a statement: the more values it may hold at once, the smaller each of them has to be."""
+        self.denied = ""
+        values = 1 + min(_MOST_VALUES, sql.count(",") + sql.count("("))
+        self.connection.setlimit(_LENGTH, min(_LONGEST_VALUE, _LARGEST_ROW // values))
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Let statements of this package read the description of the tables."""
+        self.begin()
+        self._is_lifted = True
+        try:
+            yield
+        finally:
+            self._is_lifted = False
+
+    def _authorize(self, action: int, _first: str | None, second: str | None, *_: object) -> int:
+        if self._is_late():  # while the statement is prepared: views of views may take forever
+            return sqlite3.SQLITE_DENY
+        if self._is_lifted:
+            return sqlite3.SQLITE_OK
+        name = (second or "").lower() if action == _FUNCTION else ""
+        if action in _READING and name not in _UNSAFE:
+            if name in _SLOW:
+                self.connection.setlimit(_LENGTH, min(_SLOW[name], self.connection.getlimit(_LENGTH)))
+            return sqlite3.SQLITE_OK
+        self.denied = self.denied or (second if action == _FUNCTION and second else "more than reading")
+        return sqlite3.SQLITE_DENY
+
+
+def connect(path: str, options: str, seconds: float = 0.0) -> sqlite3.Connection:
+    """Open a file for reading."""
+    return sqlite3.connect(
+        f"file:{quote(os.fsencode(path))}?mode=ro&{options}",
+        uri=True,
+        timeout=seconds,
+        isolation_level=None,
+        check_same_thread=False,  # another thread may interrupt it, and close it while it is idle
+        cached_statements=0,  # each statement passes the authorizer again
+    )
+
+
+_QUOTED: Final = re.compile(
+    r"""'(?:[^']|'')*+(?:'|\Z) | `(?:[^`]|``)*+(?:`|\Z) | \[[^]]*+(?:]|\Z) | --[^\n]*+ |
+        /\*(?:[^*]|\*(?!/))*+(?:\*/|\Z) | "((?:[^"]|"")*+)" """,
+    re.VERBOSE,
+)
+_WORD: Final = re.compile(rf"(?:{_QUOTED.pattern}) | (?:[\w$]|[^\x00-\x7f])+ | [(),]", re.VERBOSE)
+_READS: Final = frozenset({"from", "join", "in", ",", "("})
+_EXPLAIN: Final = "EXPLAIN "
+_MOST_COPIED: Final = 100_000_000
+"""The most characters of a statement together with its copies."""
+
+
+def check_names(connection: sqlite3.Connection, sql: str) -> None:
+    """Check that each name in double quotes is a column: in backticks it is never a string.
+
+    Raises:
+        sqlite3.Error: One is not, or SQLite cannot parse the statement.
+    """
+    strict = _QUOTED.sub(_in_backticks, sql) if '"' in sql else sql
+    if strict == sql:
+        return
+    try:
+        connection.execute(_EXPLAIN + strict.removeprefix(_EXPLAIN)).close()
+    except sqlite3.Error as error:
+        if not str(error).startswith("no such column"):
+            connection.execute(_EXPLAIN + sql.removeprefix(_EXPLAIN)).close()  # in its own words
+        raise
+
+
+def _in_backticks(found: re.Match[str]) -> str:
+    name = found[1]
+    return found[0] if name is None else "`" + name.replace('""', '"').replace("`", "``") + "`"
+
+
+def check_copies(sql: str) -> None:
+    """Check that the tables of a WITH are not read too often.
+
+    Raises:
+        Failure: They may be, through each other.
+    """
+    if "with" not in sql.lower():
+        return
+    words = [
+        "",
+        *(found[0].lower() for found in _WORD.finditer(sql) if found[0][:2] not in {"--", "/*"}),
+        "",
+        "",
+    ]
+    made, reads, opened = set[str](), Counter[str](), 0
+    for place, (before, word, after, last) in enumerate(
+        zip(words, words[1:], words[2:], words[3:], strict=False)
+    ):
+        if before == "(":
+            opened = place
+        is_made = after == "as" and last in {"(", "not", "materialized"}
+        if is_made:
+            made.add(_name(words[opened - 1] if word == ")" else word))
+        elif before in _READS and after != "(":
+            reads[_name(word)] += 1
+    if prod(max(1, reads[name]) for name in made) * len(sql) > _MOST_COPIED:
+        raise Failure("expanded", max(made, key=lambda name: reads[name]))
+
+
+def _name(word: str) -> str:
+    return word[1:-1] if word[:1] in {'"', "`", "[", "'"} else word
+
+
+Late = Callable[[], bool]
+Table = dict[str, Any]
+
+# Without the tables that a virtual table, which has no root page, keeps its data in.
+_TABLES: Final = """
+    SELECT m.name, m.type FROM sqlite_master AS m
+    WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND NOT EXISTS (
+        SELECT 1 FROM sqlite_master AS v WHERE v.type = 'table' AND v.rootpage = 0
+        AND substr(m.name, 1, length(v.name) + 1) = v.name || '_'
+        AND substr(m.name, length(v.name) + 2) IN ('config', 'content', 'data', 'docsize', 'idx', 'node',
+            'parent', 'rowid', 'segdir', 'segments', 'stat'))
+    ORDER BY m.rowid
+"""
+_COLUMNS: Final = """
+    SELECT t.name, c.name, c.type, c."notnull", c.pk
+    FROM sqlite_master AS t, pragma_table_xinfo(t.name) AS c
+    WHERE t.type IN ('table', 'view') AND c.hidden <> 1 ORDER BY t.rowid, c.cid
+"""
+_KEYS: Final = """
+    SELECT t.name, k.id, k."table", k."from", k."to"
+    FROM sqlite_master AS t, pragma_foreign_key_list(t.name) AS k WHERE t.type = 'table'
+    ORDER BY t.rowid, k.id DESC, k.seq
+"""
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_BUSY})
+
+
+def read_tables(connection: sqlite3.Connection, is_late: Late) -> list[Table]:
+    """Read the tables of the file; see ``SqliteFile.tables``."""
+    tables: dict[str, Table] = {
+        name: new_table(name, kind) for name, kind in connection.execute(_TABLES).fetchall()
+    }
+
+    def rows_of(query: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query over all tables; table by table if one of them cannot be read."""
+        for names, each in [([], query)] + [([name], _of_one(query)) for name in tables]:
+            try:
+                yield from [row for row in connection.execute(each, names) if row[0] in tables]
+            except sqlite3.OperationalError as error:
+                if is_late():
+                    raise Failure("timeout") from error
+            else:
+                if not names:
+                    return
+
+    for name, column, kind, not_null, primary in rows_of(_COLUMNS):
+        add_column(tables[name], column, kind, not_null, primary)
+    keys: dict[tuple[str, int], Table] = {}
+    for name, number, target, column, to in rows_of(_KEYS):
+        if (name, number) not in keys:
+            keys[name, number] = {"columns": [], "table": target, "targets": []}
+            tables[name]["foreign_keys"].append(keys[name, number])
+        keys[name, number]["columns"].append(column)
+        keys[name, number]["targets"] += [] if to is None else [to]  # None is the primary key
+    return list(tables.values())
+
+
+def _of_one(query: str) -> str:
+    return query.replace("WHERE ", "WHERE t.name = ? AND ", 1)
+
+
+def add_values(connection: sqlite3.Connection, tables: list[Table], samples: int, is_late: Late) -> None:
+    """Add values and counts of rows to the tables, for as long as the time lasts."""
+    for look in [_sample, _count] if samples else [_count]:
+        for table in tables:
+            try:
+                if table["kind"] == "table":
+                    look(connection, table, samples)
+            except sqlite3.DatabaseError as error:
+                if not is_late() and getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+                    raise
+            if is_late():
+                return
+
+
+def _sample(connection: sqlite3.Connection, table: Table, samples: int) -> None:
+    query = sampling(table, quoted(table["name"]), lambda column: quoted(column["name"]))
+    with closing(connection.execute(query)) as cursor:
+        add_samples(table, cursor, samples)
+
+
+def _count(connection: sqlite3.Connection, table: Table, _samples: int) -> None:
+    (table["rows"],) = connection.execute(counting(quoted(table["name"]))).fetchone()
+
 
 T = TypeVar("T")
 Answer = tuple[list[str], list[list[Any]], bool]
@@ -54,15 +317,13 @@ class SqliteFile:
 
     Attributes:
         deadline: When the current statement has to end, on the monotonic clock.
+        version: The version of the database.
     """
 
-    def __init__(self, path: str, seconds: float) -> None:
-        """Name the file.
+    version = sqlite3.sqlite_version
 
-        Args:
-            path: The file.
-            seconds: How long a statement may take.
-        """
+    def __init__(self, path: str, seconds: float) -> None:
+        """Name the file."""
         self.deadline = 0.0
         self._path = path
         self._busy = min(_BUSY, seconds / 2)
@@ -81,20 +342,8 @@ class SqliteFile:
         with self._session():
             return self._steadily(lambda boundary: self._query(boundary, sql, most_rows))
 
-    def probe(self, sql: str) -> str:
-        """The error of a statement that is only prepared; empty if there is none."""
-        try:
-            self.run(f"EXPLAIN {sql}", 1)
-        except Failure as failure:
-            return failure.text
-        return ""
-
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
         """Read the tables.
-
-        Args:
-            samples: How many values of a column to read; below 0, no values are read and no rows counted.
-            until: When to stop reading values and counting rows.
 
         Returns:
             For each table its ``name``, ``schema``, ``kind``, ``columns``, ``foreign_keys`` and ``rows``.

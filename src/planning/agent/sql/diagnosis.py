@@ -1,29 +1,89 @@
-"""Why a statement failed: the database's error, with what was probably meant.
-
-That is the nearest name, or the same statement in the SQL of this database.
-"""
+"""Why a statement failed: the database's error, with the nearest name, or what this database has instead."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 import attrs
 from sqlglot import exp
 
-from planning.agent.sql.dialects import title_of
-from planning.agent.sql.names import closest
-from planning.agent.sql.schema import identifier
-from planning.agent.sql.transpiled import transpiled
-from planning.agent.sql.tree import Select, TableSource, Tree, attempt, parsed, read
+from planning.agent.sql.columns import Select, TableSource, Tree, attempt, parsed, read
+from planning.agent.sql.schema import DIFFERENCES, identifier, sql_name, title_of
 from planning.errors import cut, printable
+
+_NEAR: Final = 0.75
+_NEARER: Final = 0.8  # where the words are not the same number
+_MOST: Final = 3
+_LONGEST_NAME: Final = 100
+_OF_SOME, _UNLIKE = 3, 6  # ranks: from here on only some words are the same, or nothing is
+_WORD: Final = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
+_VAGUE: Final = frozenset({"code", "date", "id", "key", "name", "no", "number", "type", "value"})
+
+
+def closest(
+    name: str, groups: Sequence[tuple[str, Iterable[str]]], *, by_spelling: bool = True
+) -> list[tuple[int, str]]:
+    """The names that one probably means, each with the place of its group; none if none is close.
+
+    ``album_id`` is ``AlbumId``, never ``ArtistId``; ``ArtistName`` is the ``Name`` of the table ``Artist``.
+    """
+    own = _words(name)
+    ranks = [
+        (_rank(own, _words(each), _words(table) if table else []), place, each)
+        for place, (table, names) in enumerate(groups if 0 < len(name) <= _LONGEST_NAME else ())
+        for each in names
+    ]
+    best = min(ranks, default=(_UNLIKE, 0, ""))[0]
+    if best >= (_UNLIKE if by_spelling else _OF_SOME):
+        return []
+    return [(place, each) for rank, place, each in ranks if rank == best][:_MOST]
+
+
+def _rank(own: list[str], words: list[str], table: list[str]) -> float:
+    """How surely a wrong name means one that exists, by the words of both and of its table; 0 is surest."""
+    behind = own[len(table) :] if table and own[: len(table)] == table else []
+    is_part = set(words) < set(own) and set(words) - _VAGUE
+    whole = (
+        "".join(own) == "".join(words),
+        bool(table) and words in (behind, table + own),
+        bool(behind) and words[-len(behind) :] == behind,
+        own != ["id"] and set(own) < set(words),
+        bool(table) and bool(is_part),
+    )
+    return (
+        whole.index(True) if True in whole else _UNLIKE - max(_likeness(own, words), _likeness(behind, words))
+    )
+
+
+def _words(name: str) -> list[str]:
+    """The words of ``FirstName`` or ``first_names``, in lower case and in the singular."""
+    words = [word.lower() for word in _WORD.findall(name)] or [name.lower()]
+    return [word[:-3] + "y" if word.endswith("ies") else word.removesuffix("s") for word in words]
+
+
+def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
+    """How close the spelling is, from 0 to 1: of the word that differs most, where there are as many."""
+    least = _NEAR
+    if not words or not any(others):
+        return 0.0
+    if len(words) != len(others):
+        words, others, least = ["".join(words)], ["".join(others)], _NEARER
+    pairs = zip(words, others, strict=True)
+    likeness = min(SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs)
+    return likeness if likeness >= least else 0.0
+
 
 _LONGEST: Final = 900
 _LONGEST_WORD: Final = 200
 _LISTED: Final = 20
 _CONTEXT: Final = re.compile(r"\A[A-Z][A-Za-z ]* Error: |\n\s*\n.*|\nLINE \d.*|\n\t?Candidate.*", re.DOTALL)
 _FOREIGN: Final = re.compile(r"syntax error|no such function|unrecognized token|function", re.IGNORECASE)
+_LACKED: Final = re.compile(r"near \"(\w+)\"|function:? (?:with name )?\"?(\w+)|name (\w+) does not exist")
+_USED: Final = r"(?=\s*(?:[('\d]|FIRST\b|TO\b))"
+"""Behind a function or an operator, and not behind a column of that name."""
 _REMEDIES: Final = (
     (r"mbiguous", "write its table before it"),
     (r"incomplete input|end of input", "write the rest of it, or close what is open"),
@@ -34,35 +94,31 @@ _PARAMETER: Final = re.compile(r"\AIncorrect number of bindings|Values were not 
 
 
 def diagnose(
-    text: str,
-    sql: str,
-    dialect: str,
-    tables: Callable[[], Sequence[Mapping[str, Any]] | None],
-    probe: Callable[[str], str],
+    text: str, sql: str, dialect: str, tables: Callable[[], Sequence[Mapping[str, Any]] | None]
 ) -> str:
-    """Explain the error of a database in words that help to correct the statement.
-
-    Args:
-        text: The error, in the words of SQLite or DuckDB.
-        sql: The statement.
-        dialect: The name of its dialect, such as ``sqlite``.
-        tables: Reads the tables with their columns; None if they cannot be read.
-        probe: The error of the database for EXPLAIN of another statement; empty if it takes that.
-
-    Returns:
-        One line: what is wrong, and what to do.
-    """
+    """Explain the error of a database in one line: what is wrong, and what to do."""
     if _PARAMETER.search(text):
         return "the SQL has a parameter, such as ? or :name; write the value itself"
     for pattern, explain in _NAMES:
         found = re.search(pattern, text, re.DOTALL)
         if found:
             words = tuple(cut(word, _LONGEST_WORD) for word in found.groups())
-            return explain(_Case(words, sql, dialect, tables() or (), probe))
+            return _line(explain(_Case(words, sql, dialect, tables() or ())))
     message = _CONTEXT.sub("", text).rstrip(" .!") if dialect == "duckdb" else text
-    remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, text)), "correct the SQL")
-    case = _Case((), sql, dialect, (), probe)
-    return case.says(cut(message, _LONGEST // 3), remedy, is_foreign=_FOREIGN.search(text) is not None)
+    remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, text)), "")
+    remedy = remedy or _difference(text, sql, dialect) or "correct the SQL"
+    return _line(f"{cut(message, _LONGEST // 3)}; {remedy}")
+
+
+def _difference(text: str, sql: str, dialect: str) -> str:
+    """What a statement has that this database lacks, and what there is instead, as the prompt says it too."""
+    lacked = " ".join(filter(None, (word for found in _LACKED.findall(text) for word in found)))
+    for words, behind in ((lacked, ""), (sql, _USED)) if _FOREIGN.search(text) else ():
+        for pattern, line in DIFFERENCES.get(sql_name(dialect), ()):
+            found = re.search(rf"\b(?:{pattern})\b{behind}", words, re.IGNORECASE) if pattern else None
+            if found is not None:
+                return f"{title_of(dialect)} has no {found[0].upper()}: {line}"
+    return ""
 
 
 @attrs.frozen
@@ -73,31 +129,24 @@ class _Case:
     sql: str
     dialect: str
     tables: Sequence[Mapping[str, Any]]
-    probe: Callable[[str], str]
 
     def tree(self) -> Tree | None:
-        return attempt(lambda: read(parsed(self.sql, self.dialect), self.tables))
-
-    def says(self, what: str, remedy: str, *, is_foreign: bool) -> str:
-        """What is wrong, and the statement in the SQL of this database if that helps, else a remedy."""
-        written = transpiled(self.sql, self.dialect, self.probe) if is_foreign else None
-        if written is None:
-            return _line(f"{what}; {remedy}" if remedy else what)
-        return f"{_line(what)}; {title_of(self.dialect)} takes this: {written}"
+        return attempt(lambda: read(parsed(self.sql, sql_name(self.dialect)), self.tables))
 
 
 def _no_table(case: _Case) -> str:
-    (word,), known = case.words, [table["name"] for table in case.tables]
-    name = word.rpartition(".")[2]
-    near = closest(name, [("", known)])[1]
+    (word,), known, tree = case.words, [table["name"] for table in case.tables], case.tree()
+    is_read = tree is None or any(table.name in word for table in tree.root.find_all(exp.Table))
+    difference = "" if is_read else _difference("function", case.sql, case.dialect)
+    if difference:  # SQLite takes the IN of POSITION('a' IN b) for that of a table
+        return f"no such table: {word}; {difference}"
+    near = [name for _, name in closest(word.rpartition(".")[2], [("", known)])]
     if near and near[0].lower() == word.lower():  # SQLite says so of x.* where x is not in FROM
-        return _line(f"{identifier(near[0])} is not in FROM; join it")
-    remedy = f"the tables are {_listed(known)}" if known else ""
+        return f"{identifier(near[0])} is not in FROM; join it"
+    remedy = f"; the tables are {_listed(known)}" if known else ""
     if near:
-        remedy = f"did you mean {' or '.join(map(identifier, near))}?"
-    tree = case.tree()  # SQLite reads the IN of POSITION('a' IN b) as that of a table
-    is_read = tree is None or any(table.name == name for table in tree.root.find_all(exp.Table))
-    return case.says(f"no such table: {word}", remedy, is_foreign=not is_read)
+        remedy = f"; did you mean {' or '.join(map(identifier, near))}?"
+    return f"no such table: {word}{remedy}"
 
 
 def _no_column(case: _Case) -> str:
@@ -113,19 +162,30 @@ def _no_column(case: _Case) -> str:
         sources += select.sources.values()
         select = select.outer
     if owner and node is not None:
-        meant = [each for each in sources if owner.lower() in (each.alias.lower(), each.title.lower())]
-        return _line(f"no such column: {word}; {_column_of(owner, name, meant[:1], sources, case.tables)}")
-    string = "for a string, write '{}' in single quotes".format(name.replace("'", "''")) if is_quoted else ""
-    place, near = closest(name, [(each.title, each.columns or ()) for each in sources])
-    if near:
-        columns = ", ".join(identifier(each) for each in near)
-        remedy = f"did you mean {columns}, of {identifier(sources[place].alias)}?"
+        return f"no such column: {word}; {_column_of(owner, name, sources, case.tables)}"
+    near = closest(name, [(each.title, each.columns or ()) for each in sources])
+    places = {place for place, _ in near}
+    if len(places) == 1:
+        columns = ", ".join(identifier(each) for _, each in near)
+        remedy = f"did you mean {columns}, of {identifier(sources[near[0][0]].alias)}?"
+    elif near:
+        columns = " or ".join(
+            f"{identifier(sources[place].alias)}.{identifier(each)}" for place, each in near
+        )
+        remedy = f"did you mean {columns}?"
+    elif is_quoted:
+        remedy = ""
     else:
-        remedy = "" if is_quoted else _elsewhere(name, sources, case.tables)
-    is_foreign = not near and not is_quoted and (node is None or isinstance(node.parent, exp.Func))
-    return case.says(
-        f"no such column: {word}", "; ".join(filter(None, [remedy, string])), is_foreign=is_foreign
-    )
+        is_argument = node is not None and isinstance(
+            node.parent, exp.Func
+        )  # a unit, as in DATEDIFF(day, ...)
+        is_foreign = is_argument or (
+            node is None and tree is not None
+        )  # it is not read as a column, as in INTERVAL
+        remedy = _difference("function", case.sql, case.dialect) if is_foreign else ""
+        remedy = remedy or _elsewhere(name, sources, case.tables)
+    string = "for a string, write '{}' in single quotes".format(name.replace("'", "''")) if is_quoted else ""
+    return f"no such column: {word}; {'; '.join(filter(None, [remedy, string]))}"
 
 
 def _unknown(tree: Tree, owner: str, name: str) -> tuple[Any, Select | None]:
@@ -140,33 +200,36 @@ def _unknown(tree: Tree, owner: str, name: str) -> tuple[Any, Select | None]:
 
 
 def _column_of(
-    owner: str,
-    name: str,
-    meant: Sequence[TableSource],
-    sources: Sequence[TableSource],
-    tables: Sequence[Mapping[str, Any]],
+    owner: str, name: str, sources: Sequence[TableSource], tables: Sequence[Mapping[str, Any]]
 ) -> str:
     """What was meant by a column of a certain table."""
+    meant = [each for each in sources if owner.lower() in (each.alias.lower(), each.title.lower())][:1]
     if not meant:
         here = ", ".join(sorted({identifier(each.alias) for each in sources}))
         message = f"{identifier(owner)} is not in FROM" + (f"; the query reads {here}" if here else "")
         is_known = any(table["name"].lower() == owner.lower() for table in tables)
         return f"{message}; join {identifier(owner)}" if is_known else message
-    near = closest(name, [(meant[0].title, meant[0].columns or ())])[1]
-    alias = identifier(meant[0].alias)
-    return (
-        f"did you mean {', '.join(f'{alias}.{identifier(each)}' for each in near)}?" if near else _has(meant)
-    )
+    near = closest(name, [(meant[0].title, meant[0].columns or ())])
+    columns = ", ".join(f"{identifier(meant[0].alias)}.{identifier(each)}" for _, each in near)
+    return f"did you mean {columns}?" if near else _has(meant)
 
 
 def _elsewhere(name: str, sources: Sequence[TableSource], tables: Sequence[Mapping[str, Any]]) -> str:
-    """A table that the query does not read and that has a column, or what there is instead."""
+    """The tables that the query does not read and that have a column, or what there is instead."""
     here = {each.title for each in sources}
-    others = [table for table in tables if table["name"] not in here]
-    groups = [(table["name"], [column["name"] for column in table["columns"]]) for table in others]
-    place, near = closest(name, groups, by_spelling=False)
-    if near:
-        return f"{identifier(groups[place][0])} has {_listed(near)}, and the query does not read it; join it"
+    groups = [
+        (table["name"], [column["name"] for column in table["columns"]])
+        for table in tables
+        if table["name"] not in here
+    ]
+    near = closest(name, groups, by_spelling=False)
+    have = dict.fromkeys(groups[place][0] for place, _ in near)
+    if len(have) == 1:
+        columns = _listed([each for _, each in near])
+        return f"{identifier(*have)} has {columns}, and the query does not read it; join it"
+    if have:
+        columns = ", ".join(f"{identifier(groups[place][0])}.{identifier(each)}" for place, each in near)
+        return f"there are {columns}, and the query reads none of these tables; join one"
     return _has(sources)
 
 
@@ -180,11 +243,13 @@ def _not_in_both(case: _Case) -> str:
         if word.lower() in names and joined is not None:
             others = [each for each in select.sources.values() if each is not joined]
             both = [each for each in joined.columns or () if any(other.has(each) for other in others)]
-            near = closest(word, [(joined.title, both)])[1]
+            near = closest(word, [(joined.title, both)])
             lacking = [each for each in (joined, *others) if not each.has(word)]
-            remedy = f"did you mean USING ({identifier(near[0])})?" if near else f"{_has(lacking)}; write ON"
-            return _line(f"{message}; {remedy}")
-    return _line(f"{message}; write ON")
+            using = (
+                f"did you mean USING ({identifier(near[0][1])})?" if near else f"{_has(lacking)}; write ON"
+            )
+            return f"{message}; {using}"
+    return f"{message}; write ON"
 
 
 _NAMES: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
@@ -196,7 +261,7 @@ _NAMES: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
     (r"\Acannot join using column (.+) - ", _not_in_both),
     (r'Column "([^"]+)" does not exist on \w+ side of join', _not_in_both),
 )
-"""The errors of SQLite and of DuckDB that name an unknown table or column, and what explains them."""
+"""The errors of the databases that name an unknown table or column, and what explains them."""
 
 
 def _has(sources: Iterable[TableSource]) -> str:

@@ -9,14 +9,31 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from typing import Any, Final
+from unicodedata import normalize
 
-from planning.errors import show
+from planning.errors import cut, one_line, printable, show
+from planning.tools import ErrorKind
 
 _LONGEST: Final = 100_000
+_QUOTED: Final = 100
 EMPTY: Final = "the SQL is empty; send one SELECT"
 ONLY_READING: Final = (
     "is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)"
 )
+WROTE_TEXT: Final = "the model wrote text, not SQL"
+_COMMENT: Final = re.compile(r"--[^\n]*|/\*[\s\S]*?\*/")
+_FIRST: Final = re.compile(r"[^\W\d_]+")
+_SENTENCE: Final = re.compile(
+    r"\W*(?:[^\W\d_]['\w-]*[,.:;!?]? +[^\W\d_]['\w-]*[,.:;!?]?(?: +[^\W\d_]|\s*\Z(?<=[.!?]))|[\u3040-\ud7a3])"
+)
+_STATEMENT: Final = re.compile(
+    "alter|analy[sz]e|attach|begin|call|comment|commit|copy|create|declare|delete|desc|describe|detach|do|drop|end"
+    "|exec|execute|explain|export|fetch|from|grant|import|insert|install|listen|load|lock|merge|notify|pivot"
+    "|pragma|prepare|reindex|release|replace|reset|revoke|rollback|savepoint|select|set|show|start|summarize"
+    "|table|truncate|unpivot|update|upsert|use|vacuum|values|with",
+    re.IGNORECASE,
+)
+"""The first word of a statement."""
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _READING: Final = {
     "sqlite": frozenset({"SELECT", "VALUES"}),
@@ -38,12 +55,24 @@ class StatementRefused(Exception):
         self.message = message
 
 
+def is_statement(text: str) -> bool:
+    """Whether a text begins as a statement of any kind does."""
+    first = _FIRST.search(_COMMENT.sub(" ", text[:2_000]))
+    return first is None or _STATEMENT.fullmatch(normalize("NFKC", first[0])) is not None
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text begins with words that are not those of a statement."""
+    return not is_statement(text) and _SENTENCE.match(text[:2_000]) is not None
+
+
+def wrote_text(text: str) -> str:
+    """The message for an answer that is text."""
+    return f"{WROTE_TEXT}: {cut(one_line(text.strip()), _QUOTED)}; write one SELECT, and nothing else"
+
+
 def check(sql: object, dialect: str) -> str:
     """The one statement in a text, without what ends it.
-
-    Args:
-        sql: The text.
-        dialect: ``sqlite`` or ``duckdb``.
 
     Raises:
         StatementRefused: It must not be run.
@@ -60,6 +89,8 @@ def check(sql: object, dialect: str) -> str:
     if _HALVES.search(sql):
         raise StatementRefused("the SQL contains a lone surrogate; correct the SQL")
     text = sql.removeprefix("\ufeff")
+    if is_sentence(text):
+        raise StatementRefused(wrote_text(text))
     tokens = _tokens(text, dialect)
     if tokens is None:
         return text
@@ -105,3 +136,56 @@ def _main_word(words: list[str]) -> str:
         if depth == 0 and word == ")" and after not in {",", "AS", "USING"}:
             return after
     return "SELECT"
+
+
+_STORAGE: Final = {
+    "missing": "there is no database at {path}; check the path",
+    "denied": "{path} may not be read; ask for permission to read it",
+    "locked": "{path} is locked by another program; try again later",
+    "corrupt": (
+        "{path} is damaged, or not an SQLite or DuckDB database; check the file, use a backup of it, or"
+        " write duckdb:///PATH for a DuckDB file"
+    ),
+    "unfinished": (
+        "{path} was left in the middle of a change; open it once with a program that may write to it"
+    ),
+    "unreadable": "{path} cannot be read ({text}); check the file and the disk it is on",
+    "sql": "the contents of {path} cannot be read ({text}); check its tables and views",
+    "empty": "{path} has no tables; check that it is the right file",
+    "busy": "too many queries are running on {path}; try again later",
+    "unavailable": "cannot start a thread that reads {path} ({text}); check this machine's memory",
+    "settings": "{path} is open in this program with other settings; close it there first",
+    "library": "reading {path} needs duckdb: pip install 'session-planning[duckdb]'",
+}
+_QUERY: Final = {
+    "memory": "the query needs more memory than it may use; ask for less, with WHERE, LIMIT or an aggregate",
+    "large": "a value in it is too large for an answer; ask for its length, or a part of it with substr",
+    "expanded": "{text} would be expanded too often; read each table of the WITH fewer times",
+    "broken": "the database failed on it; write the query in another way",
+    "refused": "{text} " + ONLY_READING,
+}
+
+
+class Failure(Exception):
+    """A question to a database that has no answer.
+
+    Attributes:
+        kind: ``sql`` (the statement is wrong), ``timeout``, or a key of the messages in this module.
+        text: The error of the database, or the name of the refused action.
+    """
+
+    def __init__(self, kind: str, text: str = "") -> None:
+        super().__init__(kind, text)
+        self.kind = kind
+        self.text = text
+
+
+def explain(failure: Failure, path: str, seconds: float) -> tuple[str, ErrorKind]:
+    """The message for a failure, and its code."""
+    if failure.kind == "timeout":
+        remedy = "ask for less, with WHERE or LIMIT"
+        return f"the query took longer than {seconds:g} s and was stopped; {remedy}", ErrorKind.TIMEOUT
+    if failure.kind in _QUERY:
+        return _QUERY[failure.kind].format(text=failure.text), ErrorKind.PARAMETER
+    text = failure.text or "no reason given"
+    return _STORAGE[failure.kind].format(path=printable(path), text=text), ErrorKind.STORAGE

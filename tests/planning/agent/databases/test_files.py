@@ -15,7 +15,7 @@ from readonly_files import COUNTING, make, settle
 
 from planning.agent import SqlDatabase
 from planning.agent.databases.sqlite_file import SqliteFile
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
 from planning.tools import StorageUnavailable
 from planning.tools.errors import ToolTimeout
 

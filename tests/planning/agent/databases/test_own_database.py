@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planning.agent import Database, build_text_to_sql_graph
-from planning.agent.databases.tools import database_tools
+from planning.agent.databases.base import database_tools
 
 SCHEMA = "CREATE TABLE stars (name TEXT, magnitude REAL);"
 COUNT = "SELECT count(*) AS n FROM stars"

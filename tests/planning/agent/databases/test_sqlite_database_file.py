@@ -14,10 +14,10 @@ import pytest
 from readonly_files import descriptors, make, state, until
 
 from planning.agent import SqlDatabase
-from planning.agent.databases import sqlite_boundary, sqlite_file
+from planning.agent.databases import sqlite_file
 from planning.agent.databases.rows import fetched
 from planning.agent.databases.sqlite_file import SqliteFile
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
 
 WRITES = [
     "DELETE FROM customers",
@@ -51,12 +51,12 @@ def test_each_lock_alone_lets_nothing_be_written(
     before = state(shop_path.parent)
     connect = sqlite3.connect
     if lock == "mode=ro":
-        monkeypatch.setattr(sqlite_boundary, "_PRAGMAS", ())
+        monkeypatch.setattr(sqlite_file, "_PRAGMAS", ())
     else:
         monkeypatch.setattr(
             sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
         )
-    monkeypatch.setattr(sqlite_boundary.Boundary, "_authorize", lambda *_: sqlite3.SQLITE_OK)
+    monkeypatch.setattr(sqlite_file.Boundary, "_authorize", lambda *_: sqlite3.SQLITE_OK)
     file = SqliteFile(str(shop_path), 5.0)
     file.deadline = monotonic() + 5.0
     with pytest.raises(Failure) as caught:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from planning.agent.databases.sqlite_strict import check_copies
-from planning.agent.sql.failures import Failure
+from planning.agent.databases.sqlite_file import check_copies
+from planning.agent.sql.guard import Failure
 
 DOUBLING = [f"t{i} AS (SELECT x FROM t{i - 1} UNION ALL SELECT x FROM t{i - 1})" for i in range(1, 25)]
 BASE = "t0 (x) AS (SELECT 1)"

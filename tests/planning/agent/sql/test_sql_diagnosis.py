@@ -11,9 +11,10 @@ from readonly_files import make
 from laws import work_of
 from planning.agent import SqlDatabase
 from planning.agent.databases.sqlite_file import SqliteFile
-from planning.agent.sql.answers import wrong_answer
+from planning.agent.sql.columns import Columns
 from planning.agent.sql.diagnosis import diagnose
-from planning.agent.sql.failures import Failure
+from planning.agent.sql.guard import Failure
+from planning.agent.sql.judge import wrong_answer
 
 
 def test_names_in_a_database_of_many_are_not_all_listed(tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_an_answer_that_cannot_be_checked_in_time_is_none(
     run = SqliteFile.run
 
     def slow(self: SqliteFile, sql: str, most_rows: int) -> object:
-        if "json_extract" in sql:
+        if "CASE WHEN NOT" in sql:
             raise Failure("timeout")
         return run(self, sql, most_rows)
 
@@ -93,16 +94,16 @@ def test_an_answer_that_cannot_be_checked_in_time_is_none(
     ],
 )
 def test_the_error_of_a_database_is_told_in_one_line(dialect: str, text: str, sql: str, told: str) -> None:
-    assert diagnose(text, sql, dialect, lambda: None, lambda _: "none") == told
+    assert diagnose(text, sql, dialect, lambda: None) == told
 
 
 def steps(sql: str) -> int:
     """How many calls it takes to look for traps and for remedies in a statement."""
 
     def look() -> None:
-        wrong_answer(sql, "sqlite", list, lambda _: "")
+        wrong_answer(Columns(sql, "sqlite", list, lambda _: None))
         for text in ('near "(": syntax error', "no such column: day", "no such function: DATEDIFF"):
-            diagnose(text, sql, "sqlite", list, lambda _: "none")
+            diagnose(text, sql, "sqlite", list)
 
     return work_of(look)
 
@@ -141,7 +142,7 @@ def test_what_is_deep_or_long_is_analysed_or_left_within_a_second(
     before: str, piece: str, after: str, times: int
 ) -> None:
     sql, seconds = before + piece * times + after, process_time()
-    wrong_answer(sql, "sqlite", list, lambda _: "")
-    told = diagnose("no such column: zz", sql, "sqlite", list, lambda _: "none")
+    wrong_answer(Columns(sql, "sqlite", list, lambda _: None))
+    told = diagnose("no such column: zz", sql, "sqlite", list)
     assert told.startswith("no such column: zz")
     assert process_time() - seconds < 1

@@ -47,7 +47,15 @@ def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None
         ("SELECT '\ud800'", "the SQL contains a lone surrogate; correct the SQL"),
         (";SELECT 1;;SELECT 2;SELECT 3", "3 statements are refused; send one SELECT"),
         (" ;; -- SELECT 1", "the SQL is empty; send one SELECT"),
-        ("Here is it: SELECT 1", "HERE" + ONLY),
+        (
+            "Here is it: SELECT 1",
+            "the model wrote text, not SQL: Here is it: SELECT 1; write one SELECT, and nothing else",
+        ),
+        (
+            "The rows " + "are here " * 20,
+            f"the model wrote text, not SQL: The rows {'are here ' * 9}are her...; write one SELECT, "
+            "and nothing else",
+        ),
         ("'SELECT' 1", "\"'SELECT'\"" + ONLY),
         ("FROM x", "FROM" + ONLY),
         ("(DELETE FROM x)", "DELETE" + ONLY),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning.agent.sql.names import closest
+from planning.agent.sql.diagnosis import closest
 
 COLUMNS = {
     "Artist": ["ArtistId", "Name"],
@@ -38,16 +38,19 @@ COLUMNS = {
 def test_a_column_is_meant_by_its_words_and_then_by_its_spelling(
     table: str, name: str, meant: list[str]
 ) -> None:
-    assert closest(name, [(table, COLUMNS[table])]) == (0, meant)
+    assert closest(name, [(table, COLUMNS[table])]) == [(0, each) for each in meant]
 
 
 def test_the_words_of_one_table_go_before_the_spelling_of_another() -> None:
-    assert closest("artist_name", [("Album", COLUMNS["Album"]), ("Artist", COLUMNS["Artist"])]) == (
-        1,
-        ["Name"],
-    )
+    groups = [("Album", COLUMNS["Album"]), ("Artist", COLUMNS["Artist"])]
+    assert closest("artist_name", groups) == [(1, "Name")]
+
+
+def test_names_that_are_as_near_in_two_tables_are_both_meant() -> None:
+    groups = [("Artist", COLUMNS["Artist"]), ("Track", COLUMNS["Track"])]
+    assert closest("nmae", groups) == [(0, "Name"), (1, "Name")]
 
 
 @pytest.mark.parametrize("name", ["custmers", "customers", "CUSTOMER"])
 def test_a_table_is_found_in_the_singular_and_misspelled(name: str) -> None:
-    assert closest(name, [("", COLUMNS)]) == (0, ["Customer"])
+    assert closest(name, [("", COLUMNS)]) == [(0, "Customer")]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planning.agent import SqlDatabase
-from planning.agent.sql.results import table_text, validate_results
+from planning.agent.sql.schema import table_text, validate_results
 from planning.tools import Toolbox
 
 

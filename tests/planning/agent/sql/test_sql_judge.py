@@ -1,0 +1,166 @@
+"""Statements that run, judged by what their columns hold."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from orders import make_orders
+from readonly_files import make
+from syrupy.assertion import SnapshotAssertion
+
+from planning.agent import SqlDatabase
+from planning.agent.databases.sqlite_file import SqliteFile
+from planning.agent.sql.columns import Columns
+from planning.agent.sql.guard import Failure
+from planning.agent.sql.judge import wrong_answer
+
+FOLDER = Path(__file__).parent
+SOUND, WRONG = (
+    (FOLDER / name).read_text(encoding="utf-8").splitlines() for name in ("sound.sql", "wrong.sql")
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_orders(tmp_path_factory.mktemp("orders") / "orders.db")
+
+
+@pytest.fixture(scope="module")
+def orders(path: Path) -> Iterator[SqlDatabase]:
+    with SqlDatabase(path) as database:
+        yield database
+
+
+@pytest.mark.parametrize("sql", SOUND)
+def test_a_sound_statement_is_answered_as_sqlite_does(orders: SqlDatabase, path: Path, sql: str) -> None:
+    answer = orders.execute(sql)
+    with closing(sqlite3.connect(path)) as connection:
+        rows = [list(row) for row in connection.execute(sql)]
+    assert (answer["error"], answer["data"]) == (None, rows)
+
+
+def test_a_statement_that_runs_and_is_wrong_is_an_error(
+    orders: SqlDatabase, path: Path, snapshot: SnapshotAssertion
+) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        for sql in WRONG:
+            connection.execute(sql).fetchone()  # it sees nothing wrong
+    errors = {sql: orders.execute(sql)["error"] for sql in WRONG}
+    assert "".join(f"{sql}\n    {error}\n" for sql, error in errors.items()) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("sql", "questions"),
+    [
+        ("SELECT count(*) FROM orders", 0),
+        ("SELECT first FROM customers WHERE city = 'Oslo'", 0),
+        ("SELECT count(*) FROM orders o JOIN customers c ON c.id = o.customer_id", 0),
+        ("SELECT count(*) FROM orders WHERE qty > 5 AND qty < 9 AND qty <> 7 OR qty = 1", 1),
+        ("SELECT count(*) FROM orders WHERE placed > '2022-05-01' AND placed < '2023-05-01'", 1),
+        ("SELECT status, count(*) FROM orders GROUP BY status", 0),
+    ],
+)
+def test_a_column_is_asked_at_most_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, questions: int
+) -> None:
+    run, asked = SqliteFile.run, list[str]()
+
+    def noted(self: SqliteFile, statement: str, most_rows: int) -> Any:
+        asked.append(statement)
+        return run(self, statement, most_rows)
+
+    monkeypatch.setattr(SqliteFile, "run", noted)
+    with SqlDatabase(path) as database:
+        assert [database.execute(sql)["error"] for _ in range(2)] == [None, None]
+    assert (asked[0], asked[-1], len(asked) - 2) == (sql, sql, questions)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT day + 1 FROM days",
+        "SELECT upper(day) + 1 FROM days",
+        "SELECT count(*) FROM days WHERE day = '2024-01-05 00:00:00'",
+        "SELECT count(*) FROM days WHERE day > 20240101",
+    ],
+)
+def test_a_value_behind_the_sample_is_looked_for_before_a_refusal(tmp_path: Path, sql: str) -> None:
+    script = """
+        CREATE TABLE days (day);
+        WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 3000)
+        INSERT INTO days SELECT date('2024-01-01', x || ' days') FROM n
+    """
+    with SqlDatabase(make(tmp_path / "days.db", script)) as database:
+        assert database.execute(sql)["error"] is not None
+    with SqlDatabase(
+        make(tmp_path / "mixed.db", "; ".join((script, "INSERT INTO days VALUES (5)")))
+    ) as database:
+        assert database.execute(sql)["error"] is None
+
+
+def test_what_cannot_be_asked_is_not_refused_but_a_query_with_null_has_to_be_checked() -> None:
+    def late(_sql: str) -> None:
+        raise Failure("timeout")
+
+    tables = [{"name": "t", "columns": [{"name": "d", "type": "", "primary": 0}]}]
+    assert wrong_answer(Columns("SELECT d - 1 FROM t", "sqlite", lambda: tables, late)) is None
+    with pytest.raises(Failure):
+        wrong_answer(Columns("SELECT 1 WHERE 1 NOT IN (SELECT d FROM t)", "sqlite", lambda: tables, late))
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "postgresql"])
+@pytest.mark.parametrize(
+    ("sql", "error"),
+    [
+        ("SELECT * FROM t WHERE a > NULL", "a > NULL is never true; write a IS NULL for a > NULL"),
+        ("SELECT * FROM t WHERE a <> ALL (SELECT b FROM t)", "a <> ALL (SELECT b FROM t)"),
+        ("SELECT * FROM t WHERE a NOT IN (SELECT b FROM t)", "NOT a IN (SELECT b FROM t)"),
+        ("SELECT a - b, a = 2024 FROM t", None),
+        ("SELECT a, count(*) FROM t", None),
+    ],
+)
+def test_a_database_with_types_is_only_asked_about_null(dialect: str, sql: str, error: str | None) -> None:
+    asked = list[str]()
+
+    def rows_of(question: str) -> list[list[int]]:
+        asked.append(question)
+        return [[1]]
+
+    message = wrong_answer(Columns(sql, dialect, lambda: None, rows_of))
+    if error is not None and "SELECT" in error:
+        error += " is never true, as the query in it returns NULL; add IS NOT NULL to its WHERE"
+        assert asked == ["SELECT 1 FROM t WHERE b IS NULL LIMIT 1"]
+    assert message == error
+
+
+@pytest.mark.parametrize(
+    ("sql", "issues"),
+    [
+        ("SELECT qty / 2 FROM orders", ["qty / 2"]),
+        (
+            "SELECT count(*) FILTER (WHERE qty > 2) / count(*) FROM orders",
+            ["COUNT(*) FILTER(WHERE qty > 2) / COUNT(*)"],
+        ),
+        ("SELECT sum(qty) / count(DISTINCT status) FROM orders", ["SUM(qty) / COUNT(DISTINCT status)"]),
+        ("SELECT n / 7 FROM v_sum", ["n / 7"]),
+        ("SELECT q.n / 2 FROM (SELECT qty AS n FROM orders) AS q", ["q.n / 2"]),
+        ("SELECT qty / 2.0, qty * 1.0 / 7, total / qty, CAST(qty AS REAL) / 2 FROM orders", []),
+        ("SELECT qty / 10 * 10, CAST(qty / 3 AS INTEGER), id / 1 FROM orders", []),
+        ("SELECT sum(total) / count(*) FROM orders", []),
+        ("SELECT 'a / b' FROM orders", []),
+    ],
+)
+def test_a_whole_division_is_an_issue_of_a_valid_result(
+    orders: SqlDatabase, sql: str, issues: list[str]
+) -> None:
+    verdict = orders.validate_results("How much?", sql, orders.execute(sql))
+    assert verdict["is_valid"] is True
+    assert [issue.partition(" divides")[0] for issue in verdict["issues"]] == issues
+    _, _, validate = orders.tools()
+    results = orders.execute(sql)
+    assert validate.execute(query="", sql=sql, results=results)["result"] == verdict

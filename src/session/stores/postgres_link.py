@@ -33,7 +33,7 @@ Connection = psycopg.Connection[Any]
 T = TypeVar("T")
 
 _UNREADABLE = (
-    "the address of the store cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a "
+    "the address cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a "
     "password %40 for @, %3A for :, %2F for / and %25 for %"
 )
 _LISTENED = 1.0  # seconds after which the thread that listens looks whether anything still watches
@@ -100,17 +100,20 @@ def _parts_of(conninfo: str) -> dict[str, Any]:
 
 def explained(error: Exception, name: str, timeout: float) -> StoreError:
     """What an error of psycopg or of the server means for a store; without what the address says."""
-    code = getattr(error, "sqlstate", None) or ""
-    if code == "55P03":
+    if getattr(error, "sqlstate", None) == "55P03":
         return locked(timeout)
+    return StoreError(f"the store {name} cannot be used: {reason_of(error)}")
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of psycopg or of the server means, and what to do; without what the address says."""
+    code = getattr(error, "sqlstate", None) or ""
     reason = _REASONS.get(code) or _REASONS.get(code[:2])
     if reason is None and code and isinstance(error, psycopg.Error):
         reason = f"the server says {shown(error.diag.message_primary)} ({code})"
     if reason is None and isinstance(error, (psycopg.DataError, UnicodeError)):
         reason = _NO_FORM
-    if reason is None:
-        reason = next((why for words, why in _SAID if words in str(error)), _LOST)
-    return StoreError(f"the store {name} cannot be used: {reason}")
+    return reason or next((why for words, why in _SAID if words in str(error)), _LOST)
 
 
 _SILENT = "no answer in time"

@@ -150,7 +150,7 @@ class DuckdbFile:
         try:
             import duckdb
         except ImportError:
-            raise Failure("library") from None
+            raise Failure("library", "duckdb: pip install 'session-planning[duckdb]'") from None
         try:
             now = stamp(self._path, "duckdb")
             if self._connection is None or now != self._stamp:

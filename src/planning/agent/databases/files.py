@@ -1,4 +1,4 @@
-"""``SqlDatabase``: a database file that can only be read, from Python and as tools for a model."""
+"""``SqlDatabase``: a database that can only be read, from Python and as tools for a model."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from planning.agent.sql.schema import schema_text
 from planning.errors import cut
 from planning.tools import ErrorKind, StorageUnavailable, Tool
 from planning.tools.errors import ToolTimeout
+from session.address import show_address
 
 _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
@@ -34,13 +35,13 @@ T = TypeVar("T")
 
 
 class SqlDatabase:
-    """A database file that statements can only read: SQLite, or DuckDB.
+    """A database that statements can only read: a file of SQLite or DuckDB, or PostgreSQL.
 
     Statements run in separate threads, are stopped at the time limit, and write nothing, neither to the file
     nor beside it. Any thread may use this object.
 
     Attributes:
-        dialect: ``sqlite`` or ``duckdb``.
+        dialect: ``sqlite``, ``duckdb`` or ``postgres``.
         timeout: The seconds that a statement may take.
         max_rows: The most rows of an answer.
         samples: How many values of each column the schema shows.
@@ -49,23 +50,25 @@ class SqlDatabase:
     def __init__(
         self, source: str | os.PathLike[str], *, timeout: float = 5.0, max_rows: int = 1_000, samples: int = 3
     ) -> None:
-        """Choose the file; it is opened by the first question.
+        """Choose the database; it is opened by the first question.
 
         Args:
             source: The path of a file, ``sqlite:///PATH`` or ``duckdb:///PATH``. A file whose name ends in
-                ``.duckdb`` or ``.ddb`` is DuckDB's; any other is SQLite's.
+                ``.duckdb`` or ``.ddb`` is DuckDB's; any other is SQLite's. Or ``postgresql://HOST/DATABASE``.
             timeout: The seconds that a statement may take.
             max_rows: The most rows of an answer.
             samples: How many values of each column the schema shows; 0 for none, as for private data.
 
         Raises:
-            ValueError: The source does not name such a file, or a number is out of its range.
+            ValueError: The source does not name a database, or a number is out of its range.
         """
-        self.dialect, self._path = locate(source)
+        self.dialect, place = locate(source)
+        is_server = self.dialect == "postgres"
+        self._path = show_address(place) if is_server else place  # without a password
+        self._place = place if is_server else str(Path(place).absolute())
         self.timeout = float(_checked("timeout", timeout, (int, float), 0.001, _LONGEST))
         self.max_rows = int(_checked("max_rows", max_rows, (int,), 1, _MOST_ROWS))
         self.samples = int(_checked("samples", samples, (int,), 0, _MOST_SAMPLES))
-        self._file = str(Path(self._path).absolute())
         self._readers = Readers()
         self._schema: tuple[tuple[int, ...], str] | None = None
         self._columns: tuple[tuple[int, ...], Tables] | None = None
@@ -88,7 +91,7 @@ class SqlDatabase:
     def get_schema(self, query: str | None = None) -> str:  # noqa: ARG002 - the tool takes the question
         """The tables, their columns, keys and row counts, and a few values: as a model reads it.
 
-        It is read again only after the file has changed.
+        It is read again only after the file has changed; that of a server, after a minute.
 
         Args:
             query: What it is needed for; the schema is the same for every question.
@@ -98,7 +101,7 @@ class SqlDatabase:
             ToolTimeout: It took too long.
         """
         try:
-            before = stamp(self._file, self.dialect)
+            before = stamp(self._place, self.dialect)
             if self._schema is not None and self._schema[0] == before:
                 return self._schema[1]
             until = monotonic() + self.timeout / 2
@@ -190,8 +193,14 @@ class SqlDatabase:
         return database_tools(self)
 
     def _open_file(self) -> DatabaseFile:
+        if self.dialect == "postgres":
+            try:
+                from planning.agent.databases.postgres import PostgresDatabase
+            except ImportError:
+                raise Failure("library", "psycopg: pip install 'session-planning[postgres]'") from None
+            return PostgresDatabase(self._place)
         is_duckdb = self.dialect == "duckdb"
-        return DuckdbFile(self._file) if is_duckdb else SqliteFile(self._file, self.timeout)
+        return DuckdbFile(self._place) if is_duckdb else SqliteFile(self._place, self.timeout)
 
     def _ask(self, work: Callable[[DatabaseFile], T], seconds: float) -> T:
         return self._readers.ask(self._open_file, work, seconds)
@@ -232,7 +241,7 @@ class SqlDatabase:
     def _tables(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""
         try:
-            before = stamp(self._file, self.dialect)
+            before = stamp(self._place, self.dialect)
             if self._columns is not None and self._columns[0] == before:
                 return self._columns[1]
             tables = self._ask(lambda file: file.tables(-1, until), until - monotonic())

@@ -25,7 +25,8 @@ _STORAGE: Final = {
     "busy": "too many queries are running on {path}; try again later",
     "unavailable": "cannot start a thread that reads {path} ({text}); check this machine's memory",
     "settings": "{path} is open in this program with other settings; close it there first",
-    "library": "reading {path} needs duckdb: pip install 'session-planning[duckdb]'",
+    "server": "{path} cannot be read: {text}",
+    "library": "reading {path} needs {text}",
 }
 _QUERY: Final = {
     "memory": "the query needs more memory than it may use; ask for less, with WHERE, LIMIT or an aggregate",

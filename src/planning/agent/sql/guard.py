@@ -21,6 +21,7 @@ _HALVES: Final = re.compile("[\ud800-\udfff]")
 _READING: Final = {
     "sqlite": frozenset({"SELECT", "VALUES"}),
     "duckdb": frozenset({"SELECT", "VALUES", "(", "FROM", "TABLE", "PIVOT", "UNPIVOT"}),
+    "postgres": frozenset({"SELECT", "VALUES", "(", "TABLE"}),
 }
 _MISSING: Final = "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
 _NO_BRACKETS: Final = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
@@ -43,7 +44,7 @@ def check(sql: object, dialect: str) -> str:
 
     Args:
         sql: The text.
-        dialect: ``sqlite`` or ``duckdb``.
+        dialect: ``sqlite``, ``duckdb`` or ``postgres``.
 
     Raises:
         StatementRefused: It must not be run.

@@ -80,14 +80,14 @@ def _table(table: Mapping[str, Any], values: int, most: int) -> list[str]:
     columns, keys = table["columns"], table["foreign_keys"]
     single = {key["columns"][0]: key for key in reversed(keys) if len(key["columns"]) == 1}
     primary = [each["name"] for each in sorted(columns, key=lambda each: each["primary"]) if each["primary"]]
-    lines = [_title(table)]
+    lines = [_title(table) + _comment(table)]
     for column in columns[:most]:
         name, kind = column["name"], printable(column["type"])
         is_key = primary == [name]
         words = [f"{identifier(name)} {kind}".rstrip()]
         words += ["primary key"] if is_key else ["not null"] * column["not_null"]
         samples = _samples(column["samples"][:values], is_key=is_key)
-        lines.append("  " + ", ".join(words) + _arrow(single.get(name)) + samples)
+        lines.append("  " + ", ".join(words) + _arrow(single.get(name)) + samples + _comment(column))
     if len(columns) > most:
         lines.append(f"  (and {len(columns) - most:,} more)")
     if len(primary) > 1:
@@ -109,6 +109,11 @@ def _title(table: Mapping[str, Any]) -> str:
     if rows > MOST_COUNTED:
         return f"{name}, over {MOST_COUNTED:,} rows"
     return f"{name}, {rows:,} {'row' if rows == 1 else 'rows'}"
+
+
+def _comment(described: Mapping[str, Any]) -> str:
+    comment = described.get("comment")
+    return f" -- {printable(comment)}" if comment else ""
 
 
 def _arrow(key: Mapping[str, Any] | None) -> str:

@@ -22,12 +22,13 @@ _KEPT: Final = 60
 
 _SERVERS: Final = ("postgresql://", "postgres://")
 _WANTED: Final = (
-    "give postgresql://HOST/DATABASE, the path of an SQLite or DuckDB file, or sqlite:///PATH, or duckdb:///PATH"
+    "give postgresql://HOST/DATABASE, the path of an SQLite or DuckDB file, or sqlite:///PATH, or "
+    "duckdb:///PATH"
 )
 
 
 def locate(source: str | os.PathLike[str]) -> tuple[str, str]:
-    """The dialect of a database, ``sqlite``, ``duckdb`` or ``postgres``, and the path of its file, or its URL.
+    """The dialect of a database, ``sqlite``, ``duckdb`` or ``postgres``, and the path of its file or its URL.
 
     Raises:
         ValueError: It does not name a database.

@@ -28,6 +28,7 @@ _REMEDIES: Final = (
     (r"mbiguous", "write its table before it"),
     (r"incomplete input|end of input", "write the rest of it, or close what is open"),
     (r"token: \"['\"`[]|unterminated", "close the quote, and write a quote inside text twice"),
+    (r"permission denied", "use only the tables and columns of the schema"),
     (r"stack overflow|tree is too large|expression depth", "send a simpler SELECT"),
 )
 _PARAMETER: Final = re.compile(r"\AIncorrect number of bindings|Values were not provided")
@@ -193,10 +194,12 @@ _NAMES: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
     (r"\Ano such column: (.+?)(?: - should this be .*)?\Z", _no_column),
     (r'Referenced column "([^"]+)" (?:was )?not found', _no_column),
     (r'Table "([^"]+)" does not have a column named "([^"]+)"', _no_column),
+    (r"\Arelation \"(.+)\" does not exist", _no_table),
+    (r"\Acolumn \"?(.+?)\"? does not exist", _no_column),
     (r"\Acannot join using column (.+) - ", _not_in_both),
     (r'Column "([^"]+)" does not exist on \w+ side of join', _not_in_both),
 )
-"""The errors of SQLite and of DuckDB that name an unknown table or column, and what explains them."""
+"""The errors of the databases that name an unknown table or column, and what explains them."""
 
 
 def _has(sources: Iterable[TableSource]) -> str:

@@ -49,6 +49,7 @@ _KINDS: Final = {
     "54000": "large",
     "XX000": "broken",
 }
+_HINTED: Final = frozenset({"42883"})  # an unknown function or operator: its hint says nothing new
 _REFUSED: Final = {"multiple commands": "more than one statement", "data-modifying": "writing"}
 _PLAIN: Final = frozenset({"bool", "int2", "int4", "int8", "oid", "bytea"})
 _NUMBERS: Final = frozenset({"numeric", "float4", "float8"})
@@ -80,7 +81,8 @@ class PostgresDatabase:
                 rows, is_more = fetched((row[:-1] for row in stream), most_rows)
                 if is_more and len(rows) < most_rows:
                     self.close()  # the server would send the other rows, too
-                next(stream, None)  # the end, so that no cancel is sent
+                else:
+                    next(stream, None)  # the end, so that no cancel is sent
             return [name for name, _ in columns], rows, is_more
 
     def probe(self, sql: str) -> str:
@@ -155,7 +157,7 @@ class PostgresDatabase:
                 self.close()
 
     def _failure(self, error: psycopg.Error) -> Failure:
-        code, text, hint = error.sqlstate or "", error.diag.message_primary or "", error.diag.message_hint
+        code, text = error.sqlstate or "", error.diag.message_primary or ""
         kinds = [what for words, what in _REFUSED.items() if words in text]
         if code in _KINDS or kinds:
             return Failure(_KINDS.get(code, "refused"), *(kinds or ["writing"]))
@@ -163,7 +165,8 @@ class PostgresDatabase:
             return Failure("timeout" if self._is_stopped else "server", reason_of(error))
         if text.endswith(f'"{_LARGE}"'):
             return Failure("large")
-        return Failure("sql", f"{text or error}; {hint}" if hint else text or str(error))
+        hint = None if code in _HINTED else error.diag.message_hint
+        return Failure("sql", f"{text or error}; {hint.rstrip('.')}" if hint else text or str(error))
 
 
 def _prepared(connection: psycopg.Connection[Any], sql: str) -> list[tuple[str, int]]:

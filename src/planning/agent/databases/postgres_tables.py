@@ -8,7 +8,7 @@ from typing import Any, Final
 import psycopg
 
 from planning.agent.databases.rows import SAMPLED, add_samples
-from planning.agent.sql.schema import MOST_COUNTED, literal, quoted, select
+from planning.agent.sql.schema import MOST_COUNTED, ExactName, literal, quoted, select
 
 # Columns that the role may read; of keys, those between such columns. Partitions are in their table.
 _TABLES: Final = """
@@ -52,7 +52,8 @@ _NUMBERS: Final = ("smallint", "integer", "bigint", "numeric", "real", "double",
 
 def read_tables(connection: psycopg.Connection[Any]) -> list[dict[str, Any]]:
     """Read the tables; see ``SqliteFile.tables``."""
-    tables = [json.loads(table) for (table,) in connection.execute(_TABLES, (2 * MOST_COUNTED,))]
+    rows = connection.execute(_TABLES, (2 * MOST_COUNTED,))
+    tables = [json.loads(table, object_hook=_exact) for (table,) in rows]
     for column in [column for table in tables for column in table["columns"]]:
         if column["values"]:
             column["type"] += f" ({', '.join(map(literal, column['values']))})"
@@ -69,6 +70,16 @@ def add_values(connection: psycopg.Connection[Any], table: dict[str, Any], sampl
         counted = select("count(*)", f"({select('1', source, MOST_COUNTED + 1)}) AS t", 1)
         is_large = table["is_large"]  # by the statistics
         ((table["rows"],),) = [(MOST_COUNTED + 1,)] if is_large else connection.execute(counted).fetchall()
+
+
+def _exact(described: dict[str, Any]) -> dict[str, Any]:
+    """A table, a column or a key with its names marked: they may need quotes."""
+    for key in ("name", "schema", "table"):
+        described |= {key: ExactName(described[key])} if key in described else {}
+    for key in ("columns", "targets"):
+        names = described.get(key, [])
+        described |= {key: [*map(ExactName, names)]} if all(isinstance(name, str) for name in names) else {}
+    return described
 
 
 def _chosen(column: dict[str, Any]) -> str:

@@ -38,7 +38,7 @@ def locate(source: str | os.PathLike[str]) -> tuple[str, str]:
             f"a database is a path or a URL, got {type(source).__name__}; {_WANTED}"
         )
     path = os.fsdecode(source)
-    if path.lower().startswith(_SERVERS) and "\0" not in path:
+    if path.startswith(_SERVERS) and "\0" not in path:
         return "postgres", path
     dialect, _, rest = path.partition("://")
     if is_address(path):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from planning.agent.sql.dialects import title_of
-from planning.agent.sql.keywords import KEYWORDS
+from planning.agent.sql.keywords import KEYWORDS, POSTGRES_KEYWORDS
 from planning.errors import LONGEST_MESSAGE, cut, printable
 
 MOST_COUNTED: Final = 1_000_000
@@ -15,6 +15,7 @@ MOST_COUNTED: Final = 1_000_000
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_LOWER: Final = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _LONGEST: Final = 40
 _LONGEST_LINE: Final = 2_000
 _ROOM: Final = LONGEST_MESSAGE - 300  # characters; the rest is for the first line and the last
@@ -49,9 +50,17 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str) -> str:
     return f"{head}\n\n{text}\n"
 
 
+class ExactName(str):
+    """A name in a PostgreSQL database, which reads a name without quotes in lower case."""
+
+    __slots__ = ()
+
+
 def identifier(name: str) -> str:
     """A name as SQL takes it, in quotes where it needs them."""
-    if _PLAIN.match(name) and name.upper() not in KEYWORDS:
+    is_exact = isinstance(name, ExactName)
+    plain, keywords = (_LOWER, POSTGRES_KEYWORDS) if is_exact else (_PLAIN, KEYWORDS)
+    if plain.match(name) and name.upper() not in keywords:
         return name
     return '"' + printable(name).replace('"', '""') + '"'
 

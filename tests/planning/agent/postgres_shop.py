@@ -52,7 +52,7 @@ SHOP = """
     CREATE FUNCTION twice(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 2 * $1';
     CREATE OPERATOR <!> (FUNCTION = wipe_row, RIGHTARG = integer);
     CREATE VIEW wiping AS SELECT wipe() AS x;
-    CREATE EXTENSION dblink;
+    CREATE EXTENSION dblink; CREATE EXTENSION tablefunc;
     SELECT lo_create(4711);
     GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
     REVOKE ALL ON secret, customers FROM reader;

@@ -192,12 +192,16 @@ def _measured(sql: str, columns: list[tuple[str, int]]) -> str:
     """A statement that fails where a row is too large for an answer, before the row is sent."""
     names = [f"c{number}" for number in range(len(columns))]
     sizes = [
-        f"coalesce(octet_length({name}), 0)" if kind in _STRINGS else f"octet_length(concat({name}))"
+        f"coalesce(pg_catalog.octet_length({name}), 0)"
+        if kind in _STRINGS
+        else f"pg_catalog.octet_length(pg_catalog.concat({name}))"
         for name, (_, kind) in zip(names, columns, strict=True)
         if kind not in _SHORT
     ]
     size = " + ".join(["0::bigint", *sizes])
-    check = f"CASE WHEN {size} > {MOST_BYTES} THEN ('{_LARGE}' || left(({size})::text, 0))::int END"
+    check = (
+        f"CASE WHEN {size} > {MOST_BYTES} THEN ('{_LARGE}' || pg_catalog.left(({size})::text, 0))::int END"
+    )
     renamed = f"b({', '.join(names)})" if names else "b"
     return f"SELECT {', '.join([*names, check])} FROM (SELECT * FROM (\n{sql}\n) AS a OFFSET 0) AS {renamed}"  # noqa: S608 - the statement itself, in brackets
 

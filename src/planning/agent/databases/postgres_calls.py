@@ -1,7 +1,7 @@
 """The functions that a statement calls, as PostgreSQL reads its text.
 
 A read-only transaction still stops other sessions, takes advisory locks, and writes files. What does so is a
-volatile function.
+volatile function, or runs a statement that it is given as text (crosstab, connectby, xpath_table).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _HARMLESS: Final = [
 _REFUSED: Final = """
     SELECT p.proname FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
     WHERE p.proname = ANY(%s) AND (pg_catalog.pg_function_is_visible(p.oid) OR n.nspname = ANY(%s))
-        AND (p.provolatile = 'v' OR p.proname IN ('txid_current', 'pg_current_xact_id'))
+        AND (p.provolatile = 'v' OR p.proname ~ '^(txid_current|pg_current_xact_id|connectby|xpath_table)$'
+            OR p.proname ~ '^crosstab')
         AND NOT (n.nspname = 'pg_catalog' AND p.proname = ANY(%s)) LIMIT 1
 """
 _LONGEST_NAME: Final = 63

@@ -28,7 +28,7 @@ _TABLES: Final = """
             JOIN pg_type AS t ON t.oid = a.atttypid
             LEFT JOIN pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'p'
         WHERE a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
-    ), keys AS (
+    ), keys AS MATERIALIZED (
         SELECT k.conrelid, k.conname, json_build_object('table', r.relname, 'columns', json_agg(c.attname
             ORDER BY u.place), 'targets', json_agg(d.attname ORDER BY u.place)) AS described
         FROM pg_constraint AS k JOIN readable AS r ON r.oid = k.confrelid

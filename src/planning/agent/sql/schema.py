@@ -17,6 +17,7 @@ MOST_COUNTED: Final = 1_000_000
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LOWER: Final = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _LONGEST: Final = 40
+_LONGEST_COMMENT: Final = 200
 _LONGEST_LINE: Final = 2_000
 _ROOM: Final = LONGEST_MESSAGE - 300  # characters; the rest is for the first line and the last
 _ALL: Final = 1_000_000
@@ -122,7 +123,7 @@ def _title(table: Mapping[str, Any]) -> str:
 
 def _comment(described: Mapping[str, Any]) -> str:
     comment = described.get("comment")
-    return f" -- {printable(comment)}" if comment else ""
+    return f" -- {printable(cut(comment, _LONGEST_COMMENT))}" if comment else ""
 
 
 def _arrow(key: Mapping[str, Any] | None) -> str:

@@ -1,1 +1,1 @@
-"""Databases that the agent can ask: the ``Database`` protocol, with SQLite, DuckDB and PostgreSQL behind it."""
+"""Databases that the agent can ask: the ``Database`` protocol; SQLite, DuckDB and PostgreSQL behind it."""

@@ -76,8 +76,8 @@ class PostgresDatabase:
         with self._session() as connection:
             columns = _prepared(connection, sql)
             check_calls(connection, sql)
-            query = f"{_measured(sql, columns)} LIMIT {most_rows + 1}"
-            with closing(connection.cursor().stream(query)) as stream:
+            rows_of: Any = connection.cursor().stream(f"{_measured(sql, columns)} LIMIT {most_rows + 1}")
+            with closing(rows_of) as stream:
                 rows, is_more = fetched((row[:-1] for row in stream), most_rows)
                 if is_more and len(rows) < most_rows:
                     self.close()  # the server would send the other rows, too

@@ -50,13 +50,14 @@ def check_calls(connection: psycopg.Connection[Any], sql: str) -> None:
     tokens = [token for token in _TOKEN.finditer(sql) if token.lastgroup != "space"]
     if any(token["odd"] for token in tokens):
         raise Failure("refused", "a comment in a comment, or a name in Unicode escapes,")
+    texts = ["", *(token[0] for token in tokens), ""]
     names, called = list[str](), list[str]()
-    for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
+    for before, token, after in zip(texts, tokens, texts[2:], strict=False):
         if token["name"]:
             is_quoted = token[0].startswith('"')
             name = token[0][1:-1].replace('""', '"') if is_quoted else token[0].lower()
             names.append(name.encode()[:_LONGEST_NAME].decode(errors="ignore"))
-            if (before and before[0] == ".") or (after and after[0] == "("):
+            if before == "." or after == "(":
                 called.append(names[-1])
     for (name,) in connection.execute(_REFUSED, (called, names, _HARMLESS)):
         raise Failure("refused", f"calling {name}, which may change something,")

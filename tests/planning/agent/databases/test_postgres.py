@@ -197,16 +197,22 @@ def test_the_server_stops_a_statement_by_itself(shop: PostgresShop, monkeypatch:
 
 def is_alone(shop: PostgresShop) -> bool:
     """Whether the readers' statements have ended, within some seconds."""
-    active = "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader' AND state <> 'idle'"
+    return is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader' AND state <> 'idle'")
+
+
+def is_never(shop: PostgresShop, query: str) -> bool:
+    """Whether a query has no rows, within some seconds."""
     with psycopg.connect(shop.owner, autocommit=True) as connection:
-        return any(not connection.execute(active).fetchall() or sleep(0.1) for _ in range(100))
+        for _ in range(100):
+            if not connection.execute(query.encode()).fetchall():
+                return True
+            sleep(0.1)
+    return False
 
 
 def test_no_connection_is_kept_for_long(shop: PostgresShop, database: SqlDatabase) -> None:
     database.execute("SELECT 1")
-    kept = "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'"
-    with psycopg.connect(shop.owner, autocommit=True) as connection:
-        assert any(not connection.execute(kept).fetchall() or sleep(0.1) for _ in range(100))
+    assert is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'")
 
 
 def test_a_lock_is_not_waited_for(shop: PostgresShop) -> None:

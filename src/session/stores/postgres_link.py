@@ -122,6 +122,7 @@ _SAID = (
     ("password authentication failed", _DENIED),
     ("no password supplied", _DENIED),
     ("no pg_hba.conf entry", _DENIED),
+    ("permission denied for database", "its user may not connect: ask the administrator for CONNECT"),
     ('role "', _DENIED),
     ('database "', _REASONS["3D000"]),
     ("too many clients", _REASONS["53300"]),
@@ -132,6 +133,7 @@ _SAID = (
     ("in recovery", _RESTARTS),
     (_SILENT, "the server does not answer: check whether it runs, and try again"),
     ("session is read-only", _REASONS["25006"]),
+    ("does not support SSL", "the server has no TLS: correct sslmode in the address"),
 )
 
 

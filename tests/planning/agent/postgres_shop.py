@@ -51,6 +51,8 @@ SHOP = """
         'BEGIN PERFORM set_config(''transaction_read_only'', ''off'', true); PERFORM wipe(); RETURN 1; END';
     CREATE FUNCTION twice(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 2 * $1';
     CREATE OPERATOR <!> (FUNCTION = wipe_row, RIGHTARG = integer);
+    CREATE FUNCTION total() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+    CREATE FUNCTION status(integer, integer) RETURNS integer LANGUAGE sql AS 'SELECT 1';
     CREATE VIEW wiping AS SELECT wipe() AS x;
     CREATE EXTENSION dblink; CREATE EXTENSION tablefunc;
     SELECT lo_create(4711);

@@ -20,7 +20,10 @@ _HARMLESS: Final = [
 ]
 _REFUSED: Final = """
     SELECT p.proname FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-    WHERE p.proname = ANY(%s) AND (pg_catalog.pg_function_is_visible(p.oid) OR n.nspname = ANY(%s))
+    WHERE (p.proname = ANY(%s)
+            OR p.proname = ANY(%s) AND p.pronargs > 0 AND p.pronargs - p.pronargdefaults < 2)
+        AND p.prorettype NOT IN ('trigger'::pg_catalog.regtype, 'event_trigger'::pg_catalog.regtype)
+        AND (pg_catalog.pg_function_is_visible(p.oid) OR n.nspname = ANY(%s))
         AND (p.provolatile = 'v' OR p.proname ~ '^(txid_current|pg_current_xact_id|connectby|xpath_table)$'
             OR p.proname ~ '^crosstab')
         AND NOT (n.nspname = 'pg_catalog' AND p.proname = ANY(%s)) LIMIT 1
@@ -51,13 +54,15 @@ def check_calls(connection: psycopg.Connection[Any], sql: str) -> None:
     if any(token["odd"] for token in tokens):
         raise Failure("refused", "a comment in a comment, or a name in Unicode escapes,")
     texts = ["", *(token[0] for token in tokens), ""]
-    names, called = list[str](), list[str]()
+    names, called, dotted = list[str](), list[str](), list[str]()
     for before, token, after in zip(texts, tokens, texts[2:], strict=False):
         if token["name"]:
             is_quoted = token[0].startswith('"')
             name = token[0][1:-1].replace('""', '"') if is_quoted else token[0].lower()
             names.append(name.encode()[:_LONGEST_NAME].decode(errors="ignore"))
-            if before == "." or after == "(":
+            if after == "(":
                 called.append(names[-1])
-    for (name,) in connection.execute(_REFUSED, (called, names, _HARMLESS)):
+            elif before == ".":
+                dotted.append(names[-1])
+    for (name,) in connection.execute(_REFUSED, (called, dotted, names, _HARMLESS)):
         raise Failure("refused", f"calling {name}, which may change something,")

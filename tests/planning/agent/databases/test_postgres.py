@@ -28,6 +28,7 @@ from planning.tools import StorageUnavailable
 pytestmark = pytest.mark.postgres
 
 NO_DATABASE = "there is no such database: create it, or name another in the address"
+NO_TLS = "the server has no TLS: correct sslmode in the address"
 LOST = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
 
 
@@ -246,12 +247,17 @@ def test_threads_ask_at_the_same_time(database: SqlDatabase) -> None:
 
 def test_what_goes_wrong_with_the_server_is_said(postgres: PostgresServer, shop: PostgresShop) -> None:
     at = f"127.0.0.1:{postgres.port}"
+    closed = shop.reader.rpartition("/")[2] + "_closed"
+    for statement in (f"CREATE DATABASE {closed}", f"REVOKE CONNECT ON DATABASE {closed} FROM PUBLIC"):
+        shop.change(statement)
     denied = "its user or password is refused: correct them in the address, or ask the administrator"
     errors = {
         f"postgresql://reader:wrong@{at}/postgres": denied,
         f"postgresql://nobody:{ESCAPED}@{at}/postgres": denied,
         f"postgresql://reader:{ESCAPED}@{at}/nowhere": NO_DATABASE,
         f"postgresql://reader:{ESCAPED}@127.0.0.1:1/postgres": LOST,
+        f"postgresql://reader:{ESCAPED}@{at}/postgres?sslmode=require": NO_TLS,
+        f"{shop.reader}_closed": "its user may not connect: ask the administrator for CONNECT",
     }
     for address, error in errors.items():
         shown = "postgresql://" + address.rpartition("@")[2]

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.postgres
 ATTACKS = r"""
 SELECT wipe()
 SELECT * FROM wipe() AS w
+SELECT status(1, 2)
 SELECT (1).wipe_row
 SELECT id.wipe_row FROM (SELECT 1 AS id) AS id
 SELECT c.id FROM cities AS c ORDER BY wipe()
@@ -156,6 +157,7 @@ SELECT * FROM cities;
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total) FROM orders
 SELECT o.id, c."Full Name" FROM orders AS o JOIN customers AS c ON c.id = o.customer_id
 SELECT * FROM generate_series(1, 3) AS g
+SELECT o.status, o.total FROM orders AS o WHERE status::text LIKE '%a%' AND NOT status::text LIKE '{}'
 SELECT nspname FROM pg_catalog.pg_namespace
 SELECT table_name FROM information_schema.tables
 """

@@ -65,7 +65,10 @@ def ask(
         typer.Argument(metavar="QUESTION", help="What you want to know; may be omitted with --sql-from."),
     ] = None,
     *,
-    db: Annotated[str | None, typer.Option(metavar="FILE", help="The database, SQLite or DuckDB.")] = None,
+    db: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The SQLite or DuckDB file, or postgresql://USER@HOST/DATABASE."),
+    ] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="The model that writes the SQL.")] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the model's server is.")] = None,
     sql_from: Annotated[

@@ -33,7 +33,7 @@ Connection = psycopg.Connection[Any]
 T = TypeVar("T")
 
 _UNREADABLE = (
-    "the address of the store cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a "
+    "the address cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a "
     "password %40 for @, %3A for :, %2F for / and %25 for %"
 )
 _LISTENED = 1.0  # seconds after which the thread that listens looks whether anything still watches
@@ -96,17 +96,20 @@ def _parts_of(conninfo: str) -> dict[str, Any]:
 
 def explained(error: Exception, name: str, timeout: float) -> StoreError:
     """What an error of psycopg or of the server means for a store; without what the address says."""
-    code = getattr(error, "sqlstate", None) or ""
-    if code == "55P03":
+    if getattr(error, "sqlstate", None) == "55P03":
         return locked(timeout)
+    return StoreError(f"the store {name} cannot be used: {reason_of(error)}")
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of psycopg or of the server means, and what to do; without what the address says."""
+    code = getattr(error, "sqlstate", None) or ""
     reason = _REASONS.get(code) or _REASONS.get(code[:2])
     if reason is None and code and isinstance(error, psycopg.Error):
         reason = f"the server says {shown(error.diag.message_primary)} ({code})"
     if reason is None and isinstance(error, (psycopg.DataError, UnicodeError)):
         reason = _NO_FORM
-    if reason is None:
-        reason = next((why for words, why in _SAID if words in str(error)), _LOST)
-    return StoreError(f"the store {name} cannot be used: {reason}")
+    return reason or next((why for words, why in _SAID if words in str(error)), _LOST)
 
 
 _SILENT = "no answer in time"
@@ -115,6 +118,7 @@ _SAID = (
     ("password authentication failed", _DENIED),
     ("no password supplied", _DENIED),
     ("no pg_hba.conf entry", _DENIED),
+    ("permission denied for database", "its user may not connect: ask the administrator for CONNECT"),
     ('role "', _DENIED),
     ('database "', _REASONS["3D000"]),
     ("too many clients", _REASONS["53300"]),
@@ -125,6 +129,7 @@ _SAID = (
     ("in recovery", _RESTARTS),
     (_SILENT, "the server does not answer: check whether it runs, and try again"),
     ("session is read-only", _REASONS["25006"]),
+    ("does not support SSL", "the server has no TLS: correct sslmode in the address"),
 )
 
 

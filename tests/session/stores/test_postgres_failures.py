@@ -368,7 +368,7 @@ def test_wrong_addresses_say_what_is_wrong_and_never_the_password(server: Postgr
         with pytest.raises(StoreError) as caught:
             PostgresStore(address)
         assert str(caught.value) == (
-            "the address of the store cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
+            "the address cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
             "and in a password %40 for @, %3A for :, %2F for / and %25 for %"
         )
         assert "secret" not in told(caught.value)

@@ -1,1 +1,1 @@
-"""Databases that the agent can ask: the ``Database`` protocol, and files of SQLite and DuckDB behind it."""
+"""Databases that the agent can ask: the ``Database`` protocol; SQLite, DuckDB and PostgreSQL behind it."""

@@ -1,4 +1,4 @@
-"""``SqlDatabase``: a database file that can only be read, from Python and as tools for a model."""
+"""``SqlDatabase``: a database that can only be read, from Python and as tools for a model."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ from planning.agent.sql.schema import validate_results as _validate
 from planning.errors import cut
 from planning.tools import ErrorKind, StorageUnavailable, Tool
 from planning.tools.errors import ToolTimeout
+from session.address import show_address
 
 if TYPE_CHECKING:
     from planning.agent.sql.columns import Columns
 
 _LONGEST: Final = 3_600
+_LIBRARIES: Final = {"duckdb": ("duckdb", "duckdb"), "postgres": ("postgres", "psycopg")}
+"""The extra, and the library in it, that reads each kind of database."""
 _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
 _TICK: Final = 0.1
@@ -40,13 +43,13 @@ T = TypeVar("T")
 
 
 class SqlDatabase:
-    """A database file that statements can only read: SQLite, or DuckDB.
+    """A database that statements can only read: a file of SQLite or DuckDB, or PostgreSQL.
 
     Statements run in separate threads, are stopped at the time limit, and write nothing, neither to the file
     nor beside it. Any thread may use this object.
 
     Attributes:
-        dialect: ``sqlite`` or ``duckdb``.
+        dialect: ``sqlite``, ``duckdb`` or ``postgres``.
         timeout: The seconds that a statement may take.
         max_rows: The most rows of an answer.
         samples: How many values of each column the schema shows.
@@ -55,23 +58,25 @@ class SqlDatabase:
     def __init__(
         self, source: str | os.PathLike[str], *, timeout: float = 5.0, max_rows: int = 1_000, samples: int = 3
     ) -> None:
-        """Choose the file; it is opened by the first question.
+        """Choose the database; it is opened by the first question.
 
         Args:
             source: The path of a file, ``sqlite:///PATH`` or ``duckdb:///PATH``. A file whose name ends in
-                ``.duckdb`` or ``.ddb`` is DuckDB's; any other is SQLite's.
+                ``.duckdb`` or ``.ddb`` is DuckDB's; any other is SQLite's. Or ``postgresql://HOST/DATABASE``.
             timeout: The seconds that a statement may take.
             max_rows: The most rows of an answer.
             samples: How many values of each column the schema shows; 0 for none, as for private data.
 
         Raises:
-            ValueError: The source does not name such a file, or a number is out of its range.
+            ValueError: The source does not name a database, or a number is out of its range.
         """
-        self.dialect, self._path = locate(source)
+        self.dialect, place = locate(source)
+        is_server = self.dialect == "postgres"
+        self._path = show_address(place) if is_server else place  # without a password
+        self._place = place if is_server else str(Path(place).absolute())
         self.timeout = float(_checked("timeout", timeout, (int, float), 0.001, _LONGEST))
         self.max_rows = int(_checked("max_rows", max_rows, (int,), 1, _MOST_ROWS))
         self.samples = int(_checked("samples", samples, (int,), 0, _MOST_SAMPLES))
-        self._file = str(Path(self._path).absolute())
         self._readers = Readers()
         self._schema: tuple[tuple[int, ...], str] | None = None
         self._columns: tuple[tuple[int, ...], Tables] | None = None
@@ -95,7 +100,7 @@ class SqlDatabase:
     def get_schema(self, query: str | None = None) -> str:  # noqa: ARG002 - the tool takes the question
         """The tables, their columns, keys and row counts, and a few values: as a model reads it.
 
-        It is read again only after the file has changed.
+        It is read again only after the file has changed; that of a server, after a minute.
 
         Args:
             query: What it is needed for; the schema is the same for every question.
@@ -105,12 +110,12 @@ class SqlDatabase:
             ToolTimeout: It took too long.
         """
         try:
-            before = stamp(self._file, self.dialect)
+            before = stamp(self._place, self.dialect)
             if self._schema is not None and self._schema[0] == before:
                 return self._schema[1]
             until = monotonic() + self.timeout / 2
-            version, tables = self._ask(
-                lambda file: (file.version, file.tables(self.samples, until)), self.timeout
+            tables, version = self._ask(
+                lambda file: (file.tables(self.samples, until), file.version), self.timeout
             )
         except Failure as failure:
             if failure.kind == "timeout":
@@ -207,13 +212,18 @@ class SqlDatabase:
 
     def _open_file(self) -> DatabaseFile:
         if self.dialect == "sqlite":
-            return SqliteFile(self._file, self.timeout)
+            return SqliteFile(self._place, self.timeout)
         try:
+            if self.dialect == "postgres":
+                from planning.agent.databases.postgres import PostgresDatabase
+
+                return PostgresDatabase(self._place)
             import_module("duckdb")
             from planning.agent.databases.duckdb_file import DuckdbFile
         except ImportError:
-            raise Failure("library") from None
-        return DuckdbFile(self._file)
+            extra, library = _LIBRARIES[self.dialect]
+            raise Failure("library", f"{library}: pip install 'session-planning[{extra}]'") from None
+        return DuckdbFile(self._place)
 
     def _ask(self, work: Callable[[DatabaseFile], T], seconds: float) -> T:
         return self._readers.ask(self._open_file, work, seconds)
@@ -236,7 +246,7 @@ class SqlDatabase:
                     raise
                 return None
 
-        known = stamp(self._file, self.dialect)
+        known = stamp(self._place, self.dialect)
         if self._asked[0] != known or not is_settled(known, _TICK) or len(self._asked[1]) > _MOST_ASKED:
             self._asked = (known, {})
         return Columns(sql, self.dialect, lambda: self._tables(until), rows_of, self._asked[1])
@@ -253,7 +263,7 @@ class SqlDatabase:
     def _tables(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""
         try:
-            before = stamp(self._file, self.dialect)
+            before = stamp(self._place, self.dialect)
             if self._columns is not None and self._columns[0] == before:
                 return self._columns[1]
             tables = self._ask(lambda file: file.tables(-1, until), until - monotonic())

@@ -18,10 +18,11 @@ from planning.tools.background import is_given_up
 
 if TYPE_CHECKING:
     from planning.agent.databases.duckdb_file import DuckdbFile
+    from planning.agent.databases.postgres import PostgresDatabase
     from planning.agent.databases.sqlite_file import SqliteFile
 
 T = TypeVar("T")
-DatabaseFile: TypeAlias = "SqliteFile | DuckdbFile"
+DatabaseFile: TypeAlias = "SqliteFile | DuckdbFile | PostgresDatabase"
 
 _MOST: Final = 8
 _IDLE: Final = 0.25  # seconds after which a thread releases what other programs may wait for

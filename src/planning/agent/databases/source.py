@@ -1,11 +1,11 @@
-"""The file of a database: its path, from a path or a URL, and whether it has changed."""
+"""The place of a database, from a path or a URL, and whether its file has changed."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 from stat import S_ISREG
-from time import time_ns
+from time import monotonic, time_ns
 from typing import Final
 
 from planning.agent.sql.guard import Failure
@@ -17,20 +17,29 @@ LOG_SIZE: Final = 5
 _KINDS: Final = frozenset({"sqlite", "duckdb"})
 _OF_DUCKDB: Final = frozenset({".duckdb", ".ddb"})
 _LOGS: Final = {"sqlite": "-wal", "duckdb": ".wal"}
-_WANTED: Final = "give the path of an SQLite or DuckDB file, or sqlite:///PATH, or duckdb:///PATH"
+_KEPT: Final = 60
+"""The seconds that the schema of a server, whose changes do not show, is kept."""
+
+_SERVERS: Final = ("postgresql://", "postgres://")
+_WANTED: Final = (
+    "give postgresql://HOST/DATABASE, the path of an SQLite or DuckDB file, or sqlite:///PATH, or "
+    "duckdb:///PATH"
+)
 
 
 def locate(source: str | os.PathLike[str]) -> tuple[str, str]:
-    """The dialect of a database, ``sqlite`` or ``duckdb``, and the path of its file.
+    """The dialect of a database, ``sqlite``, ``duckdb`` or ``postgres``, and the path of its file or its URL.
 
     Raises:
-        ValueError: It does not name a file.
+        ValueError: It does not name a database.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise ValueError(  # noqa: TRY004 - whatever is wrong with a source is one kind of error
             f"a database is a path or a URL, got {type(source).__name__}; {_WANTED}"
         )
     path = os.fsdecode(source)
+    if path.startswith(_SERVERS) and "\0" not in path:
+        return "postgres", path
     dialect, _, rest = path.partition("://")
     if is_address(path):
         path = rest.removeprefix("/")
@@ -52,6 +61,8 @@ def stamp(path: str, dialect: str) -> tuple[int, ...]:
     Raises:
         Failure: There is no such file.
     """
+    if dialect == "postgres":
+        return (int(monotonic() / _KEPT),) * (LOG_SIZE + 1)
     try:
         file = Path(path).resolve() if Path(path).is_symlink() else Path(path)  # logs are at the target
         found = file.stat()

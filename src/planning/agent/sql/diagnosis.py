@@ -88,6 +88,9 @@ _REMEDIES: Final = (
     (r"mbiguous", "write its table before it"),
     (r"incomplete input|end of input", "write the rest of it, or close what is open"),
     (r"token: \"['\"`[]|unterminated", "close the quote, and write a quote inside text twice"),
+    (r"permission denied", "use only the tables and columns of the schema"),
+    (r"FROM-clause entry", "join it, or write the alias that the query gives it"),
+    (r"operator does not exist", "cast one side, as in x::text"),
     (r"stack overflow|tree is too large|expression depth", "send a simpler SELECT"),
 )
 _PARAMETER: Final = re.compile(r"\AIncorrect number of bindings|Values were not provided")
@@ -141,7 +144,9 @@ def _no_table(case: _Case) -> str:
     if difference:  # SQLite takes the IN of POSITION('a' IN b) for that of a table
         return f"no such table: {word}; {difference}"
     near = [name for _, name in closest(word.rpartition(".")[2], [("", known)])]
-    if near and near[0].lower() == word.lower():  # SQLite says so of x.* where x is not in FROM
+    if (
+        near and near[0].lower() == word.lower() and case.dialect != "postgres"
+    ):  # SQLite says so of x.* where x is not in FROM
         return f"{identifier(near[0])} is not in FROM; join it"
     remedy = f"; the tables are {_listed(known)}" if known else ""
     if near:
@@ -258,6 +263,9 @@ _NAMES: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
     (r"\Ano such column: (.+?)(?: - should this be .*)?\Z", _no_column),
     (r'Referenced column "([^"]+)" (?:was )?not found', _no_column),
     (r'Table "([^"]+)" does not have a column named "([^"]+)"', _no_column),
+    (r"\Arelation \"(.+)\" does not exist", _no_table),
+    (r"\Acolumn \"([^\"]+)\" specified in USING", _not_in_both),
+    (r"\Acolumn \"?(.+?)\"? does not exist", _no_column),
     (r"\Acannot join using column (.+) - ", _not_in_both),
     (r'Column "([^"]+)" does not exist on \w+ side of join', _not_in_both),
 )

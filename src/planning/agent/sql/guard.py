@@ -38,6 +38,7 @@ _HALVES: Final = re.compile("[\ud800-\udfff]")
 _READING: Final = {
     "sqlite": frozenset({"SELECT", "VALUES"}),
     "duckdb": frozenset({"SELECT", "VALUES", "(", "FROM", "TABLE", "PIVOT", "UNPIVOT"}),
+    "postgres": frozenset({"SELECT", "VALUES", "(", "TABLE"}),
 }
 _MISSING: Final = "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
 _NO_BRACKETS: Final = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
@@ -155,7 +156,8 @@ _STORAGE: Final = {
     "busy": "too many queries are running on {path}; try again later",
     "unavailable": "cannot start a thread that reads {path} ({text}); check this machine's memory",
     "settings": "{path} is open in this program with other settings; close it there first",
-    "library": "reading {path} needs duckdb: pip install 'session-planning[duckdb]'",
+    "server": "{path} cannot be read: {text}",
+    "library": "reading {path} needs {text}",
 }
 _QUERY: Final = {
     "memory": "the query needs more memory than it may use; ask for less, with WHERE, LIMIT or an aggregate",

@@ -87,13 +87,19 @@ _WORDS: Final = """
     USING VALUES VARIADIC VERBOSE WHEN WHERE WINDOW WITH
 """
 KEYWORDS: Final = frozenset(_WORDS.split())
+_POSTGRES: Final = """
+    CURRENT_CATALOG CURRENT_ROLE CURRENT_SCHEMA CURRENT_USER GRANT LOCALTIME LOCALTIMESTAMP SESSION_USER USER
+"""
+POSTGRES_KEYWORDS: Final = KEYWORDS | frozenset(_POSTGRES.split())
 
 MOST_COUNTED: Final = 1_000_000
 """The most rows of a table that are counted."""
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_LOWER: Final = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _LONGEST: Final = 40
+_LONGEST_COMMENT: Final = 200
 _LONGEST_LINE: Final = 2_000
 _ROOM: Final = LONGEST_MESSAGE - 1_200  # characters; the rest is for the first lines and the last
 _ALL: Final = 1_000_000
@@ -135,9 +141,17 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str, version: str 
     return f"{head}\n\n{text}\n{notes}"
 
 
+class ExactName(str):
+    """A name in a PostgreSQL database, which reads a name without quotes in lower case."""
+
+    __slots__ = ()
+
+
 def identifier(name: str) -> str:
     """A name as SQL takes it, in quotes where it needs them."""
-    if _PLAIN.match(name) and name.upper() not in KEYWORDS:
+    is_exact = isinstance(name, ExactName)
+    plain, keywords = (_LOWER, POSTGRES_KEYWORDS) if is_exact else (_PLAIN, KEYWORDS)
+    if plain.match(name) and name.upper() not in keywords:
         return name
     return '"' + printable(name).replace('"', '""') + '"'
 
@@ -160,14 +174,14 @@ def _table(table: Mapping[str, Any], values: int, most: int) -> list[str]:
     columns, keys = table["columns"], table["foreign_keys"]
     single = {key["columns"][0]: key for key in reversed(keys) if len(key["columns"]) == 1}
     primary = [each["name"] for each in sorted(columns, key=lambda each: each["primary"]) if each["primary"]]
-    lines = [_title(table)]
+    lines = [_title(table) + _comment(table)]
     for column in columns[:most]:
         name, kind = column["name"], printable(column["type"])
         is_key = primary == [name]
         words = [f"{identifier(name)} {kind}".rstrip()]
         words += ["primary key"] if is_key else ["not null"] * column["not_null"]
         samples = _samples(column["samples"][:values], is_key=is_key)
-        lines.append("  " + ", ".join(words) + _arrow(single.get(name)) + samples)
+        lines.append("  " + ", ".join(words) + _arrow(single.get(name)) + samples + _comment(column))
     if len(columns) > most:
         lines.append(f"  (and {len(columns) - most:,} more)")
     if len(primary) > 1:
@@ -189,6 +203,11 @@ def _title(table: Mapping[str, Any]) -> str:
     if rows > MOST_COUNTED:
         return f"{name}, over {MOST_COUNTED:,} rows"
     return f"{name}, {rows:,} {'row' if rows == 1 else 'rows'}"
+
+
+def _comment(described: Mapping[str, Any]) -> str:
+    comment = described.get("comment")
+    return f" -- {printable(cut(comment, _LONGEST_COMMENT))}" if comment else ""
 
 
 def _arrow(key: Mapping[str, Any] | None) -> str:

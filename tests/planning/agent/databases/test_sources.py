@@ -10,7 +10,10 @@ import pytest
 from planning.agent import SqlDatabase
 from planning.agent.databases.source import locate
 
-WANTED = "give the path of an SQLite or DuckDB file, or sqlite:///PATH, or duckdb:///PATH"
+WANTED = (
+    "give postgresql://HOST/DATABASE, the path of an SQLite or DuckDB file, or sqlite:///PATH, or "
+    "duckdb:///PATH"
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +27,8 @@ WANTED = "give the path of an SQLite or DuckDB file, or sqlite:///PATH, or duckd
         ("sqlite:////data/shop.db", ("sqlite", "/data/shop.db")),
         ("duckdb:///shop.db", ("duckdb", "shop.db")),
         ("what?.db", ("sqlite", "what?.db")),
+        ("postgresql://me@h:1/d?sslmode=require", ("postgres", "postgresql://me@h:1/d?sslmode=require")),
+        ("postgres:///d", ("postgres", "postgres:///d")),
         ("./a b://c.db", ("sqlite", "./a b://c.db")),
     ],
 )
@@ -41,7 +46,8 @@ def test_a_source_is_a_dialect_and_a_path(source: str, found: tuple[str, str]) -
         (":memory:", "':memory:' is not the path of a file"),
         ("sqlite:///:memory:", "':memory:' is not the path of a file"),
         ("postgresql+psycopg://h/d", "unsupported database URL postgresql+psycopg://h/d"),
-        ("postgresql://me:secret@h/d?x=1", "unsupported database URL postgresql://h/d"),
+        ("POSTGRESQL://me:secret@h/d", "unsupported database URL POSTGRESQL://h/d"),
+        ("host=h dbname=d password=secret", "unsupported database URL postgresql://h/d"),
         ("mysql://h/d?password=secret", "unsupported database URL mysql://h/d"),
         ("sqlite://shop.db", "unsupported database URL sqlite://shop.db"),
         ("sqlite:///a.db?mode=rw", "unsupported database URL sqlite:///a.db?mode=rw"),

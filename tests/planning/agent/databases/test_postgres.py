@@ -1,0 +1,452 @@
+"""PostgreSQL asked by its URL: values, limits, errors and the schema."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from time import monotonic, sleep
+from typing import Any
+
+import psycopg
+import pytest
+from chat_server import ChatServer, says
+from cli_runs import run
+from hypothesis import given
+from hypothesis import strategies as st
+from postgres_server import ESCAPED, PASSWORD, PostgresServer
+from postgres_shop import PostgresShop
+from syrupy.assertion import SnapshotAssertion
+
+from planning.agent import SqlDatabase, build_text_to_sql_graph
+from planning.agent.databases.postgres import PostgresDatabase
+from planning.tools import StorageUnavailable
+
+pytestmark = pytest.mark.postgres
+
+NO_DATABASE = "there is no such database: create it, or name another in the address"
+NO_TLS = "the server has no TLS: correct sslmode in the address"
+LOST = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
+
+
+@pytest.fixture(scope="module")
+def shop(postgres: PostgresServer) -> PostgresShop:
+    return PostgresShop(postgres)
+
+
+@pytest.fixture
+def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
+    with SqlDatabase(shop.reader, timeout=30) as database:
+        yield database
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("NULL", None),
+        ("true", True),
+        ("7::smallint", 7),
+        ("9223372036854775807", 9223372036854775807),
+        ("1.5::real", 1.5),
+        ("5::float8", 5),
+        ("1e300::float8", 1e300),
+        ("'NaN'::float8", "NaN"),
+        ("'-Infinity'::float8", "-Infinity"),
+        ("12.50::numeric(10, 2)", 12.5),
+        ("sum(9223372036854775807) OVER () + 1", 9223372036854775808),
+        ("12345678901234567.89", "12345678901234567.89"),
+        ("10::numeric / 3", 10 / 3),
+        ("'NaN'::numeric", "NaN"),
+        ("'Infinity'::numeric", "Infinity"),
+        ("1e400::numeric + 0.5", "1" + "0" * 400 + ".5"),
+        ("'2024-01-02'::date", "2024-01-02"),
+        ("'infinity'::date", "infinity"),
+        ("'12000-01-01'::date", "12000-01-01"),
+        ("'0044-03-15 BC'::date", "0044-03-15 BC"),
+        ("'2024-01-02 03:04:05.678'::timestamp", "2024-01-02 03:04:05.678"),
+        ("'2024-01-02 03:04:05+00'::timestamptz AT TIME ZONE 'UTC'", "2024-01-02 03:04:05"),
+        ("'24:00'::time", "24:00:00"),
+        ("'03:04+05:30'::timetz", "03:04:00+05:30"),
+        ("'1 year 2 days 03:00'::interval", "1 year 2 days 03:00:00"),
+        ("""'{"a": [1e400, null]}'::json""", '{"a": [1e400, null]}'),
+        ("""'{"b": 1}'::jsonb""", '{"b": 1}'),
+        (r"'\x00ff'::bytea", b"\x00\xff"),
+        ("'6D5C6993-117c-4aa8-ac98-bbf83c5cd122'::uuid", "6d5c6993-117c-4aa8-ac98-bbf83c5cd122"),
+        ("int4range(1, 5)", "[1,5)"),
+        ("'{[1,2),[5,6)}'::int4multirange", "{[1,2),[5,6)}"),
+        ("'10.0.0.1/8'::inet", "10.0.0.1/8"),
+        ("ARRAY['a', NULL, 'b,c']", ["a", None, "b,c"]),
+        ("ARRAY[[1, 2], [3, 4]]", [[1, 2], [3, 4]]),
+        ("ARRAY[1.5, 'NaN']::numeric[]", [1.5, "NaN"]),
+        ("ARRAY['2024-01-02', 'infinity']::date[]", ["2024-01-02", "infinity"]),
+        ("ARRAY[]::integer[]", []),
+        ("ARRAY['new', 'paid']::order_status[]", "{new,paid}"),
+        ("'paid'::order_status", "paid"),
+        ("'a@b'::email", "a@b"),
+        ("ROW(1, 'a')", "(1,a)"),
+        ("'cities'::regclass", "cities"),
+        ("'<a/>'::xml", "<a/>"),
+        ("B'101'", "101"),
+        ("point(1, 2)", "(1,2)"),
+        ("'a fat cat'::tsvector", "'a' 'cat' 'fat'"),
+    ],
+)
+def test_a_value_is_as_json_has_it_or_as_postgresql_writes_it(
+    database: SqlDatabase, expression: str, value: object
+) -> None:
+    answer = database.execute(f"SELECT {expression} AS x")
+    assert (answer["error"], answer["data"]) == (None, [[value]])
+    assert type(answer["data"][0][0]) is type(value)
+    assert isinstance(value, bytes) or json.loads(json.dumps(answer["data"], allow_nan=False)) == [[value]]
+
+
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.none(), min_size=1
+    )
+)
+def test_any_text_comes_back_as_it_is(shop: PostgresShop, texts: list[str | None]) -> None:
+    values = ", ".join("NULL" if text is None else "'" + text.replace("'", "''") + "'" for text in texts)
+    database = PostgresDatabase(shop.reader)
+    database.deadline = monotonic() + 30
+    assert database.run(f"SELECT ARRAY[{values}]::text[], {values}", 1)[1] == [[texts, *texts]]
+    database.close()
+
+
+def test_names_are_kept_also_those_that_come_twice(database: SqlDatabase) -> None:
+    answer = database.execute('SELECT 1 AS a, 2 AS a, 3 AS "é", 4, name FROM cities ORDER BY name')
+    assert answer["columns"] == ["a", "a", "é", "?column?", "name"]
+    assert answer["data"] == [[1, 2, 3, 4, "Bern"], [1, 2, 3, 4, "Oslo"]]
+
+
+# Limits
+
+
+def test_more_rows_than_allowed_are_cut(shop: PostgresShop) -> None:
+    with SqlDatabase(shop.reader, max_rows=3) as database:
+        numbers = "SELECT g FROM generate_series(1, {}) AS g"
+        assert [
+            (answer["row_count"], answer["truncated"])
+            for answer in (database.execute(numbers.format(most)) for most in (2, 3, 4, 1_000_000))
+        ] == [(2, False), (3, False), (3, True), (3, True)]
+
+
+def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
+    peak = getrusage(RUSAGE_SELF).ru_maxrss
+    answer = database.execute("SELECT g, repeat('x', 3000000) FROM generate_series(1, 1000) AS g")
+    assert (answer["row_count"], answer["truncated"]) == (5, True)
+    assert getrusage(RUSAGE_SELF).ru_maxrss - peak < 400_000  # KB, of 3 GB
+    assert database.execute("SELECT 1")["data"] == [[1]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "repeat('x', 20000000)",
+        "repeat('x', 2000000000)",
+        "repeat('x', 10000000)::bytea, repeat('x', 10000000)::bytea",
+        "array_fill(1, ARRAY[10000000])",
+        "array_fill(NULL::integer, ARRAY[8000000])",
+        "to_jsonb(repeat('x', 20000000))",
+        "ROW(repeat('x', 20000000))",
+    ],
+)
+def test_a_large_value_is_not_sent(database: SqlDatabase, value: str) -> None:
+    peak = getrusage(RUSAGE_SELF).ru_maxrss
+    answer = database.execute(f"SELECT {value}")
+    assert (answer["code"], answer["error"]) == (
+        "parameter",
+        "a value in it is too large for an answer; ask for its length, or a part of it with substr",
+    )
+    assert getrusage(RUSAGE_SELF).ru_maxrss - peak < 20_000  # KB
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b",
+        "SELECT a FROM generate_series(1, 1000000) a WHERE a < 0 AND pg_typeof(a) IS NOT NULL"
+        " UNION ALL SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b",
+    ],
+)
+def test_a_statement_is_stopped_at_its_time(shop: PostgresShop, slow: str) -> None:
+    with SqlDatabase(shop.reader, timeout=0.5) as database:
+        begun = monotonic()
+        answer = database.execute(slow)
+        assert (answer["code"], answer["error"]) == (
+            "timeout",
+            "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT",
+        )
+        assert monotonic() - begun < 10
+        database.timeout = 30.0
+        assert database.execute("SELECT 1")["data"] == [[1]]
+        assert is_alone(shop)
+
+
+def test_the_server_stops_a_statement_by_itself(shop: PostgresShop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PostgresDatabase, "interrupt", lambda _: None)
+    with SqlDatabase(shop.reader, timeout=0.5) as database:
+        assert database.execute("SELECT count(*) FROM generate_series(1, 1e12) AS g")["code"] == "timeout"
+    assert is_alone(shop)
+
+
+def is_alone(shop: PostgresShop) -> bool:
+    """Whether the readers' statements have ended, within some seconds."""
+    return is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader' AND state <> 'idle'")
+
+
+def is_never(shop: PostgresShop, query: str) -> bool:
+    """Whether a query has no rows, within some seconds."""
+    with psycopg.connect(shop.owner, autocommit=True) as connection:
+        for _ in range(100):
+            if not connection.execute(query.encode()).fetchall():
+                return True
+            sleep(0.1)
+    return False
+
+
+def test_no_connection_is_kept_for_long(shop: PostgresShop, database: SqlDatabase) -> None:
+    database.execute("SELECT 1")
+    assert is_never(shop, "SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'")
+
+
+def test_a_lock_is_not_waited_for(shop: PostgresShop) -> None:
+    with psycopg.connect(shop.owner) as writer, SqlDatabase(shop.reader, timeout=1) as database:
+        writer.execute("LOCK TABLE cities")
+        answer = database.execute("SELECT * FROM cities")
+        assert (answer["code"], answer["error"]) == (
+            "storage",
+            f"{shop.shown} is locked by another program; try again later",
+        )
+        assert "\ncities -- Where customers live\n" in database.get_schema()
+
+
+def test_threads_ask_at_the_same_time(database: SqlDatabase) -> None:
+    answers = list[Any]()
+    threads = [
+        threading.Thread(
+            target=lambda number=number: answers.append(database.execute(f"SELECT {number}")["data"])
+        )
+        for number in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [[[number]] for number in range(20)]
+
+
+# Errors
+
+
+def test_what_goes_wrong_with_the_server_is_said(postgres: PostgresServer, shop: PostgresShop) -> None:
+    at = f"127.0.0.1:{postgres.port}"
+    closed = shop.reader.rpartition("/")[2] + "_closed"
+    for statement in (f"CREATE DATABASE {closed}", f"REVOKE CONNECT ON DATABASE {closed} FROM PUBLIC"):
+        shop.change(statement)
+    denied = "its user or password is refused: correct them in the address, or ask the administrator"
+    errors = {
+        f"postgresql://reader:wrong@{at}/postgres": denied,
+        f"postgresql://nobody:{ESCAPED}@{at}/postgres": denied,
+        f"postgresql://reader:{ESCAPED}@{at}/nowhere": NO_DATABASE,
+        f"postgresql://reader:{ESCAPED}@127.0.0.1:1/postgres": LOST,
+        f"postgresql://reader:{ESCAPED}@{at}/postgres?sslmode=require": NO_TLS,
+        f"{shop.reader}_closed": "its user may not connect: ask the administrator for CONNECT",
+    }
+    for address, error in errors.items():
+        shown = "postgresql://" + address.rpartition("@")[2]
+        with SqlDatabase(address) as database:
+            answer = database.execute("SELECT 1")
+            assert (answer["code"], answer["error"]) == ("storage", f"{shown} cannot be read: {error}")
+            with pytest.raises(StorageUnavailable) as caught:
+                database.get_schema()
+            assert str(caught.value) == answer["error"]
+            assert repr(database) == f"SqlDatabase('{shown}')"
+
+
+def test_an_address_that_cannot_be_read_is_not_quoted() -> None:
+    with SqlDatabase(f"postgresql://me:{PASSWORD}@h/d") as database:
+        answer = database.execute("SELECT 1")
+    assert answer["error"] == (
+        "postgresql://... cannot be read: the address cannot be read: write "
+        "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a password %40 for @, %3A for :, %2F for / "
+        "and %25 for %"
+    )
+
+
+def test_without_psycopg_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "planning.agent.databases.postgres")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with SqlDatabase("postgresql://me:secret@h/d") as database:
+        answer = database.execute("SELECT 1")
+    assert (answer["code"], answer["error"]) == (
+        "storage",
+        "reading postgresql://h/d needs psycopg: pip install 'session-planning[postgres]'",
+    )
+
+
+def test_a_server_that_ended_the_connection_is_asked_again(shop: PostgresShop, database: SqlDatabase) -> None:
+    database.execute("SELECT 1")
+    with psycopg.connect(shop.owner, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
+    assert database.execute("SELECT 1")["error"] in {
+        None,
+        f"{shop.shown} cannot be read: the server is starting or ending: try again when it runs",
+        f"{shop.shown} cannot be read: {LOST}",
+    }
+    assert database.execute("SELECT 1")["data"] == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("SELECT nam FROM cities", "no such column: nam; did you mean name, of cities?"),
+        ("SELECT c.nam FROM cities AS c", "no such column: c.nam; did you mean c.name?"),
+        ("SELECT * FROM citys", "no such table: citys; did you mean cities?"),
+        ("SELECT * FROM Orders JOIN order ON true", 'syntax error at or near "order"; correct the SQL'),
+        (
+            "SELECT full_name FROM customers",
+            'no such column: full_name; did you mean "Full Name", of customers?',
+        ),
+        (
+            "SELECT cities.name FROM customers",
+            'missing FROM-clause entry for table "cities"; join it, or write the alias that the query '
+            "gives it",
+        ),
+        (
+            "SELECT name + 1 FROM cities",
+            "operator does not exist: text + integer; cast one side, as in x::text",
+        ),
+        ("SELECT ifnull(1, 2)", "function ifnull(integer, integer) does not exist; correct the SQL"),
+        ("SELECT 1 / 0", "division by zero; correct the SQL"),
+        ("SELECT 'a'::integer", 'invalid input syntax for type integer: "a"; correct the SQL'),
+        (
+            "SELECT * FROM secret",
+            "permission denied for table secret; use only the tables and columns of the schema",
+        ),
+        (
+            "SELECT name FROM cities WHERE name = $1",
+            "the SQL has a parameter, such as ? or :name; write the value itself",
+        ),
+        ("SELECT 1 WHERE 1 = NULL", "1 = NULL is never true; write 1 IS NULL for 1 = NULL"),
+        (
+            "SELECT '",
+            'unterminated quoted string at or near "\'"; close the quote, and write a quote inside text '
+            "twice",
+        ),
+        ("SELECT 1)", 'syntax error at or near ")"; correct the SQL'),
+    ],
+)
+def test_an_error_says_what_to_change(database: SqlDatabase, statement: str, error: str) -> None:
+    answer = database.execute(statement)
+    assert (answer["code"], answer["error"]) == ("parameter", error)
+
+
+# The schema
+
+
+def test_the_schema_of_a_shop(database: SqlDatabase, snapshot: SnapshotAssertion) -> None:
+    assert database.get_schema() == snapshot
+
+
+def test_the_schema_without_values(shop: PostgresShop, snapshot: SnapshotAssertion) -> None:
+    with SqlDatabase(shop.reader, samples=0) as database:
+        assert database.get_schema() == snapshot
+
+
+def test_the_schema_has_the_schemas_of_the_search_path(shop: PostgresShop) -> None:
+    shop.change('CREATE SCHEMA "My Data"; CREATE TABLE "My Data".cities (x integer PRIMARY KEY)')
+    with SqlDatabase(f"{shop.owner}?options=-csearch_path%3Dother%2C%22My%5C%20Data%22%2Cpublic") as database:
+        assert database.get_schema().split("\n\n")[1:4] == [
+            "things, 0 rows\n  x integer",
+            "cities, 0 rows\n  x integer, primary key",
+            '"Order", 0 rows\n  x integer',
+        ]
+        assert "\n\npublic.cities, 2 rows -- Where customers live\n" in database.get_schema()
+
+
+def test_names_are_quoted_where_postgresql_needs_it(postgres: PostgresServer) -> None:
+    other = PostgresShop(postgres)
+    other.change(
+        "DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
+        ' CREATE TABLE "Tracks" ("TrackId" integer PRIMARY KEY, "user" text,'
+        ' "Order" integer REFERENCES "Tracks", ok integer, "a""b" text)'
+    )
+    with SqlDatabase(other.owner) as database:
+        assert database.get_schema() == (
+            'PostgreSQL, 1 table\n\n"Tracks", 0 rows\n  "TrackId" integer, primary key\n  "user" text\n'
+            '  "Order" integer -> "Tracks"."TrackId"\n  ok integer\n  "a""b" text\n'
+        )
+        statements = ("SELECT TrackId FROM Tracks", 'SELECT TrackId FROM "Tracks"')
+        assert [database.execute(statement)["error"] for statement in statements] == [
+            'no such table: tracks; did you mean "Tracks"?',
+            'no such column: trackid; did you mean "TrackId", of Tracks?',
+        ]
+
+
+def test_a_database_without_tables_for_the_role(postgres: PostgresServer) -> None:
+    address = f"postgresql://reader:{ESCAPED}@127.0.0.1:{postgres.port}/template1"
+    with SqlDatabase(address) as database, pytest.raises(StorageUnavailable) as caught:
+        database.get_schema()
+    assert str(caught.value) == (
+        f"postgresql://127.0.0.1:{postgres.port}/template1 cannot be read: its role may read no table on the "
+        "search path: grant it SELECT"
+    )
+
+
+def test_the_schema_is_read_again_after_a_minute(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, now = PostgresShop(postgres), [1_000.0]
+    monkeypatch.setattr("planning.agent.databases.source.monotonic", lambda: now[0])
+    with SqlDatabase(other.owner) as database:
+        before = database.get_schema()
+        other.change("CREATE TABLE later (x integer)")
+        assert database.get_schema() == before
+        now[0] += 60
+        assert "\nlater, 0 rows\n" in database.get_schema()
+
+
+# In use
+
+
+def test_a_question_is_answered(shop: PostgresShop) -> None:
+    with SqlDatabase(shop.reader) as database:
+        graph = build_text_to_sql_graph(database, lambda question: "SELECT name FROM cities ORDER BY id")
+        state = graph.invoke({"resolved_query": "Which cities are there?"})
+    assert state["execution_result"]["data"] == [["Oslo"], ["Bern"]]
+
+
+@pytest.mark.parametrize("options", [(), ("--no-samples",), ("--csv",)])
+def test_the_command_asks_it(shop: PostgresShop, tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "q.sql").write_text("SELECT id, name FROM cities ORDER BY id")
+    shown = run("ask", "--db", shop.reader, "--sql-from", str(tmp_path / "q.sql"), *options)
+    between = "," if options == ("--csv",) else "\t"
+    rows = "".join(f"{between.join(row)}\n" for row in (("id", "name"), ("1", "Oslo"), ("2", "Bern")))
+    assert shown.startswith("exit code 0\n")
+    assert shown.endswith(f"--- stdout\n{rows}")
+
+
+def test_the_command_shows_no_password(shop: PostgresShop, tmp_path: Path) -> None:
+    (tmp_path / "q.sql").write_text("SELECT 1")
+    shown = run("ask", "--db", shop.reader.replace("/shop", "/none"), "--sql-from", str(tmp_path / "q.sql"))
+    place = shop.shown.replace("/shop", "/none")
+    assert shown == f"exit code 2\n--- stderr\nplanning: {place} cannot be read: {NO_DATABASE}\n"
+
+
+def test_a_model_is_asked_for_its_sql(shop: PostgresShop) -> None:
+    sql = 'SELECT "Full Name" FROM customers ORDER BY id'
+    with ChatServer(says("SELECT name FROM customers"), says(sql)) as server:
+        options = ("--model", "local", "--base-url", server.url, "--csv")
+        shown = run("ask", "Who are the customers?", "--db", shop.reader, *options)
+    assert shown.endswith("--- stdout\nFull Name\nAda\nGrace\n")
+    asked = [each["body"]["messages"] for each in server.requests]
+    assert "one PostgreSQL SELECT" in asked[0][0]["content"]
+    assert 'no such column: name; did you mean "Full Name", of customers?' in asked[1][-1]["content"]
+    assert PASSWORD not in str(asked)

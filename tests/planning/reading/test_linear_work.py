@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planning.reading import Wanted, locate, places, read, repair, values
+from planning.reading import Wanted, places, read, repair, values
 from planning.workflow import validate_workflow
 from planning.workflow.wire.form import WORKFLOW
 
@@ -93,11 +93,11 @@ BOUNDED: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("what", BOUNDED)
 def test_beyond_a_limit_more_text_is_not_more_work(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (values, locate, read):
+    for module in (values, read):
         monkeypatch.setattr(module, "MOST_WORK", 400)
     monkeypatch.setattr(repair, "MOST_FAULTS", 100)
-    monkeypatch.setattr(locate, "_MOST_READINGS", 100)
-    monkeypatch.setattr(locate, "_MOST_PASSED", 100)
+    monkeypatch.setattr(read, "_MOST_READINGS", 100)
+    monkeypatch.setattr(read, "_MOST_PASSED", 100)
     before, repeated, behind = BOUNDED[what]
     validate_workflow(before + repeated + behind)
     short, long = (work(before + repeated * times + behind) for times in (1_000, 4_000))
@@ -118,7 +118,7 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
 
 
 def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locate, "MOST_WORK", 1_000)
+    monkeypatch.setattr(read, "MOST_WORK", 1_000)
     starts: list[int] = []
 
     class Counted(repair.Reading):
@@ -126,7 +126,7 @@ def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch:
             starts.append(start)
             super().__init__(text, start, wanted, **options)
 
-    monkeypatch.setattr(locate, "Reading", Counted)
+    monkeypatch.setattr(read, "Reading", Counted)
     validate_workflow(f"[{STEP}] so " + "{a: 1}//" * 5_000)
     assert len(starts) < 10
 
@@ -134,7 +134,7 @@ def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch:
 def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(locate, "_MOST_READINGS", 2)
+    monkeypatch.setattr(read, "_MOST_READINGS", 2)
     text = f"[{STEP}]" + " so {a: 1}" * 9
     report = validate_workflow(text)
     assert [(each.code, each.message, each.hint, each.column) for each in report.errors] == [

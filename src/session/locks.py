@@ -7,6 +7,7 @@ it back, or in the midst of giving it back. A ``Block`` notices both.
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from _thread import allocate_lock
 from collections import deque
@@ -243,6 +244,12 @@ class ProcessLock:
 
     def forget_other_threads(self) -> None:
         """End what threads had begun that are not in this process; called once in a forked child."""
+
+
+def running_loop() -> Any:
+    """The event loop that runs in this thread; None without one. Never imports asyncio."""
+    events = sys.modules.get("asyncio.events")
+    return None if events is None else events._get_running_loop()
 
 
 # Python has one list of what to do after a fork, and nothing leaves it: it calls one function for all.

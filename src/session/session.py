@@ -84,8 +84,8 @@ class Session:
                 or belongs to the parent or to one of its parents.
             ValueError: ``created_at`` has no time zone, or ``history`` is under 1.
             TypeError: A tag is not a string, or an argument is of another type.
-            StoreError: The store cannot be read. A session that this process used lately is not read before
-                the first look at it.
+            StoreError: The store cannot be read. A session that this process used lately, or that is opened
+                in an event loop, is not read before the first look at it.
         """
         if created_at is not None and created_at.utcoffset() is None:
             raise ValueError("created_at must carry a time zone: use datetime.now(UTC)")

@@ -22,7 +22,7 @@ from session.history import (
     last_version,
 )
 from session.kept import require_version
-from session.locks import ProcessLock
+from session.locks import ProcessLock, running_loop
 from session.replay import NEWEST, Replay, Warm
 from session.slices import Routes, items_of, type_name
 from session.stores.base import Store
@@ -65,7 +65,8 @@ class Stored(Replay):
             limit: How many events its logs keep.
 
         Raises:
-            StoreError: The store cannot be read. What this process keeps warm is not looked at yet.
+            StoreError: The store cannot be read. It is not read before the first look, where this process keeps
+                the session warm, and in an event loop, which must not wait for it.
         """
         super().__init__(store, begun.session_id, limit)
         self.is_unsettled = False
@@ -75,13 +76,13 @@ class Stored(Replay):
         self.looking = ProcessLock()
         if begun.version:
             self._look_at(begun)
-        elif self._kept() is None:
+        elif self._kept() is None and running_loop() is None:
             self._look_at(store.head(begun.session_id) or begun)
 
     if not TYPE_CHECKING:  # a checker would take every name for one of this class
 
         def __getattr__(self, name: str) -> StoredSession:
-            """What the store has of the session, at the first look at one that was kept warm."""
+            """What the store has of the session, at the first look."""
             if name != "head":
                 raise AttributeError(name)
             found = self.store.head(self._session_id) or self._begun

@@ -13,7 +13,7 @@ from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, SessionId, addressed, value_of
 from session.history import Entry, Restored, Slices, called, last_version
-from session.locks import Held
+from session.locks import Held, running_loop
 from session.slices import Log, Route, Routing, added, latest_of
 from session.state import BUSY, State
 
@@ -387,6 +387,5 @@ def _refusal(transaction: Transaction, outer: Transaction | None) -> Transaction
 
 def _running_task() -> object:
     """The running asyncio task; None outside any. Never imports asyncio."""
-    events = sys.modules.get("asyncio.events")
-    loop = None if events is None else events._get_running_loop()
+    loop = running_loop()
     return None if loop is None else sys.modules["asyncio.tasks"].current_task(loop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -198,3 +199,23 @@ def test_so_many_sessions_stay_warm_and_no_more(store: Counting, monkeypatch: py
         register_plan(session)
         session.dispatch(SetupPlan("o"))
     assert list(store.warm) == ["d", "e", "c"]
+
+
+def test_in_an_event_loop_any_session_opens_without_asking_the_store(store: Counting, path: Path) -> None:
+    with closing(SqliteStore(path)) as other:
+        call(other, "setup_plan", objective="o", initial_steps=["a"])
+
+    async def main() -> tuple[str, str]:
+        asked = store.asked
+        session = Session(session_id="ada", store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        assert store.asked == asked
+        added = await toolbox.acall("planning_add_step", {"steps": ["b"]})
+        fresh = Session(session_id="bob", store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=fresh).tools(), session=fresh)
+        return added.message, (await toolbox.acall("planning_add_step", {"steps": ["b"]})).message
+
+    assert asyncio.run(main()) == (
+        "Added S002.",
+        "Refused, nothing changed. no plan yet; call planning_setup_plan first",
+    )

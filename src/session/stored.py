@@ -65,8 +65,8 @@ class Stored(Replay):
             limit: How many events its logs keep.
 
         Raises:
-            StoreError: The store cannot be read. It is not read before the first look, where this process keeps
-                the session warm, and in an event loop, which must not wait for it.
+            StoreError: The store cannot be read. Where this process keeps the session warm, and in an event
+                loop, it is not read before the first look.
         """
         super().__init__(store, begun.session_id, limit)
         self.is_unsettled = False

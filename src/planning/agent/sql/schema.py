@@ -70,7 +70,10 @@ DIFFERENCES: Final = {
             "GLOB|REGEXP|TOP|INSTR|CHARINDEX|LEN",
             "LIKE minds the case of letters, ILIKE ignores it; LIMIT, strpos, length",
         ),
-        ("GROUP_CONCAT|IFNULL|NVL|ISNULL|IF|IIF", "string_agg(a, ', '), COALESCE and CASE"),
+        (
+            "GROUP_CONCAT|IFNULL|NVL|ISNULL|IF|IIF",
+            "string_agg(a, ', ') joins the text of rows; COALESCE and CASE are IFNULL and IF",
+        ),
     ),
 }
 """What differs in the SQL of each database, at most six lines, each behind the words that it explains."""

@@ -38,7 +38,17 @@ from session.stores.postgres_link import (
     ended_at,
     explained,
 )
-from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, change_row
+from session.stores.sql import (
+    CHANGE,
+    CHANGES,
+    CHECKPOINT,
+    CHECKPOINTS,
+    REWINDS,
+    IsThere,
+    Run,
+    SqlStore,
+    change_row,
+)
 from session.stores.watch import Watch
 
 FORMAT: Final = 1
@@ -117,6 +127,7 @@ _WAITS = "SET LOCAL lock_timeout = ?; "
 _BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_WAITS}"
 _BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_WAITS}"
 _ANSWERS = 8  # that are kept: a slice is read for each of its reducers
+_YOUNG = 32  # versions: as many as are read at a time
 _GRACE = 0.25  # seconds that the server has to say itself that a lock is not free
 _LEAST = 1.0  # seconds for a commit, and for the look for it, however long the lock took
 _WRITE_HEAD = (
@@ -378,12 +389,22 @@ class PostgresStore(SqlStore):
         held = self._held()
         if held is None or held.is_spent:
             return super()._select(statement, *values)
-        rows = held.answers.get((statement, *values))
-        if rows is None:
-            if len(held.answers) == _ANSWERS:
+        asked = (statement, *values)
+        if asked not in held.answers:
+            questions = [asked]
+            if statement == CHECKPOINTS and held.session_id is not None:
+                # Whoever begins to read a session asks next what a young one has.
+                key, last, _ = values
+                changes = (CHANGES.format(self.change_columns), key, 1, last)
+                questions += [(REWINDS, key), *([changes] if last <= _YOUNG else [])]
+            if len(held.answers) + len(questions) > _ANSWERS:
                 held.answers.clear()
-            rows = held.answers[(statement, *values)] = super()._select(statement, *values)
-        return rows
+            with self._explaining():
+                statements = "; ".join(statement for statement, *_ in questions)
+                values = tuple(value for _, *each in questions for value in each)
+                found = [*self._answers(held.connection, self._timeout, statements, *values)]
+            held.answers.update(zip(questions, found, strict=True))
+        return held.answers[asked]
 
     def listen(self, watch: Watch) -> float:
         """Wake a watch at each change of its session; see ``Store.listen``."""
@@ -432,11 +453,26 @@ class PostgresStore(SqlStore):
         The values are put in by the client: nothing is prepared on the server, so that a pooler may give each
         transaction another connection.
         """
+        cursor = self._execute(connection, seconds, statements, *values)
+        while cursor.nextset():
+            pass
+        return cursor
+
+    def _answers(
+        self, connection: Connection, seconds: float, statements: str, *values: Any
+    ) -> Iterator[list[Any]]:
+        """The rows that each of several statements finds, in one round trip."""
+        cursor = self._execute(connection, seconds, statements, *values)
+        yield cursor.fetchall()
+        while cursor.nextset():
+            yield cursor.fetchall()
+
+    def _execute(
+        self, connection: Connection, seconds: float, statements: str, *values: Any
+    ) -> psycopg.ClientCursor[Any]:
         cursor = psycopg.ClientCursor(connection, row_factory=tuple_row)
         with ended_at(connection, time.monotonic() + seconds + _GRACE):
             cursor.execute(statements.replace("{s}", self._tables).replace("?", "%s").encode(), values)
-        while cursor.nextset():
-            pass
         return cursor
 
     def _roll_back(self, connection: Connection) -> None:

@@ -34,6 +34,14 @@ CHECKPOINT = (
 )
 _BEGIN_HEAD = "INSERT INTO {s}sessions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _CLAIM = "INSERT INTO {s}claims VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+CHECKPOINTS = (
+    "SELECT version, CAST(text AS TEXT), checked FROM {s}checkpoints"
+    " WHERE session = ? AND version <= ? ORDER BY version DESC LIMIT ?"
+)
+REWINDS = (
+    "SELECT version, rewound_to FROM {s}changes WHERE session = ? AND rewound_to IS NOT NULL ORDER BY version"
+)
+CHANGES = "SELECT {} FROM {{s}}changes WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version"
 _ROW = "SELECT id, version, hash, changed_at, about, checked FROM {s}sessions WHERE key = ?"
 _PATIENCE = 0.5  # seconds in which an answer that is lost is asked for again
 _ALL = 2**62  # more rows than there are
@@ -185,20 +193,12 @@ class SqlStore(Store):
 
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another; see ``Store.changes``."""
-        rows = self._select(
-            f"SELECT {self.change_columns} FROM {{s}}changes"  # noqa: S608 - constants
-            " WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version",
-            *(key_of(session_id), first, last),
-        )
+        rows = self._select(CHANGES.format(self.change_columns), key_of(session_id), first, last)
         return [StoredChange(*row) for row in rows]
 
     def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version; see ``Store.checkpoints``."""
-        rows = self._select(
-            "SELECT version, CAST(text AS TEXT), checked FROM {s}checkpoints"
-            " WHERE session = ? AND version <= ? ORDER BY version DESC LIMIT ?",
-            *(key_of(session_id), last, most),
-        )
+        rows = self._select(CHECKPOINTS, key_of(session_id), last, most)
         return [Checkpoint(*row) for row in rows]
 
     def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
@@ -211,11 +211,7 @@ class SqlStore(Store):
 
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
         """The rewinds of a session; see ``Store.rewinds``."""
-        return self._select(
-            "SELECT version, rewound_to FROM {s}changes"
-            " WHERE session = ? AND rewound_to IS NOT NULL ORDER BY version",
-            key_of(session_id),
-        )
+        return self._select(REWINDS, key_of(session_id))
 
     def claims(self, session_id: SessionId) -> Sequence[tuple[str, int]]:
         """The claims of a session; see ``Store.claims``."""

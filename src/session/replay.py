@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
@@ -139,11 +139,20 @@ class Replay:
         """The names of the slices that the session has at a version, without the event logs."""
         if self._named[0] != version:
             with self.store.reading():
-                newest = self._checkpoints(version, 1)
-                taken, slices = newest[0] if newest else (0, {})
+                taken, names = self._known_names(version)
                 changes = self._read(taken + 1, version)
-                self._named = (version, {*slices, *(name for change in changes for name in change.slices)})
+                self._named = (version, {*names, *(name for change in changes for name in change.slices)})
         return self._named[1]
+
+    def _known_names(self, version: int) -> tuple[int, Iterable[str]]:
+        """The names at an earlier version, which is as late as can be known without reading much."""
+        if 0 < self._named[0] < version:
+            return self._named
+        warm = self.warm
+        if warm is not None and 0 < warm.named[0] <= version and self._has(warm.head, version):
+            return warm.named
+        newest = self._checkpoints(version, 1)
+        return newest[0] if newest else (0, ())
 
     def require_place(self, kind: type, version: int) -> None:
         """Refuse a slice that the store has under another place of its class."""
@@ -184,7 +193,7 @@ class Replay:
         slice_: Slice
         name = type_name(kind)
         warm = self._warm(kind, version, registered)
-        if warm is not None and self._has(warm.head):
+        if warm is not None and self._has(warm.head, version):
             start, slice_, known = warm.head.version, warm.slices[kind], _NONE
         else:
             taken, start, items, known = self._start(name, version)
@@ -224,10 +233,10 @@ class Replay:
             known = read_items(kind, items, self.records)
         return written == write_items(kind, known, self.records)
 
-    def _has(self, head: StoredSession) -> bool:
-        """Whether a head is one that the session had."""
-        at = self.store.changes(self._session_id, head.version, head.version)
-        return [each.hash for each in at] == [head.hash]
+    def _has(self, head: StoredSession, version: int) -> bool:
+        """Whether a head is one that the session had before a version, whose changes are read next."""
+        at = self.store.changes(self._session_id, head.version, min(version, head.version + _BATCH))
+        return bool(at) and at[0].hash == head.hash
 
     def _start(self, name: str, version: int) -> tuple[int, int, Any, Mapping[int, Any]]:
         """Where to begin reducing a slice."""

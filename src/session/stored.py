@@ -302,9 +302,19 @@ class Stored(Replay):
     @cached_property
     def _tail(self) -> _Tail:
         """What the store has after its newest checkpoint."""
-        tail, last = _Tail(), self.head.version
+        tail, last, warm = _Tail(), self.head.version, self.warm
         with self.store.reading():
             newest = self.store.checkpoints(self._session_id, last, NEWEST)
+            if (
+                warm is not None
+                and self._has(warm.head, last)
+                and (not newest or newest[0].version <= warm.head.version)
+            ):
+                tail = _Tail(warm.tail.count, warm.tail.size, warm.tail.least)
+                for change in self._read(warm.head.version + 1, last):
+                    tail.count += 1
+                    tail.size += change.size
+                return tail
             if newest:
                 tail.least = len(newest[0].text)
             for first in range(newest[0].version + 1 if newest else 1, last + 1, _BATCH):

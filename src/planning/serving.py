@@ -266,4 +266,7 @@ async def serve(
             await ending()
         server.over.set()
         await task
+        for connection in tuple(server.server_state.connections):  # uvicorn leaves those that took too long
+            connection.transport.abort()
+        await asyncio.sleep(0)  # they are closed in the next turn of the event loop
         raise

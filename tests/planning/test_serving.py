@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from time import sleep
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
 from page_data import serving
 
 from planning.integrations.mcp import build_server, serve_http
-from planning.serving import Limits
+from planning.serving import Limits, listening, serve
 from planning.view import server
 
 LIMITS = Limits(header=10, waiting=20, connections=20)
@@ -154,3 +156,32 @@ def test_a_second_request_of_a_connection_has_to_come_as_soon(
                     answer += part
                     connection.sendall(b"GET / HT")
         assert answer.startswith(f"HTTP/1.1 {expected} ".encode())
+
+
+def test_a_connection_that_comes_while_the_server_ends_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(5)
+    shut_down = uvicorn.Server.shutdown
+
+    async def late(server: uvicorn.Server, sockets: list[socket.socket] | None = None) -> None:
+        await shut_down(server, sockets)
+        kind, state = server.config.http_protocol_class, server.server_state
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(lambda: kind(server.config, state, {}), ours)  # type: ignore[call-arg]  # as uvicorn makes one
+
+    async def app(_scope: Any, _receive: Any, _send: Any) -> None:
+        """Answer nothing."""
+
+    async def main() -> None:
+        served = asyncio.create_task(serve(app, listening("127.0.0.1", 0, LIMITS), LIMITS))
+        await asyncio.sleep(0.1)
+        served.cancel()
+        with suppress(asyncio.CancelledError):
+            await served
+
+    monkeypatch.setattr(uvicorn.Server, "shutdown", late)
+    asyncio.run(main())
+    with theirs:
+        assert theirs.recv(1) == b""

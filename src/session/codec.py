@@ -8,10 +8,12 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
@@ -251,8 +253,17 @@ def is_found(name: str) -> bool:
             where = getattr(spec, "__path__", None) or getattr(spec, "submodule_search_locations", None) or []
         source = spec.loader.get_source(module)
     except Exception:  # noqa: BLE001 - any program may have finders of its own, and a name may be any text
-        return False
+        return _is_moved(module)
     return source is None or re.search(rf"\b{re.escape(path.partition('.')[0])}\b", source) is not None
+
+
+def _is_moved(module: str) -> bool:
+    """Whether a package that is not loaded lists a module as the first place of one that has moved."""
+    with suppress(Exception):  # as above
+        root = module.partition(".")[0]
+        loader: Any = find_spec(root).loader  # type: ignore[union-attr]  # without one it is not found
+        return root not in sys.modules and f'"{module}"' in loader.get_source(root)
+    return False
 
 
 @lru_cache(maxsize=256)

@@ -42,7 +42,7 @@ class _Work:
     loop: asyncio.AbstractEventLoop
     context: Context
     function: Callable[[], Any]
-    state: str = "waiting"
+    state: str = "waiting"  # then "dropped", or "begun" and "over"; all but the last under the guard
     result: Any = None
     error: BaseException | None = None
     waiter: asyncio.Future[None] | None = None

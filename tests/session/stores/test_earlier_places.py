@@ -149,3 +149,18 @@ def test_a_snapshot_is_restored(path: Path, name: str) -> None:
     register_workflow(session)
     session.rollback(Snapshot.from_json((STORED / f"snapshot_{name}.json").read_text()))
     assert plan_to_dict(session) == plan_to_dict(opened(path, name))
+
+
+def test_a_program_with_a_class_of_the_same_name_and_without_the_package_reads_its_own(path: Path) -> None:
+    code = (
+        "import sys, attrs\n"
+        "from session import Session, replace_latest, select_latest\n"
+        "Plan = attrs.make_class('Plan', ['name'], frozen=True)\n"
+        "session = Session(session_id='plain', store=sys.argv[1])\n"
+        "session.register_reducer(Plan, replace_latest)\n"
+        "print(select_latest(session, Plan), 'planning' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("None False\n", "")

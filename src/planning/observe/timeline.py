@@ -38,7 +38,7 @@ from session.stores.chain import replaced, verified
 _BATCH: Final = 32
 _LEFT_OUT: Final = (
     "session_id",
-    "_event_id",
+    "event_id",
     "created_at",
     "actor",
     "call_id",

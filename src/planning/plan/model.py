@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
@@ -19,12 +19,7 @@ _SEPARATORS = re.compile(r"[\s_-]+")
 _SHORT_ID = 10
 
 
-def setters(kind: type) -> tuple[Callable[[object, object], None], ...]:
-    """What sets each slot of a frozen class: its ``__init__`` is twice as fast with these."""
-    return tuple([vars(kind)[name].__set__ for name in vars(kind)["__slots__"]])
-
-
-@dataclass(slots=True, frozen=True, init=False)
+@dataclass(slots=True, frozen=True)
 class PlanStep:
     """One thing to do.
 
@@ -42,79 +37,9 @@ class PlanStep:
     status: StepStatus
     notes: tuple[str, ...] = field(default_factory=tuple)
 
-    def __init__(
-        self, step_id: str, title: str, details: str | None, status: StepStatus, notes: tuple[str, ...] = ()
-    ) -> None:
-        set_step_id, set_title, set_details, set_status, set_notes = _SET_STEP
-        set_step_id(self, step_id)
-        set_title(self, title)
-        set_details(self, details)
-        set_status(self, status)
-        set_notes(self, notes)
 
-
-_SET_STEP = setters(PlanStep)
-
-
-_MOST_CHANGES = 4  # and marks, for each step: a run makes two marks of it, in two changes at most
-
-
-class _Marks:
-    """Changes of a plan's steps, one after the other, none of which copies the others.
-
-    The steps of the newest plan are in ``now``. Those of an earlier one are made of the first plan's again.
-    """
-
-    __slots__ = ("_changes", "_first", "_last", "_size", "now")
-
-    def __init__(self, steps: tuple[PlanStep, ...]) -> None:
-        self.now = list(steps)
-        self._first = steps
-        self._changes: dict[int, Mapping[int, PlanStep]] = {}  # by their number
-        self._size = 0  # of all of them, and how many they are
-        self._last = len(steps) - 1  # the steps after it are done
-
-    def is_open(self, count: int) -> bool:
-        """Whether the plan after so many changes is the newest, and there are not too many of them."""
-        return count not in self._changes and self._size <= _MOST_CHANGES * len(self.now)
-
-    def add(self, count: int, steps: Mapping[int, PlanStep]) -> bool:
-        """Make a change after so many others; False where another thread made one after the same."""
-        if self._changes.setdefault(count, steps) is not steps:
-            return False
-        self._size += 1 + len(steps)
-        for index, step in steps.items():
-            self.now[index] = step
-            if step.status != "done":
-                self._last = max(self._last, index)
-        return True
-
-    def are_done(self) -> bool:
-        """Whether all steps of the newest plan are."""
-        while self._last >= 0 and self.now[self._last].status == "done":
-            self._last -= 1
-        return self._last < 0
-
-    def after(self, count: int) -> tuple[PlanStep, ...]:
-        """The steps after so many changes."""
-        steps = tuple(self.now)
-        if count in self._changes:  # looked up after the copy: ``add`` notes a change before it makes it
-            then = list(self._first)
-            for number in range(count):
-                for index, step in self._changes[number].items():
-                    then[index] = step
-            steps = tuple(then)
-        return steps
-
-
-class _Marked:
-    """The slot of the changes that made a plan, and of their number; it is not a field."""
-
-    __slots__ = ("_marks",)
-
-
-@dataclass(slots=True, frozen=True, init=False)
-class Plan(_Marked):
+@dataclass(slots=True, frozen=True)
+class Plan:
     """What the agent tracks: one per session.
 
     Attributes:
@@ -126,23 +51,6 @@ class Plan(_Marked):
     objective: str
     status: PlanStatus
     steps: tuple[PlanStep, ...] = field(default_factory=tuple)
-
-    def __init__(self, objective: str, status: PlanStatus, steps: tuple[PlanStep, ...] = ()) -> None:
-        set_objective, set_status, set_steps = _SET_PLAN
-        set_objective(self, objective)
-        set_status(self, status)
-        set_steps(self, steps)
-
-    if not TYPE_CHECKING:  # where types are checked, every name would be an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            """The steps of a plan that ``with_steps`` made, on first use."""
-            if name != "steps":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            marks, count = self._marks
-            steps = marks.after(count)
-            _SET_PLAN[2](self, steps)
-            return steps
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -175,37 +83,6 @@ class Plan(_Marked):
             _require_type(plan.steps, tuple, "steps")
             if not _are_plain(plan.steps):
                 _require_steps(plan.steps)
-
-
-_SET_PLAN = setters(Plan)
-(_SET_MARKS,) = setters(_Marked)
-
-
-def with_steps(
-    plan: Plan,
-    change: Callable[[Sequence[PlanStep]], Mapping[int, PlanStep] | None],
-    *,
-    is_last: bool = False,
-) -> Plan | None:
-    """A plan with other steps at some places; the rest is copied on first use.
-
-    Args:
-        plan: The plan before.
-        change: Says what replaces which of the steps that it is given, by index; None to change nothing.
-        is_last: Whether the plan is completed even so.
-    """
-    known: tuple[_Marks, int] | None = getattr(plan, "_marks", None)
-    marks, count = known if known is not None and known[0].is_open(known[1]) else (_Marks(plan.steps), 0)
-    while (steps := change(marks.now)) is not None and not marks.add(count, steps):
-        marks, count = _Marks(plan.steps), 0
-    if steps is None:
-        return None
-    made = Plan.__new__(Plan)
-    set_objective, set_status, _ = _SET_PLAN
-    set_objective(made, plan.objective)
-    set_status(made, "completed" if is_last or marks.are_done() else "active")
-    _SET_MARKS(made, (marks, count + 1))
-    return made
 
 
 def _are_plain(steps: tuple[PlanStep, ...]) -> bool:

@@ -27,7 +27,7 @@ from planning.plan.commands import (
     UpdateStep,
 )
 from planning.plan.lifecycle import allows
-from planning.plan.model import STEP_STATUSES, Plan, PlanStatus, PlanStep, index_of, require_text, with_steps
+from planning.plan.model import STEP_STATUSES, Plan, PlanStatus, PlanStep, index_of, require_text
 from planning.plan.step_ids import format_id, highest_number
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
@@ -66,46 +66,33 @@ def update_step(plans: Plans, command: UpdateStep) -> Plans:
 
 def mark_step(plans: Plans, command: MarkStep) -> Plans:
     """Set one step's status and append the note; the plan is completed once every step is done."""
-    plan = _latest(plans, MarkStep)
-    index = None if plan is None else index_of(plan.steps, command.step_id)
-    status, note = command.status, command.note
-    if plan is None or index is None or status not in STEP_STATUSES:
-        return plans
-    old, steps = plan.steps[index], plan.steps
-    if note is not None or old.status != status:
-        # Built by hand, where ``replace`` would take three times as long: models mark more than they do
-        # anything else. A test holds every other field to what it was.
-        notes = old.notes if note is None else (*old.notes, note)
-        steps = _with_step(steps, index, PlanStep(old.step_id, old.title, old.details, status, notes))
-    next_status: PlanStatus = "completed" if status == "done" and _all_done(steps) else "active"
-    if steps is plan.steps and next_status == plan.status:
-        return plans
-    return (Plan(plan.objective, next_status, steps),)
+    return _mark(plans, (command,))
 
 
 def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
-    """Make several marks, all or none: what they would make one after the other, but nothing is copied."""
+    """Make several marks, all or none: what they would make one after the other."""
+    return _mark(plans, command.marks, is_last=command.is_last)
+
+
+def _mark(plans: Plans, marks: Sequence[MarkStep], *, is_last: bool = False) -> Plans:
     plan = _latest(plans, MarkStep)
-    if plan is None or not (command.marks or command.is_last):
+    if plan is None or not (marks or is_last):
         return plans
-    if not (command.is_last or command.is_report) and all(
-        mark_step(plans, mark) is plans for mark in command.marks
-    ):
-        return plans
-
-    def marked(steps: Sequence[PlanStep]) -> dict[int, PlanStep] | None:
-        made = dict[int, PlanStep]()
-        for mark in command.marks:
-            index = index_of(steps, mark.step_id)
-            if index is None or mark.status not in STEP_STATUSES:
-                return None
-            old = made.get(index) or steps[index]
+    steps, is_same = list(plan.steps), True
+    for mark in marks:
+        index = index_of(steps, mark.step_id)
+        if index is None or mark.status not in STEP_STATUSES:
+            return plans
+        old = steps[index]
+        if mark.note is not None or old.status != mark.status:
+            # ``replace`` takes three times as long. A test holds every other field to what it was.
             notes = old.notes if mark.note is None else (*old.notes, mark.note)
-            made[index] = PlanStep(old.step_id, old.title, old.details, mark.status, notes)
-        return made
-
-    made = with_steps(plan, marked, is_last=command.is_last)
-    return plans if made is None else (made,)
+            steps[index] = PlanStep(old.step_id, old.title, old.details, mark.status, notes)
+            is_same = False
+    status: PlanStatus = "completed" if is_last or _all_done(steps) else "active"
+    if is_same and status == plan.status:
+        return plans
+    return (Plan(plan.objective, status, tuple(steps)),)
 
 
 def clear_plan(plans: Plans, _command: ClearPlan) -> Plans:
@@ -167,13 +154,13 @@ REDUCERS: Final = MappingProxyType[type, Callable[[Plans, Any], Plans]]({
 
 
 def changes_nothing(command: Any, plan: Plan) -> bool:
-    """Whether a command that a plan can take leaves it as it is; a report is not looked through."""
+    """Whether a command that a plan can take leaves it as it is."""
     kind = type(command)
     if kind is MarkStep:  # seen at one glance: models mark more than they do anything else
         index = None if command.note is not None else index_of(plan.steps, command.step_id)
         if index is None or plan.steps[index].status != command.status:
             return False
-    reducer = None if kind is MarkSteps and command.is_report else REDUCERS.get(kind)
+    reducer = REDUCERS.get(kind)
     return kind is ReadPlan or (reducer is not None and reducer((plan,), command)[-1] is plan)
 
 
@@ -265,7 +252,7 @@ def _with_step(steps: tuple[PlanStep, ...], index: int, step: PlanStep) -> tuple
     return tuple(changed)
 
 
-def _all_done(steps: tuple[PlanStep, ...]) -> bool:
+def _all_done(steps: Sequence[PlanStep]) -> bool:
     # From the end: work goes from the front, so what is left to do is found at once.
     for step in reversed(steps):  # noqa: SIM110 - a generator costs more than the one look it takes
         if step.status != "done":

@@ -42,7 +42,7 @@ class NoJsonForm(TypeError):
         self.part = part
 
 
-@attrs.frozen(repr=False, slots=False, init=False)
+@attrs.frozen(repr=False, slots=False)
 class ToolResult:
     """The outcome of one call, built from what was committed.
 
@@ -75,36 +75,14 @@ class ToolResult:
     cause: str | None = attrs.field(default=None, eq=False)
     is_private: bool = False
 
-    def __init__(
-        self,
-        success: bool,  # noqa: FBT001 - the first of the fields
-        message: str,
-        value: Any = None,
-        error: str | None = None,
-        user_message: str | None = None,
-        elapsed: float = 0.0,
-        code: ErrorKind | None = None,
-        input_request: str | None = None,
-        cause: str | None = None,
-        is_private: bool = False,  # noqa: FBT001, FBT002 - the last of the fields
-    ) -> None:
-        fields = self.__dict__  # by hand, as in ``ToolInvoked``
-        fields["success"] = success
-        fields["message"] = message
-        fields["value"] = value
-        fields["error"] = error
-        fields["user_message"] = user_message
-        fields["elapsed"] = elapsed
-        fields["code"] = code
-        fields["input_request"] = input_request
-        fields["cause"] = cause
-        fields["is_private"] = is_private
+    def __attrs_post_init__(self) -> None:
+        message, error = self.message, self.error
         if (
             type(message) is str
             and message.isascii()
             and len(message) <= LONGEST_MESSAGE
-            and error is user_message is cause
-            and input_request is None
+            and error is self.user_message is self.cause
+            and self.input_request is None
             and (error is None or (type(error) is str and error in message))
         ):
             return  # nearly every call that succeeds or is refused comes here

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from collections.abc import Sequence
 from functools import reduce
 
 import pytest
@@ -15,7 +12,7 @@ from planning import MarkStep, Plan, PlanStep
 from planning.errors import ToolValidationError
 from planning.plan.commands import MarkSteps
 from planning.plan.handlers import mark
-from planning.plan.model import STEP_STATUSES, PlanStatus, with_steps
+from planning.plan.model import STEP_STATUSES, PlanStatus
 from planning.plan.reducers import mark_step, mark_steps
 from planning.suite.tools import register_plan
 from session import ReducerError, Session
@@ -42,50 +39,6 @@ def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data:
     )
     slice_: tuple[Plan, ...] = (plan,)
     assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
-
-
-@given(plans().filter(lambda plan: plan.steps), st.data())
-def test_each_of_many_plans_keeps_its_steps_whenever_somebody_looks(plan: Plan, data: st.DataObject) -> None:
-    """Marks go on from any of the plans before, some of them looked at; each is what single marks make."""
-    made, expected = [plan], [plan]
-    for _ in range(data.draw(st.integers(1, 12))):
-        before = data.draw(st.sampled_from([len(made) - 1, *range(len(made))]))
-        ids = st.sampled_from([step.step_id for step in plan.steps])
-        mark = data.draw(
-            st.builds(MarkStep, ids, st.sampled_from(STEP_STATUSES), st.none() | st.just("seen"))
-        )
-        made += mark_steps((made[before],), MarkSteps((mark,)))
-        expected += mark_step((expected[before],), mark)
-        if data.draw(st.booleans()):
-            assert made[-1].steps == expected[-1].steps
-    order = data.draw(st.permutations(range(len(made))))
-    assert [made[place] for place in order] == [expected[place] for place in order]
-
-
-def test_two_at_once_that_mark_one_plan_make_a_plan_each() -> None:
-    first = mark_steps((PLAN,), MarkSteps((MarkStep("S001", "blocked"),)))
-    others: list[tuple[Plan, ...]] = []
-
-    def meanwhile(steps: Sequence[PlanStep]) -> dict[int, PlanStep]:
-        if not others:
-            others.append(mark_steps(first, MarkSteps((MarkStep("S002", "done"),))))
-        return {1: PlanStep("S002", "Fix", None, "blocked", (*steps[1].notes, "seen"))}
-
-    plan = with_steps(first[0], meanwhile)
-    assert others[0] == mark_step(first, MarkStep("S002", "done"))
-    assert plan == mark_step(first, MarkStep("S002", "blocked", "seen"))[0]
-
-
-def test_a_plan_that_nobody_has_looked_at_is_like_any_other() -> None:
-    def marked() -> Plan:
-        return mark_steps((PLAN,), MarkSteps((MarkStep("S002", "done", "seen"),)))[0]
-
-    whole = mark_step((PLAN,), MarkStep("S002", "done", "seen"))[0]
-    pickled = pickle.loads(pickle.dumps(marked()))  # noqa: S301 - our own
-    assert (pickled, copy.copy(marked())) == (whole, whole)
-    assert (hash(marked()), repr(marked()), copy.deepcopy(marked())) == (hash(whole), repr(whole), whole)
-    with pytest.raises(AttributeError, match="'Plan' object has no attribute 'stepps'"):
-        _ = marked().stepps  # type: ignore[attr-defined] # that is the test
 
 
 @pytest.mark.parametrize(("is_last", "status"), [(False, "active"), (True, "completed")])

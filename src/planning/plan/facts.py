@@ -34,7 +34,7 @@ class Proof:
         return f"{'verified' if self.verified else 'reported'} with {', '.join(shown)}"
 
 
-@dataclass(frozen=True)  # without slots: ``_with`` copies its fields at once, for each mark
+@dataclass(slots=True, frozen=True)
 class PlanFacts:
     """What is known of a plan beside it. Its mappings are never changed.
 

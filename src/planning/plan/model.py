@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
-from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
 PlanStatus = Literal["active", "completed", "abandoned"]
 StepStatus = Literal["pending", "in_progress", "blocked", "done"]
@@ -78,59 +78,29 @@ class Plan:
             raise ValueError(f"a session has one plan, got {len(plans)}")
         for plan in plans:
             _require_type(plan, Plan, "plan")
-            require_text(plan.objective, OBJECTIVE, "objective")
+            OBJECTIVE.require(plan.objective, "objective")
             _require_type(plan.status, str, "status")
             _require_type(plan.steps, tuple, "steps")
-            if not _are_plain(plan.steps):
-                _require_steps(plan.steps)
+            known: set[str] = set()
+            for index, step in enumerate(plan.steps):
+                place = f"steps[{index}]"
+                _require_type(step, PlanStep, place)
+                STEP_ID.require(step.step_id, f"{place}.step_id")
+                if step.step_id in known:
+                    raise ValueError(f"{place}.step_id: {step.step_id} appears twice")
+                known.add(step.step_id)
+                TITLE.require(step.title, f"{place}.title")
+                if step.details is not None:
+                    DETAILS.require(step.details, f"{place}.details")
+                _require_type(step.status, str, f"{place}.status")
+                _require_type(step.notes, tuple, f"{place}.notes")
+                for number, note in enumerate(step.notes):
+                    NOTE.require(note, f"{place}.notes[{number}]")
 
 
-def _are_plain(steps: tuple[PlanStep, ...]) -> bool:
-    """Whether steps are as nearly all are, of plain text: the fast way to know that nothing is wrong."""
-    if {*map(type, steps)} - {PlanStep} or {type(step.notes) for step in steps} - {tuple}:
-        return False
-    ids = [step.step_id for step in steps]
-    return (
-        STEP_ID.keeps_all(ids)
-        and len({*ids}) == len(ids)
-        and TITLE.keeps_all([step.title for step in steps])
-        and DETAILS.keeps_all([step.details for step in steps if step.details is not None])
-        and NOTE.keeps_all([note for step in steps for note in step.notes])
-        and {type(step.status) for step in steps} <= {str}
-    )
-
-
-def _require_steps(steps: tuple[PlanStep, ...]) -> None:
-    """Refuse steps that no plan holds."""
-    known: set[str] = set()
-    for index, step in enumerate(steps):
-        _require_type(step, PlanStep, "steps[{}]", index)
-        require_text(step.step_id, STEP_ID, "steps[{}].step_id", index)
-        if step.step_id in known:
-            raise ValueError(f"steps[{index}].step_id: {step.step_id} appears twice")
-        known.add(step.step_id)
-        require_text(step.title, TITLE, "steps[{}].title", index)
-        if step.details is not None:
-            require_text(step.details, DETAILS, "steps[{}].details", index)
-        _require_type(step.status, str, "steps[{}].status", index)
-        _require_type(step.notes, tuple, "steps[{}].notes", index)
-        for number, note in enumerate(step.notes):
-            require_text(note, NOTE, "steps[{}].notes[{}]", index, number)
-
-
-def require_text(text: object, rule: TextRule, place: str, *indexes: int) -> None:
-    """Refuse text that no plan holds.
-
-    Raises:
-        ValueError: It is blank, has blanks around it, is too long or is not printable; or it is not text.
-    """
-    if not rule.keeps(text) and (problem := rule.unkept(text)) is not None:
-        raise ValueError(f"{place.format(*indexes)}: {problem}")
-
-
-def _require_type(value: object, kind: type, place: str, *indexes: int) -> None:
+def _require_type(value: object, kind: type, place: str) -> None:
     if not isinstance(value, kind):
-        message = f"{place.format(*indexes)}: expected {kind.__name__}, got {type(value).__name__}"
+        message = f"{place}: expected {kind.__name__}, got {type(value).__name__}"
         raise ValueError(message)  # noqa: TRY004 - documented, as the other refusals
 
 

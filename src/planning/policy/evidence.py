@@ -90,9 +90,8 @@ def refuse_evidence(step_id: str, evidence: Sequence[str], rule: TextRule) -> No
             f"{len(evidence)} pieces of evidence for {step_id}; send at most {_MOST_EVIDENCE}"
         )
     for index, each in enumerate(evidence):
-        problems = [] if rule.keeps(each) else rule.problems(each)
-        if problems:
-            raise ToolValidationError([Problem(problems[0], f"evidence[{index}]")])
+        for problem in rule.problems(each)[:1]:
+            raise ToolValidationError([Problem(problem, f"evidence[{index}]")])
 
 
 def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:

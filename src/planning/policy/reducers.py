@@ -7,7 +7,7 @@ here, by step id. A rewind takes them back with the plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from planning.plan.commands import (
@@ -97,16 +97,9 @@ def reduce_facts(facts: Facts, command: Any) -> Facts:
     return facts if changed is known else (changed,)
 
 
-def _with(known: PlanFacts, **fields: Any) -> PlanFacts:
-    """The facts with some fields changed: ``replace``, in a tenth of its time."""
-    facts = object.__new__(PlanFacts)
-    vars(facts).update(vars(known), **fields)
-    return facts
-
-
 def _changed(known: PlanFacts, **fields: Any) -> PlanFacts:
     """The facts after a change of the plan: the counters of the gates start over."""
-    return _with(known, changed=known.calls, is_noticed=False, asked=0, **fields)
+    return replace(known, changed=known.calls, is_noticed=False, asked=0, **fields)
 
 
 def _set_up(known: PlanFacts, _command: SetupPlan) -> PlanFacts:
@@ -172,40 +165,40 @@ def _touched(known: PlanFacts, _command: UpdateStep | MoveStep) -> PlanFacts:
 
 
 def _with_dependencies(known: PlanFacts, command: SetDependencies) -> PlanFacts:
-    return _with(known, depends_on={**known.depends_on, **command.depends_on})
+    return replace(known, depends_on={**known.depends_on, **command.depends_on})
 
 
 def _proved(known: PlanFacts, command: RecordEvidence) -> PlanFacts:
-    return _with(known, proofs={**known.proofs, command.step_id: command.proof})
+    return replace(known, proofs={**known.proofs, command.step_id: command.proof})
 
 
 def _requested(known: PlanFacts, command: RequestApproval) -> PlanFacts:
     if command.step_ids and known.approval not in {"waiting", "rejected"}:
         new = [each for each in command.step_ids if each not in known.waiting]
-        return _with(known, waiting=(*known.waiting, *new))
-    return _with(known, approval="waiting", reason=None)
+        return replace(known, waiting=(*known.waiting, *new))
+    return replace(known, approval="waiting", reason=None)
 
 
 def _approved(known: PlanFacts, _command: ApprovePlan) -> PlanFacts:
     if known.approval in {"none", "approved"} and not known.waiting:
         return known
-    return _with(known, approval="approved", reason=None, waiting=())
+    return replace(known, approval="approved", reason=None, waiting=())
 
 
 def _rejected(known: PlanFacts, command: RejectPlan) -> PlanFacts:
-    return _with(known, approval="rejected", reason=command.reason)
+    return replace(known, approval="rejected", reason=command.reason)
 
 
 def _noticed(known: PlanFacts, _command: TakeNotice) -> PlanFacts:
-    return _with(known, is_noticed=True)
+    return replace(known, is_noticed=True)
 
 
 def _asked(known: PlanFacts, command: AskToFinish) -> PlanFacts:
-    return _with(known, asked=1 if command.is_new_turn else known.asked + 1)
+    return replace(known, asked=1 if command.is_new_turn else known.asked + 1)
 
 
 def _counted(known: PlanFacts, _call: EvidenceCall) -> PlanFacts:
-    return _with(known, calls=known.calls + 1)
+    return replace(known, calls=known.calls + 1)
 
 
 def renumbering(command: Any, facts: PlanFacts, plan: Plan | None) -> tuple[RenumberSteps, ...]:

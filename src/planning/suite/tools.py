@@ -27,7 +27,7 @@ from planning.plan.commands import (
 )
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
-from planning.plan.reducers import REDUCERS, changes_nothing, check_command, check_mark
+from planning.plan.reducers import REDUCERS, changes_nothing, check_command
 from planning.plan.render import reply
 from planning.plan.text import ASCII, TextRules, rules_for
 from planning.suite.events import announce_plan, framework, sign
@@ -88,8 +88,7 @@ def _with_plan(*, is_stored: bool) -> Session:
     session = Session(store=store)
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
-        check = check_mark if command is MarkStep else check_command
-        session.register_reducer(command, reducer, Plan, check=check)
+        session.register_reducer(command, reducer, Plan, check=check_command)
     session.register_types(ReadPlan, ToolResult, RepeatedIds)
     announce_plan(session)
     register_facts(session, always=is_stored)

@@ -8,7 +8,7 @@ from functools import partial
 from planning.plan.commands import NewPlanStep, SetupPlan
 from planning.plan.model import Plan, StepStatus
 from planning.plan.step_ids import format_id
-from planning.plan.text import ALPHABETS, TextRule, TextRules, fitted
+from planning.plan.text import ALPHABETS, TextRules, fitted
 from planning.suite.kept import rules_of
 from planning.suite.mirror import PlanMirror, shows
 from planning.workflow.model import Workflow, WorkflowStep
@@ -94,13 +94,11 @@ class RunMirror:
         """Set the statuses of steps, with notes on their outcomes, as one change."""
         if self._problem is not None:
             return
-        marks = [*marks]
-        is_kept = self._rules.outcome.keeps_all([note for _, _, note in marks if note is not None])
-        found = [
-            (self._places[step_id], status, note if note is None or is_kept else self._fitted(status, note))
+        fits = [
+            (self._places[step_id], status, None if note is None else self._fitted(status, note))
             for step_id, status, note in marks
         ]
-        self._note(is_shown=self._mirror.mark(transaction, found))
+        self._note(is_shown=self._mirror.mark(transaction, fits))
 
     def finish(self, transaction: Transaction) -> None:
         """Complete the plan of a run that is completed; open steps that others added keep it active."""
@@ -140,12 +138,12 @@ def _setup_of(workflow: Workflow, prompt: str | None, rules: TextRules) -> Setup
     """The plan that shows a workflow."""
     objective = fitted(workflow.goal, rules.objective) or fitted(prompt or "", rules.objective) or _NAMELESS
     steps = workflow.steps
-    ids = _all_fitted([step.step_id for step in steps], rules.details)
+    ids = [fitted(step.step_id, rules.details) for step in steps]
     shown = [each or format_id(number) for number, each in enumerate(ids, start=1)]
-    titles = _all_fitted([step.description for step in steps], rules.title)
-    details = _all_fitted(
-        [f"step {each}{_called(step)}" for each, step in zip(shown, steps, strict=True)], rules.details
-    )
+    titles = [fitted(step.description, rules.title) for step in steps]
+    details = [
+        fitted(f"step {each}{_called(step)}", rules.details) for each, step in zip(shown, steps, strict=True)
+    ]
     made = [
         NewPlanStep(title or fitted(each, rules.title), detail or fitted(f"step {each}", rules.details))
         for each, title, detail in zip(shown, titles, details, strict=True)
@@ -155,8 +153,3 @@ def _setup_of(workflow: Workflow, prompt: str | None, rules: TextRules) -> Setup
 
 def _called(step: WorkflowStep) -> str:
     return f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
-
-
-def _all_fitted(texts: list[str], rule: TextRule) -> list[str]:
-    """Each text as a plan may hold it: nearly always as it is, which is seen at one glance."""
-    return texts if rule.keeps_all(texts) else [fitted(text, rule) for text in texts]

@@ -22,7 +22,7 @@ SessionId = UUID | str
 _CONTAINERS = frozenset({dict, list, tuple, set})
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_random = Random()  # our own: a program that seeds Python's would draw the same ids again
+_random = Random()  # noqa: S311 - not a secret; a program that seeds Python's would draw the same ids again
 os.register_at_fork(after_in_child=_random.seed)
 
 

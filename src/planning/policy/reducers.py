@@ -108,7 +108,7 @@ def _set_up(known: PlanFacts, _command: SetupPlan) -> PlanFacts:
 
 def _given(known: PlanFacts, plan: Plan) -> PlanFacts:
     first, now = first_facts(plan, known.calls), known.next_begin
-    return _with(first, begun=now, began=dict.fromkeys([step.step_id for step in plan.steps], now))
+    return replace(first, begun=now, began=dict.fromkeys([step.step_id for step in plan.steps], now))
 
 
 def _renumbered(known: PlanFacts, command: RenumberSteps) -> PlanFacts:

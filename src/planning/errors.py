@@ -16,6 +16,7 @@ _LISTED = 60
 _LONGEST = 45_000  # more is said around this
 _NAMED = 60
 _NEAR = 0.75
+_NEAR_WORD = 0.5  # two letters that changed places
 _LONGEST_NAME = 100
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BREAK = re.compile(r"[\W_]+")
@@ -122,6 +123,11 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def line_of(text: object, most: int = LONGEST_MESSAGE, kept: frozenset[str] = frozenset()) -> str:
+    """A text or an error on one line: its blanks single, what cannot be shown escaped, and cut."""
+    return cut(printable(" ".join(str(text).split()), kept), most)
+
+
 def _rebuild(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:
     """Restore a pickled error without its own constructor, whose arguments are not ``args``."""
     error = kind.__new__(kind, *args)
@@ -145,18 +151,19 @@ def unknown_option(value: object, options: Iterable[object]) -> str:
     return f"{show(value)} is unknown; {hint}send one of {listed(known)}"
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str], most: int = _NAMED) -> str:
     """Names as a list: the first of them, and how many more there are."""
     known = list(names)
-    more = len(known) - _NAMED
-    return ", ".join(known[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(known) - most
+    return ", ".join(known[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str | None:
     """The known name that was probably meant; None when none is close, or the name is very long.
 
     Case and separators do not count. A name that has all the words of the other is closer than letters
-    alone make it: ``calculate_tip_amount`` means ``calculate_tip``, and not ``calculate_discount``.
+    alone make it: ``calculate_tip_amount`` means ``calculate_tip``, and not ``calculate_discount``. A word
+    that is another one is not a slip: ``customer_name`` does not mean ``customer_id``.
 
     Args:
         name: The wrong name.
@@ -185,9 +192,30 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
         if closest is not None and not shares_words and matcher.quick_ratio() <= most:  # an upper bound, too
             continue
         closeness = (1 + matcher.ratio()) / 2 if shares_words else matcher.ratio()
-        if closeness >= at_least and closeness > most:
+        if closeness >= at_least and closeness > most and (shares_words or _are_alike(words, others)):
             closest, most = each, closeness
     return closest
+
+
+def _are_alike(words: list[str], others: list[str]) -> bool:
+    """Whether no word is another one; where there are more or fewer words, they cannot be compared."""
+    import difflib  # noqa: PLC0415 - as in ``nearest``
+
+    pairs = zip(words, others, strict=True) if len(words) == len(others) > 1 else ()
+    return all(difflib.SequenceMatcher(None, *pair).ratio() >= _NEAR_WORD for pair in pairs)
+
+
+def suggestion(name: object, known: Iterable[str], kind: str) -> str:
+    """What to send in place of a wrong name: the nearest one, or else any of the known ones.
+
+    Args:
+        name: The wrong name.
+        known: The names that exist.
+        kind: What they name, in the plural.
+    """
+    names = list(known)
+    near = nearest(name, names)
+    return f"the {kind} are {listed(names) or 'none'}" if near is None else f"did you mean {near}?"
 
 
 def _words(name: str) -> list[str]:

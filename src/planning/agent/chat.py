@@ -10,7 +10,7 @@ from math import inf
 from typing import Any, Final
 
 from planning.agent.generate import prompt_messages
-from planning.errors import ToolError, cut, printable
+from planning.errors import ToolError, line_of
 from planning.tools.errors import ErrorKind, RateLimitExceeded, StorageUnavailable, ToolTimeout
 
 _NAMES: Final = ("message", "error", "detail", "msg")
@@ -131,7 +131,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
         if words.strip()[:1] in {"", "<"}:  # a page for a browser
             return ""
         words = words.replace(self._key, "***") if self._key else words
-        return f": {cut(printable(' '.join(words.split())), 300)}"
+        return f": {line_of(words, 300)}"
 
 
 def _words_of(body: object) -> str:

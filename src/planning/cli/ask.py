@@ -14,7 +14,7 @@ import typer
 from planning.cli.source import name_of, read_text
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_terminal, lines_of
 from planning.cli.usage import Refused, bad_option
-from planning.errors import printable
+from planning.errors import line_of, printable
 
 if TYPE_CHECKING:
     from planning.agent.databases.files import SqlDatabase
@@ -117,7 +117,7 @@ def ask(
             generate = _generator(model, base_url, statements, database, stack, model_timeout)
             database.get_schema()  # a wrong file is an error of its own, and not of the question
         except (ToolError, ValueError, ImportError) as error:
-            raise Refused(printable(" ".join(str(error).split()))) from None
+            raise Refused(line_of(error)) from None
         graph = build_text_to_sql_graph(database, generate, session=session)
         asked = question or _SQL_ALONE
         states = graph.stream({"resolved_query": asked}, stream_mode="values")

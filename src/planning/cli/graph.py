@@ -15,7 +15,7 @@ import typer
 from planning.cli.source import WorkflowFile, name_of, read_bytes
 from planning.cli.terminal import MARKS, count, is_ascii, is_terminal, painted, wants_color
 from planning.cli.usage import EXIT_CODES, Refused
-from planning.errors import one_line
+from planning.errors import cut, one_line
 
 if TYPE_CHECKING:
     from planning.workflow.drawing import State as WorkflowState
@@ -126,7 +126,7 @@ def graph_text(workflow: Workflow, *, color: bool = False, ascii_only: bool = Fa
         purpose = one_line(step.description.strip())
         parts = [
             (one_line(step_id), "bold"),
-            (purpose if len(purpose) <= _LONGEST else f"{purpose[: _LONGEST - 3]}...", ""),
+            (cut(purpose, _LONGEST), ""),
             (one_line(called(step)), "cyan"),
             ("after " + ", ".join(map(one_line, step.depends_on)) if step.depends_on else "", "yellow"),
         ]

@@ -6,15 +6,17 @@ import json
 import unicodedata
 from typing import Any
 
-from planning.errors import one_line as strict_line
+from planning import errors
 from planning.errors import printable
 from planning.plan.text import UNSEEN
 from planning.tools.result import plain
 
+line_of = errors.line_of
+
 
 def one_line(text: str) -> str:
     """The lines of a text beside each other, with the joiners and the blanks that its language needs."""
-    return strict_line(text, UNSEEN)
+    return errors.one_line(text, UNSEEN)
 
 
 def as_text(value: Any) -> str:
@@ -46,8 +48,3 @@ def _width(character: str) -> int:
     if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def line_of(error: BaseException) -> str:
-    """An error on one line."""
-    return printable(" ".join(str(error).split()))

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from planning.errors import cut
+from planning.errors import cut, listed
 from planning.plan.model import Plan, PlanStatus, PlanStep, StepStatus
 from planning.plan.text import as_data
 
@@ -284,8 +284,7 @@ def _status(before: PlanStatus | None, after: PlanStatus | None, *, is_new: bool
 
 
 def _names(step_ids: Sequence[str]) -> str:
-    more = len(step_ids) - _NAMED
-    return ", ".join(step_ids[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return listed(step_ids, _NAMED)
 
 
 def _said(prefix: str, text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from planning.errors import cut, printable
+from planning.errors import line_of
 from planning.plan.commands import ApprovePlan, RejectPlan
 from planning.plan.facts import HasFacts, PlanFacts
 from planning.plan.model import Plan
@@ -125,5 +125,5 @@ def decision_of(answer: Any) -> ApprovePlan | RejectPlan | None:
     if decision != "reject":
         return None
     reason = said.get("reason", said.get("message"))
-    text = printable(" ".join(reason.split())) if isinstance(reason, str) else ""
-    return RejectPlan(cut(text or _NO_REASON, NOTE.limit))
+    text = line_of(reason, NOTE.limit) if isinstance(reason, str) else ""
+    return RejectPlan(text or _NO_REASON)

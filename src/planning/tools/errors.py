@@ -6,9 +6,10 @@ import errno
 import sys
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
-from planning.errors import Problem, ToolError, ToolValidationError, listed, nearest
+from planning.errors import Problem, ToolError, ToolValidationError, suggestion
 from session import StoreError
 
 PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -232,11 +233,8 @@ _FOREIGN = (
 )
 
 
-def nearest_tool(name: object, names: Iterable[str]) -> str:
-    """What to write instead of an unknown tool name."""
-    known = list(names)
-    near = nearest(name, known)
-    return f"the tools are {listed(known) or 'none'}" if near is None else f"did you mean {near}?"
+nearest_tool = partial(suggestion, kind="tools")
+"""What to write instead of an unknown tool name."""
 
 
 def classify_error(error: BaseException) -> ErrorKind:

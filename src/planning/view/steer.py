@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from planning.errors import Problem, ToolValidationError, printable
+from planning.errors import Problem, ToolValidationError, line_of
 from planning.plan import handlers
 from planning.plan.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
 from planning.plan.model import Plan
@@ -97,7 +97,7 @@ def _with_reason(command: ApprovePlan | RejectPlan) -> ApprovePlan | RejectPlan:
     if isinstance(command, ApprovePlan):
         return command
     given: object = command.reason  # a page sends anything
-    reason = printable(" ".join(given.split()), UNSEEN) if isinstance(given, str) else ""
+    reason = line_of(given, kept=UNSEEN) if isinstance(given, str) else ""
     if not 0 < len(reason) <= _LONGEST_REASON:
         problem = f"say what is wrong with the plan, in 1 to {_LONGEST_REASON} characters"
         raise ToolValidationError([Problem(problem, "reason")])

@@ -6,6 +6,7 @@ import re
 
 import attrs
 
+from planning.errors import cut
 from planning.reading import Path
 from planning.workflow.codes import CODES, Category, Severity
 
@@ -62,7 +63,7 @@ def plain(text: str, most: int = _LONGEST) -> str:
         text: Any text.
         most: The number of characters that are shown.
     """
-    shown = text if len(text) <= most else text[: most - 3] + "..."
+    shown = cut(text, most)
     if not (shown.isascii() and shown.isprintable()):
         shown = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in shown)
     return _FENCE.sub(lambda fence: "".join(f"\\x{ord(each):02x}" for each in fence[0]), shown)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -18,6 +17,7 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from planning.agent.sql.guard import Failure
 from planning.agent.sql.schema import identifier, literal, quoted, sql_name
+from planning.errors import nearest
 
 _LONGEST: Final = 10_000
 """The most characters of a statement that is analysed, which takes about 0.3 s. A longer one is only run."""
@@ -208,6 +208,7 @@ _JOINED: Final = 40
 _MOST_QUESTIONS: Final = 60
 _MOST_MISSING: Final = 5
 _MOST_VALUES: Final = 1_000
+_ALIKE: Final = 0.6
 _FEW: Final = 8
 _LONGEST_QUESTION: Final = 4_000
 _DEEPEST: Final = 12
@@ -395,7 +396,8 @@ def missing_values(columns: Columns) -> list[str]:
                 continue
             rows = columns.ask(held.limit(_MOST_VALUES).sql()) or ()
             values = {row[0].strip().casefold(): row[0] for row in rows if isinstance(row[0], str)}
-            near = [values[fold] for fold in get_close_matches(text.strip().casefold(), values)]
+            meant = nearest(text.strip(), values, _ALIKE)
+            near = [] if meant is None else [values[meant]]
             few = near or (values.values() if len(values) <= _FEW else [])
             has = f"; it has {'' if near else 'only '}{', '.join(map(literal, few))}" if few else ""
             if values:

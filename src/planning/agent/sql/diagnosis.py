@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any, Final
 
 import attrs
@@ -12,13 +11,11 @@ from sqlglot import exp
 
 from planning.agent.sql.columns import Select, TableSource, Tree, attempt, parsed, read
 from planning.agent.sql.schema import DIFFERENCES, identifier, sql_name, title_of
-from planning.errors import cut, printable
+from planning.errors import cut, line_of, listed, nearest
 
-_NEAR: Final = 0.75
-_NEARER: Final = 0.8  # where the words are not the same number
 _MOST: Final = 3
 _LONGEST_NAME: Final = 100
-_OF_SOME, _UNLIKE = 3, 6  # ranks: from here on only some words are the same, or nothing is
+_OF_SOME, _UNLIKE = 3, 5  # ranks: from here on only some words are the same, or none are
 _WORD: Final = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 _VAGUE: Final = frozenset({"code", "date", "id", "key", "name", "no", "number", "type", "value"})
 
@@ -37,14 +34,20 @@ def closest(
         for each in names
     ]
     best = min(ranks, default=(_UNLIKE, 0, ""))[0]
-    if best >= (_UNLIKE if by_spelling else _OF_SOME):
+    if best < (_UNLIKE if by_spelling else _OF_SOME):
+        return [(place, each) for rank, place, each in ranks if rank == best][:_MOST]
+    if not by_spelling:
         return []
-    return [(place, each) for rank, place, each in ranks if rank == best][:_MOST]
+    near = nearest(name, [each for _, _, each in ranks])
+    for table, names in groups if near is None else ():
+        behind = _behind(own, _words(table))
+        near = near or nearest(" ".join(behind), names)
+    return [(place, each) for _, place, each in ranks if each == near][:_MOST]
 
 
-def _rank(own: list[str], words: list[str], table: list[str]) -> float:
+def _rank(own: list[str], words: list[str], table: list[str]) -> int:
     """How surely a wrong name means one that exists, by the words of both and of its table; 0 is surest."""
-    behind = own[len(table) :] if table and own[: len(table)] == table else []
+    behind = _behind(own, table)
     is_part = set(words) < set(own) and set(words) - _VAGUE
     whole = (
         "".join(own) == "".join(words),
@@ -53,27 +56,18 @@ def _rank(own: list[str], words: list[str], table: list[str]) -> float:
         own != ["id"] and set(own) < set(words),
         bool(table) and bool(is_part),
     )
-    return (
-        whole.index(True) if True in whole else _UNLIKE - max(_likeness(own, words), _likeness(behind, words))
-    )
+    return whole.index(True) if True in whole else _UNLIKE
+
+
+def _behind(own: list[str], table: list[str]) -> list[str]:
+    """The words of a name behind those of its table; none where it does not begin with them."""
+    return own[len(table) :] if table and own[: len(table)] == table else []
 
 
 def _words(name: str) -> list[str]:
     """The words of ``FirstName`` or ``first_names``, in lower case and in the singular."""
     words = [word.lower() for word in _WORD.findall(name)] or [name.lower()]
     return [word[:-3] + "y" if word.endswith("ies") else word.removesuffix("s") for word in words]
-
-
-def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
-    """How close the spelling is, from 0 to 1: of the word that differs most, where there are as many."""
-    least = _NEAR
-    if not words or not any(others):
-        return 0.0
-    if len(words) != len(others):
-        words, others, least = ["".join(words)], ["".join(others)], _NEARER
-    pairs = zip(words, others, strict=True)
-    likeness = min(SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs)
-    return likeness if likeness >= least else 0.0
 
 
 _LONGEST: Final = 900
@@ -106,11 +100,11 @@ def diagnose(
         found = re.search(pattern, text, re.DOTALL)
         if found:
             words = tuple(cut(word, _LONGEST_WORD) for word in found.groups())
-            return _line(explain(_Case(words, sql, dialect, tables() or ())))
+            return line_of(explain(_Case(words, sql, dialect, tables() or ())), _LONGEST)
     message = _CONTEXT.sub("", text).rstrip(" .!") if dialect == "duckdb" else text
     remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, text)), "")
     remedy = remedy or _difference(text, sql, dialect) or "correct the SQL"
-    return _line(f"{cut(message, _LONGEST // 3)}; {remedy}")
+    return line_of(f"{cut(message, _LONGEST // 3)}; {remedy}", _LONGEST)
 
 
 def _difference(text: str, sql: str, dialect: str) -> str:
@@ -279,9 +273,4 @@ def _has(sources: Iterable[TableSource]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(map(identifier, names[:_LISTED])) + more
-
-
-def _line(text: str) -> str:
-    return cut(printable(" ".join(text.split())), _LONGEST)
+    return listed(map(identifier, names), _LISTED)

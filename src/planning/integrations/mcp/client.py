@@ -16,7 +16,7 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from planning.errors import ToolError, cut, printable, show
+from planning.errors import ToolError, line_of, printable, show
 from planning.tools.errors import StorageUnavailable, ToolTimeout
 from planning.tools.spec import as_name
 from planning.tools.tool import Tool
@@ -193,7 +193,7 @@ def _reason(error: Exception, timeout: float) -> str:
     if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
         return "it closed the connection"
     text = getattr(error, "strerror", None) or (str(error) if isinstance(error, MCPError) else "")
-    return cut(printable(" ".join(text.split())), 500) or type(error).__name__
+    return line_of(text, 500) or type(error).__name__
 
 
 def _last_line(printed: IO[str]) -> str:

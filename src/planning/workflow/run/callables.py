@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from planning.errors import listed, nearest, show
+from planning.errors import show, suggestion
 from planning.tools.context import ToolContext
 from planning.tools.errors import ErrorKind
 from planning.tools.parameters.signature import is_of_type, read_signature
@@ -49,8 +49,7 @@ class Callables:
         known: Mapping[str, Any] = getattr(self._capabilities, f"{kind}s") or {}
         what = known.get(name)
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else f"the {kind}s are {listed(known) or 'none'}"
+            hint = suggestion(name, known, f"{kind}s")
             raise StepFailed(f"no {kind} is named {show(name)}; {hint}", ErrorKind.UNKNOWN_TOOL)
         if what is None:
             message = f"only the name of {kind} {show(name)} is known; give Capabilities the {kind} itself"

@@ -99,4 +99,4 @@ def test_the_package_alone_loads_none_of_its_libraries() -> None:
         "print(planning.tools.Retry.__module__, planning.prompt.Prompt.__module__, planning.errors.__name__)"
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert shown.stdout == "[]\nplanning.tools.guard planning.prompt.prompt planning.errors\n"
+    assert shown.stdout == "[]\nplanning.tools.guard planning.prompt.section planning.errors\n"

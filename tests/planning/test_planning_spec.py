@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from planning.plan.commands import Command
-from planning.plan.lifecycle import TRANSITIONS
 from planning.plan.model import PlanStatus
+from planning.plan.reducers import TRANSITIONS
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 from planning.suite.tools import planning_tools
 from session import Session

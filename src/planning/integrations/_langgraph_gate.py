@@ -14,7 +14,7 @@ from planning.integrations._langchain_answers import last_turn
 from planning.integrations._langgraph import Here
 from planning.integrations._rewind import Position, checked, is_current, position_of
 from planning.plan.facts import PlanFacts
-from planning.plan.step_ids import as_text, written_alike
+from planning.plan.model import as_text, written_alike
 from planning.prompt import PlanningToolsSection
 from planning.suite.approval import Pending, answer_approval, decision_of, pending_approval, state_of
 from session import PastState, Session, VersionError

@@ -19,8 +19,7 @@ from planning.observe.calls import characters_of, is_planning
 from planning.observe.timeline import Moment, refusal_of
 from planning.plan.commands import AddStep, ClearPlan, MarkStep, MarkSteps, RemoveStep, SetupPlan
 from planning.plan.facts import PlanFacts
-from planning.plan.model import Plan, index_of
-from planning.plan.step_ids import listed_ids
+from planning.plan.model import Plan, index_of, listed_ids
 from planning.policy.gates import open_steps
 from planning.policy.reducers import RecordEvidence
 from planning.workflow.run.records import RunChanged, WorkflowRun

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from planning.plan.diff import PlanDiff
 from planning.plan.facts import PlanFacts
-from planning.plan.step_ids import listed_ids
+from planning.plan.model import listed_ids
 
 NO_FACTS: Final = PlanFacts()
 """What is known where no policy is at work."""

@@ -17,10 +17,9 @@ from planning.observe.text import one_line
 from planning.plan.commands import ApprovePlan, MarkSteps, RejectPlan
 from planning.plan.diff import PlanDiff, diff_plans
 from planning.plan.facts import EvidenceCall, PlanFacts
-from planning.plan.model import Plan
+from planning.plan.model import Plan, listed_ids
 from planning.plan.reducers import REDUCERS
 from planning.plan.render import plan_data
-from planning.plan.step_ids import listed_ids
 from planning.policy.reducers import AskToFinish, RecordEvidence, RequestApproval, SetDependencies, TakeNotice
 from planning.suite.events import FrameworkChange, PlanChanged
 from planning.tools.result import ToolResult, plain

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planning.plan.model import StepStatus, plain_status
-from planning.plan.step_ids import as_text
+from planning.plan.model import StepStatus, as_text, plain_status
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
 _STEP_ID = {**STEP_ID.about("S### id"), "repair": as_text}

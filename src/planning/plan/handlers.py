@@ -22,9 +22,16 @@ from planning.plan.commands import (
     SetupPlan,
     UpdateStep,
 )
-from planning.plan.lifecycle import allows, refusal
-from planning.plan.model import STEP_STATUSES, Plan, index_of, plain_status
-from planning.plan.step_ids import as_text, listed_ids, written_alike
+from planning.plan.model import (
+    STEP_STATUSES,
+    Plan,
+    as_text,
+    index_of,
+    listed_ids,
+    plain_status,
+    written_alike,
+)
+from planning.plan.reducers import allows, refusal
 from planning.plan.text import ASCII, TextRule, TextRules
 
 _NAMED = 3

@@ -21,8 +21,7 @@ from planning.plan.commands import (
     UpdateStep,
 )
 from planning.plan.facts import PlanFacts
-from planning.plan.model import Plan, PlanStep, index_of
-from planning.plan.step_ids import listed_ids
+from planning.plan.model import Plan, PlanStep, index_of, listed_ids
 from planning.plan.text import as_data
 
 _CLOSED = ("done", "blocked")  # nothing to do on these now

@@ -14,9 +14,8 @@ import attrs
 from planning.errors import Problem, ToolValidationError, cut, show
 from planning.plan.commands import AddStep, ClearPlan, MarkStep, MarkSteps, SetupPlan
 from planning.plan.facts import EvidenceCall, PlanFacts
-from planning.plan.model import Plan, PlanStep, StepStatus, index_of
+from planning.plan.model import Plan, PlanStep, StepStatus, alike_key, index_of, listed_ids
 from planning.plan.reducers import REDUCERS
-from planning.plan.step_ids import alike_key, listed_ids
 from planning.plan.text import ASCII, TextRule
 from planning.policy.evidence import NOTHING_ASKED, Accepted, evidence_for, refuse_evidence
 from planning.policy.policy import PlanPolicy

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from planning.plan.facts import PlanFacts
-from planning.plan.model import Plan
-from planning.plan.step_ids import listed_ids
+from planning.plan.model import Plan, listed_ids
 
 if TYPE_CHECKING:
     from planning.policy.policy import PlanPolicy

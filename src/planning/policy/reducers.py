@@ -24,8 +24,7 @@ from planning.plan.commands import (
     UpdateStep,
 )
 from planning.plan.facts import EvidenceCall, PlanFacts, Proof
-from planning.plan.model import Plan
-from planning.plan.step_ids import format_id, highest_number
+from planning.plan.model import Plan, format_id, highest_number
 
 
 @dataclass(slots=True, frozen=True)

@@ -3,12 +3,10 @@
 from typing import TYPE_CHECKING
 
 from planning.lazy import lazy_names
-from planning.prompt.planning_section import PlanningToolsSection
-from planning.prompt.section import MarkdownSection, PromptRenderError, Section
-from planning.prompt.strategies import PlanningStrategy
+from planning.prompt.planning_section import PlanningStrategy, PlanningToolsSection
+from planning.prompt.section import MarkdownSection, Prompt, PromptRenderError, RenderedPrompt, Section
 
 if TYPE_CHECKING:
-    from planning.prompt.prompt import Prompt, RenderedPrompt
     from planning.prompt.tool_section import ToolAwarenessSection
 
 __all__ = [
@@ -22,10 +20,4 @@ __all__ = [
     "ToolAwarenessSection",
 ]
 
-_HOMES = {  # many programs have a prompt of their own
-    "Prompt": "prompt",
-    "RenderedPrompt": "prompt",
-    "ToolAwarenessSection": "tool_section",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, globals(), {"ToolAwarenessSection": "tool_section"}, __all__)

@@ -1,4 +1,4 @@
-"""Sections of a prompt: a title, text from typed parameters, and their tools."""
+"""Prompts: sections with text from typed parameters and with tools, joined into one numbered text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import inspect
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import NoneType
 from typing import Any, Generic, get_args
 
+import attrs
+
 from planning.tools.tool import Tool
+from session import PromptRendered, Session
 
 if sys.version_info >= (3, 13):
     from typing import TypeVar
@@ -144,3 +147,79 @@ def _values(params: Any) -> dict[str, Any]:
     if params is None or not dataclasses.is_dataclass(params):
         return {}
     return {field.name: getattr(params, field.name) for field in dataclasses.fields(params)}
+
+
+@attrs.frozen
+class RenderedPrompt:
+    """What goes to a model.
+
+    Attributes:
+        text: The markdown.
+        tools: The tools of its enabled sections, in order.
+    """
+
+    text: str
+    tools: tuple[Tool, ...] = ()
+
+
+class Prompt:
+    """Sections in order, under one namespace and key."""
+
+    def __init__(
+        self, *, ns: str, key: str, sections: Iterable[Section[Any]] = (), name: str | None = None
+    ) -> None:
+        """Define a prompt.
+
+        Args:
+            ns: A namespace, such as ``agents/background``.
+            key: A key that is unique in it.
+            sections: In the order in which they are read.
+            name: The prompt's name for people; the key by default.
+        """
+        self.ns = ns
+        self.key = key
+        self.name = key if name is None else name
+        self.sections = tuple(sections)
+
+    def render(self, *params: object, session: Session | None = None) -> RenderedPrompt:
+        """Make the text, numbering the enabled sections from 1.
+
+        Args:
+            params: One dataclass instance for each type of parameters that enabled sections take.
+            session: Where to publish ``PromptRendered``; None publishes nothing. A subscriber that fails
+                is logged, and the prompt is rendered.
+
+        Raises:
+            PromptRenderError: Parameters are missing, given twice, or taken by no section; a
+                placeholder cannot be filled; two sections offer tools of one name.
+        """
+        given = self._by_type(params)
+        parts: list[str] = []
+        tools: dict[str, Tool] = {}
+        for section in self.sections:
+            values = given.get(section.params_type)
+            if not section.is_enabled(values):
+                continue
+            section.require(values)
+            parts.append(f"## {len(parts) + 1}. {section.title}\n\n{section.body(values)}".rstrip())
+            for tool in section.tools():
+                if tools.setdefault(tool.name, tool) is not tool:
+                    raise PromptRenderError(f"two sections offer a tool named {tool.name}")
+        rendered = RenderedPrompt("\n\n".join(parts), tuple(tools.values()))
+        if session is not None:
+            session.publish(PromptRendered(self.ns, self.key, rendered.text))
+        return rendered
+
+    def _by_type(self, params: Iterable[object]) -> dict[type | None, Any]:
+        taken = {section.params_type for section in self.sections}
+        given: dict[type | None, Any] = {}
+        for instance in params:
+            kind = type(instance)
+            if not dataclasses.is_dataclass(instance) or isinstance(instance, type):
+                raise PromptRenderError(f"parameters must be dataclass instances, got {instance!r}"[:200])
+            if kind not in taken:
+                raise PromptRenderError(f"no section of prompt {self.name!r} takes {kind.__name__}")
+            if kind in given:
+                raise PromptRenderError(f"{kind.__name__} was given twice; pass one instance")
+            given[kind] = instance
+        return given

@@ -110,7 +110,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
     kinds: Mapping[str, type[Any]] = {}
     rules = ASCII
     if policy is not None:
-        from planning.policy.parameters import parameters_of  # noqa: PLC0415 - as in ``register_plan``
+        from planning.policy.policy import parameters_of  # noqa: PLC0415 - as in ``register_plan``
         from planning.suite.steering import Steering  # noqa: PLC0415 - as in ``register_plan``
 
         steering, kinds, rules = Steering(policy), parameters_of(policy), rules_for(policy.text)

@@ -18,9 +18,8 @@ from planning.plan.commands import (
     SetupPlan,
     UpdateStep,
 )
-from planning.plan.model import STEP_STATUSES, Plan, PlanStep
+from planning.plan.model import STEP_STATUSES, Plan, PlanStep, format_id
 from planning.plan.reducers import REDUCERS
-from planning.plan.step_ids import format_id
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
 try:

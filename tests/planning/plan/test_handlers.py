@@ -25,7 +25,7 @@ from planning import (
 from planning.errors import Problem
 from planning.plan import handlers as handle
 from planning.plan.commands import Command
-from planning.plan.step_ids import written_alike
+from planning.plan.model import written_alike
 from strategies import commands, plans
 
 NO_PLAN = "no plan yet; call planning_setup_plan first"

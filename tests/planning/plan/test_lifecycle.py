@@ -21,8 +21,8 @@ from planning import (
     UpdateStep,
 )
 from planning.plan.commands import Command
-from planning.plan.lifecycle import TRANSITIONS, allows
 from planning.plan.model import PlanStatus
+from planning.plan.reducers import TRANSITIONS, allows
 from session import InProcessEventBus, Session, SessionEvent, ToolFailed, ToolInvoked
 
 STATUSES: tuple[PlanStatus | None, ...] = (None, "active", "completed", "abandoned")

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planning import Plan, PlanStep
-from planning.plan.model import index_of
-from planning.plan.step_ids import format_id
+from planning.plan.model import format_id, index_of
 from strategies import plans
 
 

@@ -22,10 +22,8 @@ from planning import (
     UpdateStep,
 )
 from planning.plan.commands import Command, MarkSteps, MoveStep
-from planning.plan.lifecycle import TRANSITIONS, allows
-from planning.plan.model import STEP_STATUSES
-from planning.plan.reducers import REDUCERS, changes_nothing
-from planning.plan.step_ids import number_of
+from planning.plan.model import STEP_STATUSES, number_of
+from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing
 from planning.suite.tools import register_plan
 from session import ReducerError, Session
 from strategies import commands, new_steps, plans

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.plan.step_ids import format_id, number_of, written_alike
+from planning.plan.model import format_id, number_of, written_alike
 
 
 @given(st.integers(0, 10**12))

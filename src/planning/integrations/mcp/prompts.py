@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from planning.errors import show
 from planning.policy.policy import PlanPolicy
-from planning.prompt.strategies import PlanningStrategy, section_body
+from planning.prompt.planning_section import PlanningStrategy, section_body
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

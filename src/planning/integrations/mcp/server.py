@@ -37,8 +37,8 @@ from planning.integrations.mcp.results import (
 from planning.plan.render import plan_to_dict
 from planning.policy.policy import PlanPolicy
 from planning.prompt.definitions import ToolSource, tools_of
+from planning.prompt.planning_section import PlanningStrategy
 from planning.prompt.section import Section
-from planning.prompt.strategies import PlanningStrategy
 from planning.suite.tools import planning_tools, register_plan
 from planning.tools.errors import ContextInvalid
 from planning.tools.toolbox import Toolbox

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from planning.plan.commands import NewPlanStep, SetupPlan
-from planning.plan.model import Plan, StepStatus
-from planning.plan.step_ids import format_id
+from planning.plan.model import Plan, StepStatus, format_id
 from planning.plan.text import ALPHABETS, TextRules, fitted
 from planning.suite.kept import rules_of
 from planning.suite.mirror import PlanMirror, shows

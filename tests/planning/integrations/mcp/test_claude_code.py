@@ -27,7 +27,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import Plan, PlanStep, register_plan
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
-from planning.prompt.strategies import PlanningStrategy, section_body
+from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.testing import ScriptedModel
 from session import Session, ToolInvoked, select_latest
 from session.stores import SqliteStore

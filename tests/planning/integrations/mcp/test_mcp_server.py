@@ -15,7 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.integrations.mcp import build_server
 from planning.integrations.mcp.server import PLAN_TOOLS
-from planning.prompt.strategies import PlanningStrategy, section_body
+from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.suite.tools import planning_tools
 from planning.tools import Tool, ToolContext, ToolResult, tool, tool_from_schema
 from session import Session

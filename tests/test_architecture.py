@@ -67,7 +67,7 @@ toolbox = Toolbox(section.tools(), session=session)
 toolbox.call("planning_setup_plan", {"objective": "Ship", "initial_steps": [{"title": "Build"}]})
 toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
 print(section.body() != section.reminder(), section.may_finish().ok)
-judges = ["policy.decide", "policy.evidence", "policy.policy", "suite.steering"]
+judges = ["policy.decide", "policy.evidence", "policy.policy", "suite.policy_calls"]
 print([name for name in judges if f"planning.{name}" in sys.modules])
 """
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

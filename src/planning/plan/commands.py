@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planning.plan.model import StepStatus, as_text, plain_status
+from planning.plan.model import StepStatus, as_text, spelled_status
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
 _STEP_ID = {**STEP_ID.about("S### id"), "repair": as_text}
-_STATUS = {"description": "Its new status", "repair": plain_status}
+_STATUS = {"description": "Its new status", "repair": spelled_status}
 
 
 @dataclass(slots=True, frozen=True)

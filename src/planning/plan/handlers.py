@@ -28,7 +28,7 @@ from planning.plan.model import (
     as_text,
     index_of,
     listed_ids,
-    plain_status,
+    spelled_status,
     written_alike,
 )
 from planning.plan.reducers import allows, refusal
@@ -38,11 +38,7 @@ _NAMED = 3
 
 
 def setup_plan(command: SetupPlan, plan: Plan | None, rules: TextRules = ASCII) -> SetupPlan:
-    """Check an objective and its first steps; any plan may be replaced.
-
-    Raises:
-        ToolValidationError: A text breaks its rule.
-    """
+    """Check an objective and its first steps; any plan may be replaced."""
     checks = _Checks(plan, SetupPlan)
     objective = checks.text("objective", command.objective, rules.objective)
     steps = checks.steps("initial_steps", command.initial_steps, rules)
@@ -51,11 +47,7 @@ def setup_plan(command: SetupPlan, plan: Plan | None, rules: TextRules = ASCII) 
 
 
 def add_step(command: AddStep, plan: Plan | None, rules: TextRules = ASCII) -> AddStep:
-    """Check steps to append to an active plan.
-
-    Raises:
-        ToolValidationError: No active plan, no steps, or text that breaks its rule.
-    """
+    """Check steps to append to an active plan."""
     checks = _Checks(plan, AddStep)
     steps = checks.steps("steps", command.steps, rules)
     checks.problems += _empty(command.steps)
@@ -64,12 +56,7 @@ def add_step(command: AddStep, plan: Plan | None, rules: TextRules = ASCII) -> A
 
 
 def update_step(command: UpdateStep, plan: Plan | None, rules: TextRules = ASCII) -> UpdateStep:
-    """Check a change of a step's title or details in an active plan; blank details are ``""``.
-
-    Raises:
-        ToolValidationError: No active plan, no such step, nothing to change, or text that breaks its
-            rule.
-    """
+    """Check a change of a step's title or details in an active plan; blank details are ``""``."""
     checks = _Checks(plan, UpdateStep)
     step_id = checks.step_id(command.step_id, rules)
     title = None if command.title is None else checks.text("title", command.title, rules.title)
@@ -80,11 +67,7 @@ def update_step(command: UpdateStep, plan: Plan | None, rules: TextRules = ASCII
 
 
 def mark_step(command: MarkStep, plan: Plan | None, rules: TextRules = ASCII) -> MarkStep:
-    """Check a step's new status, and its note, in a plan that is not abandoned.
-
-    Raises:
-        ToolValidationError: No such plan or step, an unknown status, or the note breaks its rule.
-    """
+    """Check a step's new status, and its note, in a plan that is not abandoned."""
     given: object = command.status
     if (  # it is normal already, as nearly always: asked in order, it would be 15 % of a mark
         plan is not None
@@ -98,7 +81,7 @@ def mark_step(command: MarkStep, plan: Plan | None, rules: TextRules = ASCII) ->
         return command
     checks = _Checks(plan, MarkStep)
     step_id = checks.step_id(command.step_id, rules)
-    spelled = plain_status(given)
+    spelled = spelled_status(given)
     status = next((status for status in STEP_STATUSES if status is spelled), STEP_STATUSES[0])
     if status is not spelled:
         checks.problems.append(Problem(unknown_option(given, STEP_STATUSES), "status"))
@@ -108,11 +91,7 @@ def mark_step(command: MarkStep, plan: Plan | None, rules: TextRules = ASCII) ->
 
 
 def mark_steps(command: MarkSteps, plan: Plan | None, rules: TextRules = ASCII) -> MarkSteps:
-    """Check several marks, each by itself.
-
-    Raises:
-        ToolValidationError: One or more are refused, each with its place.
-    """
+    """Check several marks, each by itself."""
     problems: list[Problem] = []
     marks: list[MarkStep] = []
     for index, each in enumerate(command.marks):
@@ -126,22 +105,14 @@ def mark_steps(command: MarkSteps, plan: Plan | None, rules: TextRules = ASCII) 
 
 
 def mark(command: MarkStep | MarkSteps, plan: Plan | None, rules: TextRules = ASCII) -> MarkStep | MarkSteps:
-    """Check one mark, or several.
-
-    Raises:
-        ToolValidationError: One is refused.
-    """
+    """Check one mark, or several."""
     if isinstance(command, MarkSteps):
         return mark_steps(command, plan, rules)
     return mark_step(command, plan, rules)
 
 
 def remove_step(command: RemoveStep, plan: Plan | None, rules: TextRules = ASCII) -> RemoveStep:
-    """Check which step is to go, in a plan that is not abandoned.
-
-    Raises:
-        ToolValidationError: No such plan or step.
-    """
+    """Check which step is to go, in a plan that is not abandoned."""
     checks = _Checks(plan, MarkStep)
     step_id = checks.step_id(command.step_id, rules)
     checks.refuse()
@@ -149,11 +120,7 @@ def remove_step(command: RemoveStep, plan: Plan | None, rules: TextRules = ASCII
 
 
 def move_step(command: MoveStep, plan: Plan | None, rules: TextRules = ASCII) -> MoveStep:
-    """Check which step is to move, and where to, in a plan that is not abandoned.
-
-    Raises:
-        ToolValidationError: No such plan, step or place.
-    """
+    """Check which step is to move, and where to, in a plan that is not abandoned."""
     checks = _Checks(plan, MarkStep)
     step_id = checks.step_id(command.step_id, rules)
     last = 0 if plan is None else len(plan.steps) - 1
@@ -164,21 +131,13 @@ def move_step(command: MoveStep, plan: Plan | None, rules: TextRules = ASCII) ->
 
 
 def clear_plan(command: ClearPlan, plan: Plan | None, _rules: TextRules = ASCII) -> ClearPlan:
-    """Check that there is a plan to abandon.
-
-    Raises:
-        ToolValidationError: No plan, or one that is abandoned already.
-    """
+    """Check that there is a plan to abandon."""
     _Checks(plan, ClearPlan).refuse()
     return command
 
 
 def read_plan(command: ReadPlan, plan: Plan | None, _rules: TextRules = ASCII) -> ReadPlan:
-    """Check that there is a plan to read.
-
-    Raises:
-        ToolValidationError: No plan.
-    """
+    """Check that there is a plan to read."""
     _Checks(plan, ReadPlan).refuse()
     return command
 
@@ -198,11 +157,7 @@ def diagnose(
 
 
 class _Checks:
-    """What is wrong with a command, collected while its parts are made normal.
-
-    Attributes:
-        problems: Every problem so far; first that the plan does not take such a command.
-    """
+    """What is wrong with a command, collected while its parts are made normal."""
 
     def __init__(self, plan: Plan | None, command: type[Command]) -> None:
         reason = refusal(plan, command)
@@ -242,16 +197,16 @@ class _Checks:
         step_id = self.text("step_id", as_text(given), rules.step_id)
         if len(self.problems) > already or plan is None or plan.status == "abandoned":
             return ""
-        known = [step.step_id for step in plan.steps]
-        alike = written_alike(step_id, known)
+        ids = [step.step_id for step in plan.steps]
+        alike = written_alike(step_id, ids)
         if len(alike) == 1:
             return alike[0]
-        if not known:
+        if not ids:
             wrong = "the plan has no steps yet; add some with planning_add_step"
         elif alike:
             wrong = f"{step_id} may be {' or '.join(alike[:_NAMED])}; send one of these"
         else:
-            steps = f"{'its steps are' if len(known) > 1 else 'its only step is'} {listed_ids(known)}"
+            steps = f"{'its steps are' if len(ids) > 1 else 'its only step is'} {listed_ids(ids)}"
             wrong = f"the plan has no step {step_id}; {steps}"
         self.problems.append(Problem(wrong, "step_id"))
         return ""

@@ -89,14 +89,14 @@ class Plan:
             OBJECTIVE.require(plan.objective, "objective")
             _require_type(plan.status, str, "status")
             _require_type(plan.steps, tuple, "steps")
-            known: set[str] = set()
+            ids: set[str] = set()
             for index, step in enumerate(plan.steps):
                 place = f"steps[{index}]"
                 _require_type(step, PlanStep, place)
                 STEP_ID.require(step.step_id, f"{place}.step_id")
-                if step.step_id in known:
+                if step.step_id in ids:
                     raise ValueError(f"{place}.step_id: {step.step_id} appears twice")
-                known.add(step.step_id)
+                ids.add(step.step_id)
                 TITLE.require(step.title, f"{place}.title")
                 if step.details is not None:
                     DETAILS.require(step.details, f"{place}.details")
@@ -134,18 +134,18 @@ def as_text(step_id: Any) -> Any:
     return str(int(step_id)) if is_whole and 0 <= step_id < _MOST else step_id
 
 
-def written_alike(step_id: str, known: Sequence[str]) -> list[str]:
-    """The id itself where it is known, or else those that differ in case, in zeros or by the S alone."""
-    text = " ".join(known)
-    if step_id in text and step_id in known:
+def written_alike(step_id: str, ids: Sequence[str]) -> list[str]:
+    """The id itself where it is ids, or else those that differ in case, in zeros or by the S alone."""
+    text = " ".join(ids)
+    if step_id in text and step_id in ids:
         return [step_id]
     number = _SHAPE.fullmatch(step_id)
     if number is None:
         meant = step_id.casefold()
-        return [each for each in known if each.casefold() == meant]
+        return [one for one in ids if one.casefold() == meant]
     digits = number[1].lstrip("0")
-    similar = [each for each in known if digits in each] if digits in text else []
-    return [each for each in similar if (found := _SHAPE.fullmatch(each)) and found[1].lstrip("0") == digits]
+    similar = [one for one in ids if digits in one] if digits in text else []
+    return [one for one in similar if (digital := _SHAPE.fullmatch(one)) and digital[1].lstrip("0") == digits]
 
 
 def alike_key(step_id: str) -> str:
@@ -194,7 +194,7 @@ def _numbered(step_id: str) -> int:
     return int(step_id[1:]) - 1 if step_id[1:].isdecimal() else -1
 
 
-def plain_status(value: Any) -> Any:
+def spelled_status(value: Any) -> Any:
     """The status that a string spells differently, such as ``Done`` or ``in progress``; else the value."""
     if not isinstance(value, str):
         return value

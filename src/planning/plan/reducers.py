@@ -229,11 +229,7 @@ def changes_nothing(command: Any, plan: Plan) -> bool:
 
 
 def check_command(command: Any) -> None:
-    """Refuse what no plan can hold, in a command that a program dispatches without its handler.
-
-    Raises:
-        ValueError: A text is refused by ``TextRule.require``, or a part is of another type.
-    """
+    """Refuse what no plan can hold, in a command that a program dispatches without its handler."""
     match command:
         case MarkStep():
             _check_mark(command, "")

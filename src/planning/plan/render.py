@@ -98,12 +98,7 @@ def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
 
 
 def plan_data(plan: Plan, facts: PlanFacts | None) -> dict[str, Any]:
-    """A plan as ``plan_to_dict`` returns it.
-
-    Args:
-        plan: The plan.
-        facts: What a policy knows of it.
-    """
+    """A plan as ``plan_to_dict`` returns it."""
     done, steps = plan.progress
     approval: dict[str, Any] = {}
     if facts is not None and facts.approval != "none":
@@ -199,15 +194,7 @@ def reply(
     *,
     asks: bool = False,
 ) -> str:
-    """What the model reads after a command was carried out.
-
-    Args:
-        command: The command as the reducers saw it.
-        plan: The plan that it left.
-        before: The plan that it was given for.
-        facts: What a policy knew of it.
-        asks: Whether the user is asked for approval now.
-    """
+    """What the model reads after a command was carried out."""
     is_same = plan is before  # nothing changed
     if isinstance(command, MarkStep):
         return _marked(f"{command.step_id} {'is already ' * is_same}{command.status}.", command, plan, facts)
@@ -235,7 +222,7 @@ def reply(
         case AddStep():
             return f"Added {_span(plan.steps[-len(command.steps) :])}.{ask}"
         case UpdateStep() if is_same:
-            return f"{command.step_id} already has {_given(command)}."
+            return f"{command.step_id} already has {_fields_of(command)}."
         case UpdateStep():
             return f"{command.step_id} updated.{ask}"
         case ReadPlan():
@@ -244,11 +231,11 @@ def reply(
             return "Plan abandoned."
 
 
-def _given(command: UpdateStep) -> str:
+def _fields_of(command: UpdateStep) -> str:
     """The fields of a step that a command gives."""
     details = "no details" if command.details == "" else "these details"
-    given = ["this title"] * (command.title is not None) + [details] * (command.details is not None)
-    return " and ".join(given)
+    fields = ["this title"] * (command.title is not None) + [details] * (command.details is not None)
+    return " and ".join(fields)
 
 
 def _replaced(before: Plan | None) -> str:

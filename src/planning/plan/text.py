@@ -122,11 +122,7 @@ class TextRule:
         return self.judge(value)[1]
 
     def require(self, value: object, place: str) -> None:
-        """Refuse what no plan can hold: text of a wrong length, or that cannot be printed, in any language.
-
-        Raises:
-            ValueError: The value is that, or is not text; the message begins with its place.
-        """
+        """Refuse what no plan can hold, in any language: a wrong length, or a character that is not shown."""
         if isinstance(value, str) and value.isprintable() and 0 < len(value) <= self.limit and value.strip():
             return
         if not isinstance(value, str):
@@ -227,8 +223,7 @@ def ascii_spelling(character: str) -> str | None:
 def fitted(text: str, rule: TextRule) -> str:
     """A text as a plan may hold it: in ASCII, on one line, and with ``...`` where it is cut to the limit.
 
-    Returns:
-        The text; empty if all of it is invisible, or if a character has no ASCII spelling and needs one.
+    It is empty if all of it is invisible, or if a character has no ASCII spelling and needs one.
     """
     if len(text) <= rule.limit and text.isprintable() and rule.judge(text)[0] == text:
         return text
@@ -263,7 +258,7 @@ def as_data(text: str) -> str:
     if _is_ordinary(text):
         return text
     quoted = json.dumps(text, ensure_ascii=False)
-    return re.sub(_HIDDEN, lambda found: json.dumps(found[0])[1:-1], quoted)
+    return re.sub(_HIDDEN, lambda hidden: json.dumps(hidden[0])[1:-1], quoted)
 
 
 def _is_ordinary(text: str) -> bool:

@@ -34,8 +34,8 @@ _BEGINS: Final = ("in_progress", "done")
 
 
 @attrs.define(eq=False)
-class Given:
-    """What an agent's tool was given beside the plan's own command.
+class Extras:
+    """The arguments that an agent sent beside those of the plan's own command.
 
     Attributes:
         evidence: That of each mark; None where the tool takes none.
@@ -60,7 +60,7 @@ class _Case:
     facts: PlanFacts
     plan: Plan | None
     command: Any
-    given: Given
+    extras: Extras
     calls: Sequence[EvidenceCall]
     marks: tuple[MarkStep, ...]
 
@@ -78,7 +78,7 @@ def decide(
     facts: PlanFacts,
     plan: Plan | None,
     command: Any,
-    given: Given,
+    extras: Extras,
     calls: Sequence[EvidenceCall],
 ) -> list[Any]:
     """Decide about a command that its handler accepted.
@@ -88,7 +88,7 @@ def decide(
         facts: What is known of the plan.
         plan: The plan before the command.
         command: The command.
-        given: What else the agent sent.
+        extras: What else the agent sent.
         calls: The calls on the present branch, oldest first.
 
     Returns:
@@ -97,7 +97,7 @@ def decide(
     Raises:
         ToolValidationError: It is refused: by the first of the rules that refuses it.
     """
-    case = _Case(policy, facts, plan, command, given, calls, marks_of(command))
+    case = _Case(policy, facts, plan, command, extras, calls, marks_of(command))
     follows = list[Any]()
     for rule in _RULES.get(type(command), _FOR_OTHERS):
         follows += rule(case) or ()
@@ -117,11 +117,7 @@ def _refuse_order(case: _Case) -> None:
 
 
 def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, facts: PlanFacts) -> None:
-    """Refuse marks that begin or finish a step too early, or begin too many; each after those before it.
-
-    Raises:
-        ToolValidationError: A prerequisite is open, or too many steps would be in progress.
-    """
+    """Refuse marks that begin or finish a step too early, or begin too many; each after those before it."""
     marked: dict[str, StepStatus] = {}
     begins = "in_progress" in [mark.status for mark in marks]
     most = policy.most_in_progress if begins else None
@@ -183,7 +179,7 @@ def _refuse_replacement(case: _Case) -> None:
     open_ = [step.step_id for step in plan.steps if step.status != "done"]
     if open_:
         verb = "is" if len(open_) == 1 else "are"
-        remedy = "finish the plan" + (", or drop it with planning_clear_plan" if case.given.clears else "")
+        remedy = "finish the plan" + (", or drop it with planning_clear_plan" if case.extras.clears else "")
         raise ToolValidationError(f"{listed_ids(open_)} {verb} not done; {remedy} before you set up another")
 
 
@@ -201,7 +197,7 @@ def _refuse_waiting(case: _Case) -> None:
 
 def _prove(case: _Case) -> Iterable[RecordEvidence]:
     """What shows that the steps are done which the command marks so."""
-    policy, given = case.policy, case.given
+    policy, extras = case.policy, case.extras
     if policy.evidence is None:
         return ()
     proved: dict[str, RecordEvidence] = {}
@@ -218,24 +214,24 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
                 f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                 "then mark it done"
             )
-        if given.evidence is None:
+        if extras.evidence is None:
             raise ToolValidationError(
                 f"{step_id} needs evidence, which this tool does not take; leave this mark to an agent "
                 "whose tool takes it"
             )
-        evidence = given.evidence[place]
+        evidence = extras.evidence[place]
         if len(evidence) > 1:  # one text alone was checked before ``verify``, or is refused
-            refuse_evidence(step_id, evidence, given.note)
-        texts = given.accepted.texts_of(step_id, case.plan) if given.accepted.steps and case.plan else ()
-        found = proved[step_id] = evidence_for(policy, step_id, evidence, facts, case.calls, texts)
+            refuse_evidence(step_id, evidence, extras.note)
+        texts = extras.accepted.texts_of(step_id, case.plan) if extras.accepted.steps and case.plan else ()
+        record = proved[step_id] = evidence_for(policy, step_id, evidence, facts, case.calls, texts)
         if policy.evidence == "unique":
-            facts = replace(facts, proofs={**facts.proofs, step_id: found.proof})
+            facts = replace(facts, proofs={**facts.proofs, step_id: record.proof})
     return proved.values()
 
 
 def _depend(case: _Case) -> Iterable[SetDependencies]:
     """What the new steps depend on."""
-    needed = case.given.depends_on
+    needed = case.extras.depends_on
     if not any(needed):
         return ()
     field = "initial_steps" if type(case.command) is SetupPlan else "steps"
@@ -259,16 +255,7 @@ def _ask(case: _Case) -> Iterable[RequestApproval]:
 def dependencies_of(
     given: Sequence[Sequence[Any]], steps: Sequence[PlanStep], field: str
 ) -> dict[str, tuple[str, ...]]:
-    """The dependencies of new steps, by id.
-
-    Args:
-        given: For each new step, what it depends on: ids, titles, or places among the new steps, from 1.
-        steps: The steps of the plan, the new ones last.
-        field: The argument that has the new steps.
-
-    Raises:
-        ToolValidationError: A step is not known, or the new steps depend on each other in a cycle.
-    """
+    """The dependencies of the last of the steps, by id, from the ids, titles or places that each names."""
     new = [step.step_id for step in steps[len(steps) - len(given) :]]
     titles: dict[str, list[str]] = {}
     alike: dict[str, list[str]] = {}
@@ -321,11 +308,7 @@ def dependencies_of(
 
 
 def refuse_marks(marks: Sequence[Any], step_id: str | None) -> None:
-    """Refuse several marks beside a single one, too many of them, or none at all.
-
-    Raises:
-        ToolValidationError: There is one of these.
-    """
+    """Refuse several marks beside a single one, too many of them, or none at all."""
     if marks and step_id is not None:
         raise ToolValidationError("send a step_id or marks, not both")
     if len(marks) > _MOST_MARKS:

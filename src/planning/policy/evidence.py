@@ -30,19 +30,7 @@ def evidence_for(
     calls: Sequence[EvidenceCall],
     accepted: Container[str],
 ) -> RecordEvidence:
-    """What shows that a step is done.
-
-    Args:
-        policy: The policy.
-        step_id: The step.
-        evidence: What the agent sent: aliases, ids of calls, texts.
-        facts: What is known of the plan.
-        calls: The calls on the present branch, oldest first.
-        accepted: The texts that ``verify`` accepted.
-
-    Raises:
-        ToolValidationError: There is no evidence, or one of it does not hold.
-    """
+    """What shows that a step is done."""
     since = facts.began.get(step_id, -1)
     used = _used(step_id, facts) if policy.evidence == "unique" else {}
 
@@ -80,11 +68,7 @@ def evidence_for(
 
 
 def refuse_evidence(step_id: str, evidence: Sequence[str], rule: TextRule) -> None:
-    """Refuse evidence that is too much, or text that no note may be.
-
-    Raises:
-        ToolValidationError: It is.
-    """
+    """Refuse evidence that is too much, or text that no note may be."""
     if len(evidence) > _MOST_EVIDENCE:
         raise ToolValidationError(
             f"{len(evidence)} pieces of evidence for {step_id}; send at most {_MOST_EVIDENCE}"
@@ -101,34 +85,34 @@ def _used(step_id: str, facts: PlanFacts) -> dict[str, str]:
     }
 
 
-def is_alias(given: str) -> bool:
+def is_alias(evidence: str) -> bool:
     """Whether a text is written as the alias of a call: such a text proves nothing by itself."""
-    return _ALIAS.fullmatch(given.strip().upper()) is not None
+    return _ALIAS.fullmatch(evidence.strip().upper()) is not None
 
 
-def number_of_call(given: str, calls: Sequence[EvidenceCall]) -> int | None:
+def number_of_call(evidence: str, calls: Sequence[EvidenceCall]) -> int | None:
     """The number of the call that is meant, by its alias or its id; None when there is none."""
-    alias = _ALIAS.fullmatch(given)
+    alias = _ALIAS.fullmatch(evidence)
     if alias is not None and int(alias[1]) <= len(calls):
         return int(alias[1])
-    given = given.strip()
+    evidence = evidence.strip()
     for number in range(len(calls), 0, -1):
-        if calls[number - 1].call_id == given:
+        if calls[number - 1].call_id == evidence:
             return number
-    alias = _ALIAS.fullmatch(given.upper())
+    alias = _ALIAS.fullmatch(evidence.upper())
     return int(alias[1]) if alias is not None and int(alias[1]) <= len(calls) else None
 
 
 def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str] = ()) -> str:
     """The newest successful calls that began after a moment, with their aliases: ``C4 (test), C5 (edit)``."""
-    found: list[str] = []
+    offered: list[str] = []
     for number in range(len(calls), 0, -1):
         call = calls[number - 1]
         if call.success and _began_after(since, number, call) and f"C{number}" not in used:
-            found.insert(0, f"C{number} ({cut(call.tool, _LONGEST_NAME)})")
-        if len(found) == _OFFERED:
+            offered.insert(0, f"C{number} ({cut(call.tool, _LONGEST_NAME)})")
+        if len(offered) == _OFFERED:
             break
-    return ", ".join(found)
+    return ", ".join(offered)
 
 
 def _began_after(moment: int, number: int, call: EvidenceCall) -> bool:
@@ -152,11 +136,7 @@ class Accepted:
         return cls({step.step_id: step for step, _ in questions}, frozenset(held))
 
     def texts_of(self, step_id: str, plan: Plan) -> set[str]:
-        """The texts that prove a step.
-
-        Raises:
-            ToolValidationError: The step is another by now.
-        """
+        """The texts that prove a step."""
         asked, index = self.steps.get(step_id), index_of(plan.steps, step_id)
         step = None if index is None else plan.steps[index]
         if (
@@ -167,7 +147,7 @@ class Accepted:
             raise ToolValidationError(
                 f"{step_id} changed while its evidence was checked; read the plan, and mark it again"
             )
-        return {text for known, text in self.texts if known == step_id}
+        return {text for proved, text in self.texts if proved == step_id}
 
 
 NOTHING_ASKED = Accepted()

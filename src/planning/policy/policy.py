@@ -21,7 +21,7 @@ from planning.plan.commands import (
     SetupPlan,
     UpdateStep,
 )
-from planning.plan.model import PlanStep, StepStatus, as_text, plain_status
+from planning.plan.model import PlanStep, StepStatus, as_text, spelled_status
 from planning.plan.text import TextRules, rules_for
 from planning.policy.reducers import OPTIONAL_TOOLS, SEED_TOOLS
 
@@ -37,10 +37,10 @@ def _short(name: object) -> str:
     return str(name).removeprefix("planning_").partition("_")[0]
 
 
-def _tool_names(given: Iterable[str] | None) -> tuple[str, ...] | None:
-    if isinstance(given, str):
-        raise TypeError(f'tools must be several names, such as ("mark", "read"), got {given!r}')
-    return None if given is None else tuple(map(_short, given))
+def _tool_names(names: Iterable[str] | None) -> tuple[str, ...] | None:
+    if isinstance(names, str):
+        raise TypeError(f'tools must be several names, such as ("mark", "read"), got {names!r}')
+    return None if names is None else tuple(map(_short, names))
 
 
 def _at_least_one(_policy: Any, field: attrs.Attribute[Any], value: object) -> None:
@@ -56,8 +56,8 @@ def _is_flag(_policy: Any, field: attrs.Attribute[Any], value: object) -> None:
 def _one_of(*options: str | None) -> Callable[[Any, attrs.Attribute[Any], object], None]:
     def check(_policy: Any, field: attrs.Attribute[Any], value: object) -> None:
         if value not in options:
-            known = ", ".join(map(repr, options))
-            raise ValueError(f"{field.name} must be one of {known}; got {value!r}")
+            named = ", ".join(map(repr, options))
+            raise ValueError(f"{field.name} must be one of {named}; got {value!r}")
 
     return check
 
@@ -114,11 +114,11 @@ class PlanPolicy:
 
     @tools.validator
     def _check_tools(self, _field: attrs.Attribute[Any], value: tuple[str, ...] | None) -> None:
-        known = self.offered
-        unknown = [name for name in value or () if name not in known]
+        names = self.offered
+        unknown = [name for name in value or () if name not in names]
         if unknown:
             more = "" if self.agent_edits else "; remove and move need agent_edits=True"
-            raise ValueError(f"tools: no planning tool is named {unknown[0]!r}; use {', '.join(known)}{more}")
+            raise ValueError(f"tools: no planning tool is named {unknown[0]!r}; use {', '.join(names)}{more}")
         if value is not None and not value:
             raise ValueError("tools is empty: name at least one, or disable the section")
 
@@ -140,8 +140,8 @@ class PlanPolicy:
     @property
     def names(self) -> frozenset[str]:
         """The full names of the tools that the agent gets."""
-        given = self.offered if self.tools is None else self.tools
-        return frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS if _short(name) in given)
+        short = self.offered if self.tools is None else self.tools
+        return frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS if _short(name) in short)
 
 
 def strictest(policy: PlanPolicy, other: PlanPolicy | None) -> PlanPolicy:
@@ -153,18 +153,18 @@ def strictest(policy: PlanPolicy, other: PlanPolicy | None) -> PlanPolicy:
         policy,
         evidence=max(policy.evidence, other.evidence, key=_EVIDENCE.index),
         verify=None if None in judges else next(iter(judges), None),
-        stale_after=_given(min, policy.stale_after, other.stale_after),
-        finish_gate=_given(max, policy.finish_gate, other.finish_gate),
+        stale_after=_strictest(min, policy.stale_after, other.stale_after),
+        finish_gate=_strictest(max, policy.finish_gate, other.finish_gate),
         approval=policy.approval or other.approval,
         replace=policy.replace or other.replace,
         dependencies=policy.dependencies or other.dependencies,
-        most_in_progress=_given(min, policy.most_in_progress, other.most_in_progress),
+        most_in_progress=_strictest(min, policy.most_in_progress, other.most_in_progress),
     )
 
 
-def _given(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return pick(known) if known else None
+def _strictest(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
+    demanded = [number for number in numbers if number is not None]
+    return pick(demanded) if demanded else None
 
 
 Parameters = Mapping[str, type[Any]]
@@ -255,31 +255,28 @@ def _steps(step: type[Any], name: str, command: type[Any]) -> Any:
     return (name, kind, field(metadata=metadata))
 
 
-def _listed(given: Any) -> Any:
+def _listed(sent: Any) -> Any:
     """One item that was sent without its array, in one; anything else as it is."""
-    return [given] if type(given) in {str, int} else given
+    return [sent] if type(sent) in {str, int} else sent
 
 
 def _each(**repairs: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Repairs fields of each object in an array, as they are repaired in a single one."""
 
     def repaired(item: Any) -> Any:
-        known = repairs.items() if isinstance(item, dict) else ()
-        return (
-            {**item, **{name: repair(item[name]) for name, repair in known if name in item}}
-            if known
-            else item
-        )
+        if not isinstance(item, dict):
+            return item
+        return item | {name: repair(item[name]) for name, repair in repairs.items() if name in item}
 
     return lambda items: list(map(repaired, items)) if isinstance(items, list) else items
 
 
 def _batched(mark: type[Any]) -> type[Any]:
     """One mark, or several under ``marks``."""
-    known = mark.__dataclass_fields__
-    step_id = ("step_id", str | None, field(default=None, metadata=known["step_id"].metadata))
-    status = ("status", StepStatus | None, field(default=None, metadata=known["status"].metadata))
-    repair = _each(step_id=as_text, status=plain_status, evidence=_listed)
+    fields = mark.__dataclass_fields__
+    step_id = ("step_id", str | None, field(default=None, metadata=fields["step_id"].metadata))
+    status = ("status", StepStatus | None, field(default=None, metadata=fields["status"].metadata))
+    repair = _each(step_id=as_text, status=spelled_status, evidence=_listed)
     said = {"description": "Several marks in place of one, all or none", "repair": repair}
     marks: Any = ("marks", tuple[mark, ...], field(default=(), metadata=said))  # type: ignore[valid-type]  # as above
     return _extended(mark, step_id, status, marks)

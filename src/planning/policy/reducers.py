@@ -77,127 +77,70 @@ PLANNING_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OP
 
 
 def first_facts(plan: Plan | None, calls: int = 0) -> PlanFacts:
-    """What is known of a plan that was there before: each of its calls may be evidence.
-
-    Args:
-        plan: The plan.
-        calls: How many calls the slice ``EvidenceCall`` has.
-    """
+    """What is known of a plan that was there before: each of its calls may be evidence."""
     steps = () if plan is None else plan.steps
     return PlanFacts(highest_number(step.step_id for step in steps), calls, calls)
 
 
-def reduce_facts(facts: Facts, command: Any) -> Facts:
+def reduce_facts(slice_: Facts, command: Any) -> Facts:
     """The facts after a command; none where there were none: the session never had a policy."""
-    if not facts:
-        return facts
-    known = facts[-1]
-    changed = _CHANGES[type(command)](known, command)
-    return facts if changed is known else (changed,)
+    if not slice_:
+        return slice_
+    changed = _CHANGES[type(command)](slice_[-1], command)
+    return slice_ if changed is slice_[-1] else (changed,)
 
 
-def _changed(known: PlanFacts, **fields: Any) -> PlanFacts:
+def _changed(facts: PlanFacts, **fields: Any) -> PlanFacts:
     """The facts after a change of the plan: the counters of the gates start over."""
-    return replace(known, changed=known.calls, is_noticed=False, asked=0, **fields)
+    return replace(facts, changed=facts.calls, is_noticed=False, asked=0, **fields)
 
 
-def _set_up(known: PlanFacts, _command: SetupPlan) -> PlanFacts:
-    return PlanFacts(calls=known.calls, changed=known.calls, begun=known.begun)
-
-
-def _given(known: PlanFacts, plan: Plan) -> PlanFacts:
-    first, now = first_facts(plan, known.calls), known.next_begin
+def _given(facts: PlanFacts, plan: Plan) -> PlanFacts:
+    first, now = first_facts(plan, facts.calls), facts.next_begin
     return replace(first, begun=now, began=dict.fromkeys([step.step_id for step in plan.steps], now))
 
 
-def _renumbered(known: PlanFacts, command: RenumberSteps) -> PlanFacts:
-    last, now = command.first + command.count, known.next_begin
+def _renumbered(facts: PlanFacts, command: RenumberSteps) -> PlanFacts:
+    last, now = command.first + command.count, facts.next_begin
     fresh = dict.fromkeys(map(format_id, range(command.first, last)), now)
-    return _changed(known, highest=last - 1, begun=now, began={**known.began, **fresh})
+    return _changed(facts, highest=last - 1, begun=now, began={**facts.began, **fresh})
 
 
-def _marked(known: PlanFacts, command: MarkStep) -> PlanFacts:
-    step_id, status = command.step_id, command.status
-    proofs = known.proofs
-    if status != "done" and step_id in proofs:
-        proofs = _without(proofs, {step_id})
-    if status == "in_progress":
-        now = known.next_begin
-        return _changed(known, begun=now, began={**known.began, step_id: now}, proofs=proofs)
-    if proofs is known.proofs and known.changed == known.calls and not (known.asked or known.is_noticed):
-        return known
-    return _changed(known, proofs=proofs)
+def _marked(facts: PlanFacts, *marks: MarkStep) -> PlanFacts:
+    reopened = {mark.step_id for mark in marks if mark.status != "done"}
+    proofs = facts.proofs if reopened.isdisjoint(facts.proofs) else _without(facts.proofs, reopened)
+    began = dict.fromkeys([mark.step_id for mark in marks if mark.status == "in_progress"], facts.next_begin)
+    if began:
+        return _changed(facts, begun=facts.next_begin, began={**facts.began, **began}, proofs=proofs)
+    return _changed(facts, proofs=proofs)
 
 
-def _all_marked(known: PlanFacts, command: MarkSteps) -> PlanFacts:
-    now = known.next_begin
-    began = {mark.step_id: now for mark in command.marks if mark.status == "in_progress"}
-    reopened = {mark.step_id for mark in command.marks if mark.status != "done"}
-    proofs = _without(known.proofs, reopened)
-    return _changed(known, begun=now, began={**known.began, **began}, proofs=proofs)
-
-
-def _cleared(known: PlanFacts, _command: ClearPlan) -> PlanFacts:
-    """An abandoned plan has no steps; one that was not approved still waits, so that work does not begin."""
-    return _changed(known, began={}, depends_on={}, proofs={}, waiting=())
-
-
-def _removed(known: PlanFacts, command: RemoveStep) -> PlanFacts:
-    step_id = command.step_id
-    gone = {step_id}
+def _removed(facts: PlanFacts, command: RemoveStep) -> PlanFacts:
+    gone = {command.step_id}
     depends_on = {
-        waiting: tuple([each for each in needed if each != step_id])
-        for waiting, needed in known.depends_on.items()
-        if waiting != step_id
+        waiting: tuple([step_id for step_id in needed if step_id not in gone])
+        for waiting, needed in _without(facts.depends_on, gone).items()
     }
     return _changed(
-        known,
-        began=_without(known.began, gone),
+        facts,
+        began=_without(facts.began, gone),
         depends_on={waiting: needed for waiting, needed in depends_on.items() if needed},
-        proofs=_without(known.proofs, gone),
-        waiting=tuple([each for each in known.waiting if each != step_id]),
+        proofs=_without(facts.proofs, gone),
+        waiting=tuple([step_id for step_id in facts.waiting if step_id not in gone]),
     )
 
 
-def _touched(known: PlanFacts, _command: UpdateStep | MoveStep) -> PlanFacts:
-    return _changed(known)
+def _requested(facts: PlanFacts, command: RequestApproval) -> PlanFacts:
+    if command.step_ids and facts.approval not in {"waiting", "rejected"}:
+        new = [step_id for step_id in command.step_ids if step_id not in facts.waiting]
+        return replace(facts, waiting=(*facts.waiting, *new))
+    return replace(facts, approval="waiting", reason=None)
 
 
-def _with_dependencies(known: PlanFacts, command: SetDependencies) -> PlanFacts:
-    return replace(known, depends_on={**known.depends_on, **command.depends_on})
-
-
-def _proved(known: PlanFacts, command: RecordEvidence) -> PlanFacts:
-    return replace(known, proofs={**known.proofs, command.step_id: command.proof})
-
-
-def _requested(known: PlanFacts, command: RequestApproval) -> PlanFacts:
-    if command.step_ids and known.approval not in {"waiting", "rejected"}:
-        new = [each for each in command.step_ids if each not in known.waiting]
-        return replace(known, waiting=(*known.waiting, *new))
-    return replace(known, approval="waiting", reason=None)
-
-
-def _approved(known: PlanFacts, _command: ApprovePlan) -> PlanFacts:
-    if known.approval in {"none", "approved"} and not known.waiting:
-        return known
-    return replace(known, approval="approved", reason=None, waiting=())
-
-
-def _rejected(known: PlanFacts, command: RejectPlan) -> PlanFacts:
-    return replace(known, approval="rejected", reason=command.reason)
-
-
-def _noticed(known: PlanFacts, _command: TakeNotice) -> PlanFacts:
-    return replace(known, is_noticed=True)
-
-
-def _asked(known: PlanFacts, command: AskToFinish) -> PlanFacts:
-    return replace(known, asked=1 if command.is_new_turn else known.asked + 1)
-
-
-def _counted(known: PlanFacts, _call: EvidenceCall) -> PlanFacts:
-    return replace(known, calls=known.calls + 1)
+def _approved(facts: PlanFacts, _command: ApprovePlan) -> PlanFacts:
+    if facts.approval in {"none", "approved"} and not facts.waiting:
+        return facts
+    return replace(facts, approval="approved", reason=None, waiting=())
 
 
 def renumbering(command: Any, facts: PlanFacts, plan: Plan | None) -> tuple[RenumberSteps, ...]:
@@ -218,28 +161,29 @@ def evidence_call(event: Any, began: int) -> EvidenceCall | None:
     return EvidenceCall(event.name, event.call_id, success, began)
 
 
-def _without(known: Mapping[str, Any], gone: Iterable[str]) -> Mapping[str, Any]:
-    return {step_id: value for step_id, value in known.items() if step_id not in gone}
+def _without(by_step: Mapping[str, Any], gone: Iterable[str]) -> Mapping[str, Any]:
+    return {step_id: value for step_id, value in by_step.items() if step_id not in gone}
 
 
 _CHANGES: Final[Mapping[type, Callable[[PlanFacts, Any], PlanFacts]]] = {
-    EvidenceCall: _counted,
+    EvidenceCall: lambda facts, _: replace(facts, calls=facts.calls + 1),
     Plan: _given,
-    SetupPlan: _set_up,
+    SetupPlan: lambda facts, _: PlanFacts(calls=facts.calls, changed=facts.calls, begun=facts.begun),
     RenumberSteps: _renumbered,
-    UpdateStep: _touched,
+    UpdateStep: lambda facts, _: _changed(facts),
     MarkStep: _marked,
-    MarkSteps: _all_marked,
-    ClearPlan: _cleared,
+    MarkSteps: lambda facts, command: _marked(facts, *command.marks),
+    # An abandoned plan has no steps; one that was not approved still waits, so that work does not begin.
+    ClearPlan: lambda facts, _: _changed(facts, began={}, depends_on={}, proofs={}, waiting=()),
     RemoveStep: _removed,
-    MoveStep: _touched,
-    SetDependencies: _with_dependencies,
-    RecordEvidence: _proved,
+    MoveStep: lambda facts, _: _changed(facts),
+    SetDependencies: lambda facts, new: replace(facts, depends_on={**facts.depends_on, **new.depends_on}),
+    RecordEvidence: lambda facts, new: replace(facts, proofs={**facts.proofs, new.step_id: new.proof}),
     RequestApproval: _requested,
     ApprovePlan: _approved,
-    RejectPlan: _rejected,
-    TakeNotice: _noticed,
-    AskToFinish: _asked,
+    RejectPlan: lambda facts, command: replace(facts, approval="rejected", reason=command.reason),
+    TakeNotice: lambda facts, _: replace(facts, is_noticed=True),
+    AskToFinish: lambda facts, ask: replace(facts, asked=1 if ask.is_new_turn else facts.asked + 1),
 }
 FACT_COMMANDS: Final = tuple(_CHANGES)
-"""What changes the facts."""
+"""The commands that change the facts."""

@@ -32,18 +32,14 @@ ToolSource = Toolbox | Section[Any] | Iterable[Declaration]
 
 
 def tools_of(source: ToolSource) -> tuple[Tool, ...]:
-    """The tools of a source, in the order in which a model reads them.
-
-    Raises:
-        TypeError: It is not a toolbox, a section or a collection of tools.
-    """
+    """The tools of a source, in the order in which a model reads them."""
     if isinstance(source, Toolbox):
         return tuple(source.tools.values())
     if isinstance(source, Section):
         return source.tools()
-    given: object = source
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeError(f"expected a Toolbox, a Section or an iterable of tools, got {type(given).__name__}")
+    tools: object = source
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise TypeError(f"expected a Toolbox, a Section or an iterable of tools, got {type(tools).__name__}")
     return tuple(map(as_tool, source))
 
 
@@ -73,20 +69,20 @@ def tool_definitions(
         ValueError: The format is unknown, its provider does not take a tool's name, or a strict schema cannot
             describe a tool; the message says what to change.
     """
-    found = planning_tools(lambda: None) if tools is None else tools_of(tools)
-    _check_names(format, found)
+    offered = planning_tools(lambda: None) if tools is None else tools_of(tools)
+    _check_names(format, offered)
     if strict and format == "anthropic":
-        for tool in found:
+        for tool in offered:
             if is_recursive(tool.model.published):
                 raise ValueError(
                     f"{tool.name} cannot be strict: its parameters contain themselves; use strict=False"
                 )
-    schemas = [tool.strict_schema() if strict else tool.parameters_schema() for tool in found]
+    schemas = [tool.strict_schema() if strict else tool.parameters_schema() for tool in offered]
 
     def named(key: str, **more: Any) -> list[dict[str, Any]]:
         return [
             {"name": tool.name, "description": tool.description, key: schema, **more}
-            for tool, schema in zip(found, schemas, strict=True)
+            for tool, schema in zip(offered, schemas, strict=True)
         ]
 
     flag = {"strict": True} if strict else {}
@@ -104,7 +100,7 @@ def tool_definitions(
         case "json-schema":
             return {
                 tool.name: {"description": tool.description, **schema}
-                for tool, schema in zip(found, schemas, strict=True)
+                for tool, schema in zip(offered, schemas, strict=True)
             }
     raise ValueError(f"format: {unknown_option(format, get_args(DefinitionFormat))}")
 

@@ -67,13 +67,7 @@ _EDITS: Final = "Drop a step with `planning_remove_step`; reorder with `planning
 
 
 def section_body(strategy: PlanningStrategy, policy: PlanPolicy | None = None) -> str:
-    """The section's text below its heading.
-
-    Args:
-        strategy: The mindset.
-        policy: What the host demands: the text names no tool that the agent does not have, and has a line
-            for each demand.
-    """
+    """The section's text below its heading."""
     if policy is None:
         return _body([_WHEN, _MINDSETS[strategy]], _GUIDANCE)
     tools = policy.names

@@ -193,11 +193,11 @@ class Prompt:
             PromptRenderError: Parameters are missing, given twice, or taken by no section; a
                 placeholder cannot be filled; two sections offer tools of one name.
         """
-        given = self._by_type(params)
+        params_by_type = self._by_type(params)
         parts: list[str] = []
         tools: dict[str, Tool] = {}
         for section in self.sections:
-            values = given.get(section.params_type)
+            values = params_by_type.get(section.params_type)
             if not section.is_enabled(values):
                 continue
             section.require(values)
@@ -212,14 +212,14 @@ class Prompt:
 
     def _by_type(self, params: Iterable[object]) -> dict[type | None, Any]:
         taken = {section.params_type for section in self.sections}
-        given: dict[type | None, Any] = {}
+        by_type: dict[type | None, Any] = {}
         for instance in params:
             kind = type(instance)
             if not dataclasses.is_dataclass(instance) or isinstance(instance, type):
                 raise PromptRenderError(f"parameters must be dataclass instances, got {instance!r}"[:200])
             if kind not in taken:
                 raise PromptRenderError(f"no section of prompt {self.name!r} takes {kind.__name__}")
-            if kind in given:
+            if kind in by_type:
                 raise PromptRenderError(f"{kind.__name__} was given twice; pass one instance")
-            given[kind] = instance
-        return given
+            by_type[kind] = instance
+        return by_type

@@ -69,12 +69,7 @@ def _digest(content: tuple[Any, ...]) -> str:
 
 
 def state_of(source: HasFacts, digest: str) -> str | None:
-    """Whether a plan that was shown is ``waiting``, ``approved`` or ``rejected``; None if it has changed.
-
-    Args:
-        source: A session, ``session.at(version)`` or a snapshot.
-        digest: That of the plan as it was shown.
-    """
+    """Whether a plan that was shown is ``waiting``, ``approved`` or ``rejected``; None if it has changed."""
     plan: Plan | None = source.select_latest(Plan)
     facts: PlanFacts | None = source.select_latest(PlanFacts)
     if plan is None or facts is None or _digest(_content(plan, facts)) != digest:
@@ -114,9 +109,8 @@ def answer_approval(session: Session, shown: Pending, decision: ApprovePlan | Re
 def decision_of(answer: Any) -> ApprovePlan | RejectPlan | None:
     """The decision that a user's answer is, as a framework brings it; None where it is not one.
 
-    Args:
-        answer: ``"approve"``, ``"reject"``, or a mapping with the key ``decision`` (or ``type``), and with
-            ``reason`` (or ``message``).
+    It is ``"approve"``, ``"reject"``, or a mapping with the key ``decision`` (or ``type``), and with
+    ``reason`` (or ``message``).
     """
     said = answer if isinstance(answer, dict) else {"decision": answer}
     decision = said.get("decision", said.get("type"))

@@ -45,10 +45,6 @@ def register_facts(session: Session, *, always: bool = True) -> None:
 
     Ids are never given out twice, with a policy and without. Without one nothing is kept until a step is
     removed, or a store or a snapshot brings what a policy kept.
-
-    Args:
-        session: The session.
-        always: Whether everything is kept; otherwise only the ids of steps that were removed.
     """
     session.register_reducer(PlanFacts, replace_latest)
     session.register_reducer(EvidenceCall, append)

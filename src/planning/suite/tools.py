@@ -1,7 +1,4 @@
-"""The plan of a session: its tools.
-
-This is the only joint of core, tools and session.
-"""
+"""The planning tools of a session: the one joint of plan, policy, tools and session."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ from contextlib import suppress
 from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.plan import handlers
@@ -46,11 +45,10 @@ from session.transaction import Transaction
 if TYPE_CHECKING:
     from planning.policy.evidence import Accepted
     from planning.policy.policy import PlanPolicy
-    from planning.suite.steering import Steering
+    from planning.suite.policy_calls import PolicyCalls
 
 Handler = Callable[..., Any]
 """A handler of a command, given the plan and the rules for texts; ASCII when omitted."""
-_EDITS = (handlers.remove_step, handlers.move_step)
 
 
 class _Registered:
@@ -72,7 +70,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
         hold_back(session)
         registered.is_done = True
     if policy is not None:
-        from planning.suite.steering import register_policy  # noqa: PLC0415 - many classes, and few have a policy
+        from planning.suite.policy_calls import register_policy  # noqa: PLC0415 - many classes, and few have a policy
 
         register_policy(session, policy)
 
@@ -95,144 +93,135 @@ def _with_plan(*, is_stored: bool) -> Session:
     return session
 
 
+@attrs.frozen
+class _Definition:
+    """A planning tool: its command, the command's handler, and what a model reads of it."""
+
+    name: str
+    command: type[Any]
+    handler: Handler
+    description: str
+    arguments: Mapping[str, Any]
+    message: str
+
+
+_DEFINITIONS = (
+    _Definition(
+        "planning_setup_plan",
+        SetupPlan,
+        handlers.setup_plan,
+        "Create or replace the plan.",
+        {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]},
+        "Plan set: S001. Next: S001 Reproduce it",
+    ),
+    _Definition(
+        "planning_add_step",
+        AddStep,
+        handlers.add_step,
+        "Append steps to the active plan.",
+        {"steps": [{"title": "Write a test"}]},
+        "Added S002.",
+    ),
+    _Definition(
+        "planning_update_step",
+        UpdateStep,
+        handlers.update_step,
+        "Change a step's title or details.",
+        {"step_id": "S002", "title": "Write a failing test"},
+        "S002 updated.",
+    ),
+    _Definition(
+        "planning_mark_step",
+        MarkStep,
+        handlers.mark,
+        "Set a step's status.",
+        {"step_id": "S001", "status": "done", "note": "Fails on empty names"},
+        "S001 done. Next: S002 Write a failing test",
+    ),
+    _Definition(
+        "planning_clear_plan",
+        ClearPlan,
+        handlers.clear_plan,
+        "Abandon the plan and discard its steps.",
+        {},
+        "Plan abandoned.",
+    ),
+    _Definition(
+        "planning_read_plan",
+        ReadPlan,
+        handlers.read_plan,
+        "Read the plan.",
+        {},
+        "Fix the login bug (abandoned, 0 of 0 done)",
+    ),
+)
+_EDITS = (
+    _Definition(
+        "planning_remove_step", RemoveStep, handlers.remove_step, "Remove a step.",
+        {"step_id": "S002"}, "S002 removed.",
+    ),
+    _Definition(
+        "planning_move_step", MoveStep, handlers.move_step, "Move a step to another place.",
+        {"step_id": "S003", "index": 0}, "S003 moved. Order: S003, S001, S002.",
+    ),
+)  # fmt: skip
+
+
 def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> tuple[Tool, ...]:
-    """The planning tools of a session, in the order in which a model reads them: six without a policy.
-
-    Args:
-        session: The session; or a callable without arguments that returns that of the current call.
-        policy: What the host demands; see ``PlanPolicy``.
-
-    Raises:
-        TypeError: It is neither.
-    """
-    found = SessionOfCall(session, partial(register_plan, policy=policy))
-    steering: Steering | None = None
+    """The planning tools of a session, in the order in which a model reads them: six without a policy."""
+    source = SessionOfCall(session, partial(register_plan, policy=policy))
+    calls: PolicyCalls | None = None
     kinds: Mapping[str, type[Any]] = {}
     rules = ASCII
+    definitions: tuple[_Definition, ...] = _DEFINITIONS
     if policy is not None:
         from planning.policy.policy import parameters_of  # noqa: PLC0415 - as in ``register_plan``
-        from planning.suite.steering import Steering  # noqa: PLC0415 - as in ``register_plan``
+        from planning.suite.policy_calls import PolicyCalls  # noqa: PLC0415 - as in ``register_plan``
 
-        steering, kinds, rules = Steering(policy), parameters_of(policy), rules_for(policy.text)
-
-    def bind(
-        name: str,
-        parameters: type[Any],
-        handler: Handler,
-        description: str,
-        arguments: dict[str, Any],
-        message: str,
-    ) -> Tool:
-        return Tool(
-            name=name,
-            description=description,
-            parameters=kinds.get(name, parameters),
-            function=_in_transaction(found, name, handler, steering),
-            examples=(ToolExample(arguments, message),),
-            diagnose=_diagnosis(found, name, MarkStep if handler in _EDITS else parameters, rules),
-            publishes="own",
-            blocking=policy is not None and policy.verify is not None and parameters is MarkStep,
-            session=found,
-        )
-
-    tools: tuple[Tool, ...] = (
-        bind(
-            "planning_setup_plan",
-            SetupPlan,
-            handlers.setup_plan,
-            "Create or replace the plan.",
-            {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]},
-            "Plan set: S001. Next: S001 Reproduce it",
-        ),
-        bind(
-            "planning_add_step",
-            AddStep,
-            handlers.add_step,
-            "Append steps to the active plan.",
-            {"steps": [{"title": "Write a test"}]},
-            "Added S002.",
-        ),
-        bind(
-            "planning_update_step",
-            UpdateStep,
-            handlers.update_step,
-            "Change a step's title or details.",
-            {"step_id": "S002", "title": "Write a failing test"},
-            "S002 updated.",
-        ),
-        bind(
-            "planning_mark_step",
-            MarkStep,
-            handlers.mark if policy is not None else handlers.mark_step,
-            "Set a step's status.",
-            {"step_id": "S001", "status": "done", "note": "Fails on empty names"},
-            "S001 done. Next: S002 Write a failing test",
-        ),
-        bind(
-            "planning_clear_plan",
-            ClearPlan,
-            handlers.clear_plan,
-            "Abandon the plan and discard its steps.",
-            {},
-            "Plan abandoned.",
-        ),
-        bind(
-            "planning_read_plan",
-            ReadPlan,
-            handlers.read_plan,
-            "Read the plan.",
-            {},
-            "Fix the login bug (abandoned, 0 of 0 done)",
-        ),
+        calls, kinds, rules = PolicyCalls(policy), parameters_of(policy), rules_for(policy.text)
+        definitions = tuple([each for each in _DEFINITIONS + _EDITS if each.name in policy.names])
+    return tuple(
+        [
+            Tool(
+                name=each.name,
+                description=each.description,
+                parameters=kinds.get(each.name, each.command),
+                function=_in_transaction(source, each.name, each.handler, calls),
+                examples=(ToolExample(each.arguments, each.message),),
+                diagnose=_diagnosis(source, each.name, MarkStep if each in _EDITS else each.command, rules),
+                publishes="own",
+                blocking=policy is not None and policy.verify is not None and each.command is MarkStep,
+                session=source,
+            )
+            for each in definitions
+        ]
     )
-    if policy is None:
-        return tools
-    if policy.agent_edits:
-        tools += (
-            bind(
-                "planning_remove_step",
-                RemoveStep,
-                handlers.remove_step,
-                "Remove a step.",
-                {"step_id": "S002"},
-                "S002 removed.",
-            ),
-            bind(
-                "planning_move_step",
-                MoveStep,
-                handlers.move_step,
-                "Move a step to another place.",
-                {"step_id": "S003", "index": 0},
-                "S003 moved. Order: S003, S001, S002.",
-            ),
-        )
-    return tuple([tool for tool in tools if tool.name in policy.names])
 
 
-def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Session:
+def _session_of(source: SessionOfCall, name: str, context: ToolContext) -> Session:
     """The session whose plan a call is about, unless the tools are bound to another."""
     session = context.session
-    if found.fixed is None or session is None:
+    if source.fixed is None or session is None:
         try:
             if session is None:
-                return found.find()
-            found.prepare_for_call(session)
+                return source.find()
+            source.prepare_for_call(session)
         except ContextInvalid as error:
             raise ContextInvalid(f"{name} was not called: {error.message}") from None
-    elif session is not found.fixed:
+    elif session is not source.fixed:
         remedy = "use the tools of this session's PlanningToolsSection"
         raise ToolValidationError(Problem(f"{name} belongs to another session; {remedy}"))
     return session
 
 
 def _diagnosis(
-    found: SessionOfCall, name: str, command: type[Command], rules: TextRules
+    source: SessionOfCall, name: str, command: type[Command], rules: TextRules
 ) -> Callable[[Mapping[str, Any], ToolContext], list[Problem]]:
     """The plan's problems with arguments that cannot be decoded; not for another session's call."""
 
     def diagnose(arguments: Mapping[str, Any], context: ToolContext) -> list[Problem]:
         try:
-            session = _session_of(found, name, context)
+            session = _session_of(source, name, context)
         except ToolValidationError as refusal:
             return list(refusal.problems)
         return handlers.diagnose(command, arguments, session.select_latest(Plan), rules)
@@ -244,18 +233,6 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     """Carry a command out, within an open transaction, that fits the plan and is normal.
 
     One that changes nothing is not dispatched: it is not a change of what is kept beside the plan, either.
-
-    Args:
-        transaction: The session's.
-        name: Who sends it, for the message.
-        command: The command, as its handler returned it.
-        before: The plan as the transaction has it.
-
-    Returns:
-        The resulting plan.
-
-    Raises:
-        ToolError: The session's reducers did not take it.
     """
     if before is not None and changes_nothing(command, before):
         return before
@@ -268,27 +245,27 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     return plan
 
 
-def _steering_of(session: Session, transaction: Transaction) -> Steering | None:
+def _calls_of(session: Session, transaction: Transaction) -> PolicyCalls | None:
     """What a section without a policy keeps to: what others demand here, or a plan that was submitted."""
     facts = transaction.latest(PlanFacts) if PlanFacts in transaction.slices else None
     if session.companion(Policies).policy is None and (facts is None or facts.approval == "none"):
         return None
-    from planning.suite.steering import WITHOUT_POLICY  # noqa: PLC0415 - as in ``register_plan``
+    from planning.suite.policy_calls import WITHOUT_POLICY  # noqa: PLC0415 - as in ``register_plan``
 
     return WITHOUT_POLICY
 
 
 def _in_transaction(
-    found: SessionOfCall, name: str, handler: Handler, steering: Steering | None = None
+    source: SessionOfCall, name: str, handler: Handler, calls: PolicyCalls | None = None
 ) -> Callable[[Any, ToolContext], Any]:
     """A tool function that checks a command and carries it out in one transaction."""
     reads = handler is handlers.read_plan
     patience = PATIENCE if reads else None
 
     def run(params: Any, context: ToolContext, accepted: Accepted | None = None) -> ToolResult:
-        session = found.fixed
+        session = source.fixed
         if session is None or context.session is not session:
-            session = _session_of(found, name, context)
+            session = _session_of(source, name, context)
         started = perf_counter()
         with session.transaction(timeout=patience) as transaction:
             key, fingerprint = context.idempotency_key, None
@@ -299,13 +276,13 @@ def _in_transaction(
                     return repeat
             before = transaction.latest(Plan)
             entailed: Sequence[Any] = ()
-            by = steering or _steering_of(session, transaction)
-            if by is None:
+            checks = calls or _calls_of(session, transaction)
+            if checks is None:
                 sent, command = params, handler(params, before)
                 plan = carry_out(transaction, name, command, before)
                 message = reply(command, plan, before)
             else:
-                sent, command, plan, entailed, message = by.carry_out(
+                sent, command, plan, entailed, message = checks.carry_out(
                     transaction,
                     session,
                     context,
@@ -336,7 +313,7 @@ def _in_transaction(
         try:
             return run(params, context)
         except StoreError:
-            session = _session_of(found, name, context)
+            session = _session_of(source, name, context)
             started = perf_counter()
             with suppress(StoreBusy):
                 session.refresh(PATIENCE)
@@ -347,27 +324,27 @@ def _in_transaction(
 
     if reads:
         return read
-    if handler is handlers.mark and steering is not None and steering.policy.verify is not None:
-        return _asking(found, name, steering, run)
+    if handler is handlers.mark and calls is not None and calls.policy.verify is not None:
+        return _asking(source, name, calls, run)
     return run
 
 
 def _asking(
-    found: SessionOfCall,
+    source: SessionOfCall,
     name: str,
-    steering: Steering,
+    calls: PolicyCalls,
     run: Callable[[Any, ToolContext, Accepted], ToolResult],
 ) -> Callable[[Any, ToolContext], Any]:
     """A tool function that marks steps after the host's ``verify`` was asked, outside of any transaction."""
 
     def ask(params: Any, context: ToolContext) -> ToolResult:
-        session = _session_of(found, name, context)
-        return run(params, context, steering.verified(steering.questions(params, session)))
+        session = _session_of(source, name, context)
+        return run(params, context, calls.verified(calls.questions(params, session)))
 
     async def ask_async(params: Any, context: ToolContext) -> ToolResult:
-        session = _session_of(found, name, context)
-        questions = await session.off_loop(partial(steering.questions, params, session))
-        accepted = await steering.averified(questions)
+        session = _session_of(source, name, context)
+        questions = await session.off_loop(partial(calls.questions, params, session))
+        accepted = await calls.averified(questions)
         return await session.off_loop(partial(run, params, context, accepted))
 
-    return ask_async if steering.is_async else ask
+    return ask_async if calls.is_async else ask

@@ -61,14 +61,7 @@ def opened(store: Store, name: str) -> tuple[Session, Toolbox]:
 
 
 def run_machine(open_: Callable[[], Store]) -> None:
-    """Change sessions at random, and hold each version of them to the plan that it had.
-
-    Args:
-        open_: Opens the store, as another process would.
-
-    Raises:
-        AssertionError: A version has another plan.
-    """
+    """Change sessions at random, and hold each version of them to the plan that it had."""
 
     class Machine(_Machine):
         def open(self) -> Store:

@@ -29,7 +29,7 @@ from planning.plan.model import Plan, PlanStep
 from planning.plan.reducers import changes_nothing
 from planning.plan.render import reply
 from planning.plan.text import TextRules, rules_for
-from planning.policy.decide import Given, decide, marks_of, refuse_marks, refuse_order
+from planning.policy.decide import Extras, decide, marks_of, refuse_marks, refuse_order
 from planning.policy.evidence import (
     NOTHING_ASKED,
     Accepted,
@@ -49,7 +49,7 @@ from planning.tools.parameters.signature import read_signature
 from session import Session, ToolFailed, ToolInvoked, Transaction
 
 _STEPS: Final[Mapping[type, str]] = {SetupPlan: "initial_steps", AddStep: "steps"}
-_NO_EVIDENCE: Final = Given()
+_NO_EVIDENCE: Final = Extras()
 
 
 def register_policy(session: Session, policy: PlanPolicy) -> None:
@@ -119,12 +119,11 @@ class News:
     def take(self, context: ToolContext, plan: Plan | None) -> str:
         """What changed since the agent last looked; empty when nothing did, or it never looked."""
         seen = self.seen.get(_key_of(context)) or self.seen.get(context.actor)
-        known = None if seen is None else seen[0]
-        if known is None or known is plan or known == plan:
+        if seen is None or seen[0] == plan:
             return ""
         from planning.plan.diff import diff_plans  # noqa: PLC0415 - few plans are changed by others
 
-        return f"Since you last looked: {diff_plans(known, plan)}"
+        return f"Since you last looked: {diff_plans(seen[0], plan)}"
 
     def saw(self, context: ToolContext, plan: Plan | None) -> None:
         """The agent has seen the plan."""
@@ -144,13 +143,8 @@ def _key_of(context: ToolContext) -> tuple[str | None, object]:
 _MOST_AGENTS = 200
 
 
-Steered = tuple[Any, Any, Plan, Sequence[Any], str]
-"""A call that was carried out: the command as it was sent, and as its handler left it; the plan; what is
-dispatched after it; the reply."""
-
-
 @attrs.frozen
-class Steering:
+class PolicyCalls:
     """A policy, for the planning tools of one section."""
 
     policy: PlanPolicy
@@ -170,38 +164,25 @@ class Steering:
         handler: Callable[[Any, Plan | None, TextRules], Any],
         dispatch: Callable[[Any], Plan],
         accepted: Accepted | None,
-    ) -> Steered:
+    ) -> tuple[Any, Any, Plan, Sequence[Any], str]:
         """Check a call by its handler and by the policy, and dispatch its command.
 
         An agent that acts on a plan which others have changed since it last looked reads what has changed,
         once: with the reply, or with the refusal.
-
-        Args:
-            transaction: The session's, open.
-            session: The session.
-            context: The context of the call.
-            params: The arguments.
-            before: The plan.
-            handler: The command's handler.
-            dispatch: Dispatches the command; returns the resulting plan.
-            accepted: What ``verify`` said, where it was asked.
-
-        Raises:
-            ToolValidationError: The call is refused; nothing has changed.
         """
         news, accepted = session.companion(News), accepted or NOTHING_ASKED
         changed = news.take(context, before)
         entailed: Sequence[Any] = ()
         try:
-            sent = self.seed(params)
+            sent = self.seed_command(params)
             command = handler(sent, before, self.rules)
             if before is not None and changes_nothing(command, before) and not _has_evidence(params):
                 facts, plan = transaction.latest(PlanFacts), dispatch(command)
             else:
                 facts, demands = facts_in(transaction), session.companion(Policies).policy or self.policy
-                given = self._given(command, params, accepted)
+                extras = self._extras(command, params, accepted)
                 calls = () if demands.evidence is None else transaction.select_all(EvidenceCall)
-                entailed = decide(demands, facts, before, command, given, calls)
+                entailed = decide(demands, facts, before, command, extras, calls)
                 plan = dispatch(command)
         except ToolValidationError as refusal:
             news.saw(context, before)
@@ -210,7 +191,7 @@ class Steering:
         message = reply(command, plan, before, facts, asks=_asks(entailed))
         return sent, command, plan, entailed, f"{changed} {message}" if changed else message
 
-    def seed(self, params: Any) -> Any:
+    def seed_command(self, params: Any) -> Any:
         """The command that the arguments mean, without what the policy added to them."""
         if isinstance(params, MarkStep):
             marks = getattr(params, "marks", ())
@@ -222,24 +203,24 @@ class Steering:
             return several[0] if len(several) == 1 else MarkSteps(several)
         match params:
             case SetupPlan():
-                return SetupPlan(params.objective, _plain_steps(params.initial_steps))
+                return SetupPlan(params.objective, _seed_steps(params.initial_steps))
             case AddStep():
-                return AddStep(_plain_steps(params.steps))
+                return AddStep(_seed_steps(params.steps))
             case UpdateStep():
                 return UpdateStep(params.step_id, params.title, params.details)
         return params
 
-    def _given(self, command: Any, params: Any, accepted: Accepted) -> Given:
+    def _extras(self, command: Any, params: Any, accepted: Accepted) -> Extras:
         """What the agent sent beside a command."""
         marks = marks_of(command)
         if marks:
             if self.policy.evidence is None:
                 return _NO_EVIDENCE
-            evidence = [getattr(given, "evidence", ()) for _, given in _paired(marks, params)]
-            return Given(evidence, (), accepted, self.rules.note)
+            evidence = [getattr(sent, "evidence", ()) for _, sent in _paired(marks, params)]
+            return Extras(evidence, (), accepted, self.rules.note)
         steps = getattr(params, _STEPS.get(type(command), ""), ())
         clears = "planning_clear_plan" in self.policy.names
-        return Given(depends_on=[getattr(step, "depends_on", ()) for step in steps], clears=clears)
+        return Extras(depends_on=[getattr(step, "depends_on", ()) for step in steps], clears=clears)
 
     # What the host is asked
 
@@ -250,21 +231,17 @@ class Steering:
         return verify is not None and read_signature(verify).is_async
 
     def questions(self, params: Any, session: Session) -> list[Question]:
-        """What ``verify`` is to be asked about a call: steps to be done, each with a text that is not a call.
-
-        Raises:
-            ToolValidationError: The call is refused anyway.
-        """
+        """The steps that a call marks done, with each text for ``verify``: evidence that is not a call."""
         plan = session.select_latest(Plan)
         demands = session.companion(Policies).policy or self.policy
         if demands.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
-        marks = marks_of(handlers.mark(self.seed(params), plan, self.rules))
+        marks = marks_of(handlers.mark(self.seed_command(params), plan, self.rules))
         calls, asked = session.select_all(EvidenceCall), list[Question]()
         steps = {step.step_id: step for step in plan.steps}
-        for mark, given in _paired(marks, params):
+        for mark, sent in _paired(marks, params):
             if mark.status == "done":
-                evidence = getattr(given, "evidence", ())
+                evidence = getattr(sent, "evidence", ())
                 refuse_evidence(mark.step_id, evidence, self.rules.note)
                 texts = [
                     each for each in evidence if number_of_call(each, calls) is None and not is_alias(each)
@@ -273,11 +250,7 @@ class Steering:
         return asked
 
     def verified(self, questions: list[Question]) -> Accepted:
-        """Ask ``verify``, a plain function.
-
-        Raises:
-            ToolError: It failed, or took too long.
-        """
+        """Ask ``verify``, a plain function."""
         verify: Any = self.policy.verify
         answers = []
         for step, text in questions:
@@ -299,7 +272,7 @@ class Steering:
         return Accepted.of(questions, answers)
 
 
-WITHOUT_POLICY = Steering(PlanPolicy())
+WITHOUT_POLICY = PolicyCalls(PlanPolicy())
 """For the tools of a section without a policy, where other sections of the session have one."""
 
 
@@ -346,7 +319,7 @@ def _paired(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, 
     return zip(marks, several, strict=True) if several else ((marks[0], params),)
 
 
-def _plain_steps(steps: Any) -> Any:
+def _seed_steps(steps: Any) -> Any:
     """New steps without the additions of a policy; the handler refuses anything that is not a step."""
     if not isinstance(steps, (tuple, list)):
         return steps

@@ -7,7 +7,16 @@ import pickle
 
 import pytest
 
-from planning.errors import Problem, ToolError, ToolValidationError, nearest, show, unknown_option
+from planning.errors import (
+    Problem,
+    ToolError,
+    ToolValidationError,
+    line_of,
+    nearest,
+    show,
+    suggestion,
+    unknown_option,
+)
 
 
 def test_a_problem_reads_as_its_place_and_its_message() -> None:
@@ -99,6 +108,9 @@ def test_the_option_that_means_the_same_is_named_where_there_is_such_an_option()
         ("get", ["get_weather"], None),
         ("end_time", ["start_time"], None),
         ("create_user", ["delete_user"], None),
+        ("customer_name", ["customer_id"], None),
+        ("customer_name", ["customre_nmae"], "customre_nmae"),
+        ("point_x", ["point_y"], None),
         ("colour", ["title", "details"], None),
         ("x" * 100, ["x" * 99], "x" * 99),
         ("x" * 101, ["x" * 100], None),
@@ -113,3 +125,14 @@ def test_the_closest_name_is_suggested_and_none_when_nothing_is_close(
     name: object, known: list[str], near: str | None
 ) -> None:
     assert nearest(name, known) == near
+
+
+def test_a_wrong_name_gets_the_nearest_or_all_that_there_are() -> None:
+    assert suggestion("serch", ["search", "book"], "tools") == "did you mean search?"
+    assert suggestion("fly", ["search", "book"], "tools") == "the tools are search, book"
+    assert suggestion("fly", (), "tools") == "the tools are none"
+
+
+def test_a_text_or_an_error_becomes_one_line_that_is_cut() -> None:
+    assert line_of(ValueError(" a\n\tb\x1b ")) == "a b\\x1b"
+    assert line_of("caf\u00e9 \u200b" * 20, 20) == "caf\u00e9 \\u200bcaf\u00e9 \\..."

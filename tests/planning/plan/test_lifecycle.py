@@ -147,11 +147,3 @@ def test_a_plan_is_completed_by_its_last_step_and_active_again_when_one_reopens(
     door(toolbox, AddStep((NewPlanStep("Test"),)))
     assert mark("S002", "done") == "active"
     assert mark("S003", "done") == "completed"
-
-
-def test_the_table_cannot_be_changed() -> None:
-    table: Any = TRANSITIONS
-    with pytest.raises(TypeError):
-        table[None, AddStep] = ("active",)
-    with pytest.raises(TypeError):
-        del table["active", MarkStep]

@@ -1,4 +1,4 @@
-"""Where a step of a plan is."""
+"""Where a step of a plan is, and what holds of every id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planning import Plan, PlanStep
-from planning.plan.model import format_id, index_of
+from planning.plan.model import format_id, index_of, number_of, written_alike
 from strategies import plans
 
 
@@ -25,3 +25,25 @@ def test_an_index_is_the_place_of_its_step(plan: Plan, other: str) -> None:
         assert index_of(plan.steps, step.step_id) == place
     found = index_of(plan.steps, other)
     assert (found is None) is (other not in {step.step_id for step in plan.steps})
+
+
+@given(st.integers(0, 10**12))
+def test_an_id_reads_back_to_its_number(number: int) -> None:
+    assert number_of(format_id(number)) == number
+
+
+@given(st.text())
+def test_any_text_has_a_number_or_none(text: str) -> None:
+    number = number_of(text)
+    assert number is None or text.endswith(str(number))
+
+
+@given(st.integers(0, 10**9 - 1))
+def test_every_shape_of_an_id_is_like_the_id_itself(number: int) -> None:
+    step_id = format_id(number)
+    for shape in (str(number), f"s{number}", f"S{number:06d}", step_id.lower()):
+        assert written_alike(shape, [step_id, format_id(number + 1)]) == [step_id]
+
+
+def test_an_id_of_very_many_digits_is_like_no_other() -> None:
+    assert written_alike("9" * 100_000, ["S001", "S" + "9" * 99_999]) == []

@@ -198,19 +198,3 @@ def test_what_is_cut_off_is_not_looked_at(filler: str) -> None:
         return work_of(lambda: fitted(text, TITLE))
 
     assert cost(100_000) == cost(1_000)
-
-
-SPELLED = {
-    '"': "\u00ab\u00bb\u201c\u201d\u201e\u201f\u2033", "'": "\u2018\u2019\u201a\u201b\u2032",
-    "*": "\u2022\u00b7", "...": "\u2026", "/": "\u2044\u00f7", "-": "\u2212\u2010\u2011\u2013\u2014\u2015",
-    "<-": "\u2190", "->": "\u2192", "<->": "\u2194", "=>": "\u21d2", "[x]": "\u2713\u2714", "x": "\u00d7",
-    "+/-": "\u00b1", "<=": "\u2264", ">=": "\u2265", "!=": "\u2260", "~": "\u2248", "EUR": "\u20ac",
-    "GBP": "\u00a3", "JPY": "\u00a5", "(c)": "\u00a9", "(R)": "\u00ae", "(TM)": "\u2122", " deg": "\u00b0",
-    "u": "\u00b5", "ss": "\u00df", "ae": "\u00e6", "AE": "\u00c6", "oe": "\u0153", "OE": "\u0152",
-    "o": "\u00f8", "O": "\u00d8", "l": "\u0142", "L": "\u0141", "d": "\u0111", "D": "\u0110",
-}  # fmt: skip
-
-
-def test_each_sign_that_models_like_has_the_spelling_that_people_write() -> None:
-    assert {spelling: "".join(filter(lambda sign: ascii_spelling(sign) == spelling, signs))
-            for spelling, signs in SPELLED.items()} == SPELLED  # fmt: skip

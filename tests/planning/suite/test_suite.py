@@ -47,41 +47,6 @@ def test_the_worked_examples_are_one_conversation_that_runs_as_told(toolbox: Too
         assert (result.success, result.message) == (True, example.message)
 
 
-def test_a_plan_from_setup_to_clear(toolbox: Toolbox, session: Session) -> None:
-    def call(name: str, arguments: Any) -> str:
-        result = toolbox.call(name, arguments)
-        assert result.success, result.message
-        return result.message
-
-    def steps() -> tuple[PlanStep, ...]:
-        plan = session.select_latest(Plan)
-        assert plan is not None
-        return plan.steps
-
-    setup = '{"objective": " Fix the login bug ", "initial_steps": [{"title": "Look", "details": " "}]}'
-    assert call("planning_setup_plan", setup) == "Plan set: S001. Next: S001 Look"
-    assert session.select_latest(Plan) == Plan(
-        "Fix the login bug", "active", (PlanStep("S001", "Look", None, "pending"),)
-    )
-    assert (
-        call("planning_add_step", {"steps": [{"title": "Fix"}, {"title": "Send"}]}) == "Added S002 to S003."
-    )
-    assert call("planning_update_step", {"step_id": "S002", "details": "With a test"}) == "S002 updated."
-    assert steps()[1] == PlanStep("S002", "Fix", "With a test", "pending")
-    assert call("planning_mark_step", {"step_id": "S001", "status": "in_progress"}) == "S001 in_progress."
-    mark = {"step_id": " S001 ", "status": "done", "note": " Seen\n"}
-    assert call("planning_mark_step", mark) == "S001 done. Next: S002 Fix"
-    assert steps()[0] == PlanStep("S001", "Look", None, "done", ("Seen",))
-    assert call("planning_mark_step", {"step_id": "S002", "status": "done"}) == "S002 done. Next: S003 Send"
-    assert call("planning_mark_step", {"step_id": "S003", "status": "done"}) == "S003 done. Plan completed."
-    assert call("planning_read_plan", {}) == (
-        "Fix the login bug (completed, 3 of 3 done)\n"
-        "S001 done: Look\n  - Seen\nS002 done: Fix\n  With a test\nS003 done: Send"
-    )
-    assert call("planning_clear_plan", None) == "Plan abandoned."
-    assert session.select_all(Plan) == (Plan("Fix the login bug", "abandoned", ()),)
-
-
 @pytest.mark.parametrize(
     ("name", "params", "normal"),
     [

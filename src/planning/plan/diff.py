@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from planning.errors import cut, listed
 from planning.plan.model import Plan, PlanStatus, PlanStep, StepStatus
@@ -141,12 +142,10 @@ class PlanDiff:
             unknown += [each.step_id for each in changes if each.step_id not in steps]
         if unknown:
             raise ValueError(f"the plan has no step {unknown[0]}: the difference starts from another plan")
-        for titled in self.retitled:
-            steps[titled.step_id] = replace(steps[titled.step_id], title=titled.after)
-        for detailed in self.detailed:
-            steps[detailed.step_id] = replace(steps[detailed.step_id], details=detailed.after)
-        for marked in self.marked:
-            steps[marked.step_id] = replace(steps[marked.step_id], status=marked.after)
+        edits: dict[str, Any] = {"title": self.retitled, "details": self.detailed, "status": self.marked}
+        for field, edited in edits.items():
+            for edit in edited:
+                steps[edit.step_id] = replace(steps[edit.step_id], **{field: edit.after})
         for noted in self.noted:
             notes = steps[noted.step_id].notes
             kept = notes[: len(notes) - noted.removed]

@@ -99,7 +99,7 @@ class EvidenceCall:
     began: int | None = field(default=None, compare=False)
 
 
-class HasFacts(Protocol):
+class HasPlan(Protocol):
     """What the selectors take: a session, ``session.at(version)``, a snapshot."""
 
     def select_latest(self, slice_type: type[Any], /) -> Any:
@@ -107,7 +107,7 @@ class HasFacts(Protocol):
         ...
 
 
-def ready_steps(source: HasFacts | Plan) -> tuple[PlanStep, ...]:
+def ready_steps(source: HasPlan | Plan) -> tuple[PlanStep, ...]:
     """The pending steps whose prerequisites are all done, in the plan's order.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 from planning.errors import LONGEST_MESSAGE, cut
 from planning.plan.commands import (
@@ -20,7 +20,7 @@ from planning.plan.commands import (
     SetupPlan,
     UpdateStep,
 )
-from planning.plan.facts import PlanFacts
+from planning.plan.facts import HasPlan, PlanFacts
 from planning.plan.model import Plan, PlanStep, index_of, listed_ids
 from planning.plan.text import as_data
 
@@ -70,14 +70,6 @@ def remarks_of(plan: Plan, facts: PlanFacts) -> Mapping[str, str]:
         if said:
             remarks[step.step_id] = "".join(f", {each}" for each in said)
     return remarks
-
-
-class HasPlan(Protocol):
-    """What the selectors take: a session, ``session.at(version)``, a snapshot."""
-
-    def select_latest(self, slice_type: type[Any], /) -> Any:
-        """The newest item of a slice, or None."""
-        ...
 
 
 def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import field, make_dataclass
+from dataclasses import MISSING, field, fields, make_dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import attrs
 
@@ -22,7 +22,7 @@ from planning.plan.commands import (
     UpdateStep,
 )
 from planning.plan.model import PlanStep, StepStatus, as_text, spelled_status
-from planning.plan.text import TextRules, rules_for
+from planning.plan.text import ASCII, TextRules, rules_for
 from planning.policy.reducers import OPTIONAL_TOOLS, SEED_TOOLS
 
 Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
@@ -171,88 +171,56 @@ Parameters = Mapping[str, type[Any]]
 
 
 def parameters_of(policy: PlanPolicy) -> Parameters:
-    """The type of each tool's parameters, by the tool's name: the command itself, or a subclass of it."""
+    """The type of each tool's parameters, by the tool's name: a subclass of the command."""
     return _made(
         has_evidence=policy.evidence is not None,
         has_dependencies=policy.dependencies,
         is_batched=policy.batch_marks,
-        text=policy.text,
+        rules=rules_for(policy.text),
     )
 
 
 @cache
-def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, text: str) -> Parameters:
-    """The same; at most 16 for a program, for to read one takes half a millisecond."""
-    rules = rules_for(text)
-    step = _step(rules, has_dependencies=has_dependencies, is_same=text == "ascii")
-    steps = {"setup": _steps(step, "initial_steps", SetupPlan), "add": _steps(step, "steps", AddStep)}
-    same = text == "ascii" and not has_dependencies
-    objective = _text("objective", rules.objective.about("The goal, one line"))
-    setup = SetupPlan if same else _extended(SetupPlan, objective, steps["setup"])
-    add = AddStep if same else _extended(AddStep, steps["add"])
-    title = _optional("title", rules.title.about("New title"))
-    details = _optional("details", rules.details.about('New details; "" clears them'))
-    note = _optional("note", rules.note.about("What was observed"))
-    step_id = ("step_id", str, field(metadata=rules.step_id.about("S### id") | {"repair": as_text}))
-    update, remove, move, more = UpdateStep, RemoveStep, MoveStep, list[Any]()
-    if text != "ascii":
-        update, more = _extended(UpdateStep, step_id, title, details), [step_id, note]
-        remove, move = _extended(RemoveStep, step_id), _extended(MoveStep, step_id)
-    if has_evidence:
-        said = {
-            "description": "To mark it done: calls that show it, such as C12",
-            "repair": _listed,
-        }
-        more.append(("evidence", tuple[str, ...], field(default=(), metadata=said)))
-    mark = _extended(MarkStep, *more) if more else MarkStep
-    if is_batched:
-        mark = _batched(mark)
+def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, rules: TextRules) -> Parameters:
+    """The same; at most 16 for a program, as it takes half a millisecond to read one."""
+    step = NewPlanStep
+    if has_dependencies:
+        about = "Steps to do first: ids, titles, or places in this call from 1"
+        step = _extended(step, rules, depends_on=(tuple[str | int, ...], (), {"description": about}))
+    elif rules is not ASCII:
+        step = _extended(step, rules)
+    several: Any = tuple[step, ...]  # type: ignore[valid-type]  # a class that was made above
+    repair = {"repair": _each(depends_on=_listed)}
+    evidence = {"description": "To mark it done: calls that show it, such as C12", "repair": _listed}
+    mark = _extended(MarkStep, rules, **{"evidence": (tuple[str, ...], (), evidence)} if has_evidence else {})
     return MappingProxyType({
-        "planning_setup_plan": setup,
-        "planning_add_step": add,
-        "planning_update_step": update,
-        "planning_mark_step": mark,
+        "planning_setup_plan": _extended(SetupPlan, rules, initial_steps=(several, (), repair)),
+        "planning_add_step": _extended(AddStep, rules, steps=(several, MISSING, repair)),
+        "planning_update_step": _extended(UpdateStep, rules),
+        "planning_mark_step": _batched(mark, rules) if is_batched else mark,
         "planning_clear_plan": ClearPlan,
         "planning_read_plan": ReadPlan,
-        "planning_remove_step": remove,
-        "planning_move_step": move,
+        "planning_remove_step": _extended(RemoveStep, rules),
+        "planning_move_step": _extended(MoveStep, rules),
     })  # fmt: skip
 
 
-def _extended(command: type[Any], *fields: Any) -> type[Any]:
-    """A subclass of a command, whose instances it can be given as well."""
-    return make_dataclass(command.__name__, fields, bases=(command,), frozen=True, slots=True)
+def _extended(command: type[Any], rules: TextRules, **more: tuple[Any, Any, Mapping[str, Any]]) -> type[Any]:
+    """A subclass of a command, whose instances it can be given as well: with other rules, and more fields.
 
-
-def _text(name: str, metadata: Mapping[str, Any]) -> Any:
-    return (name, str, field(metadata=metadata))
-
-
-def _optional(name: str, metadata: Mapping[str, Any]) -> Any:
-    return (name, str | None, field(default=None, metadata=metadata))
-
-
-def _step(rules: TextRules, *, has_dependencies: bool, is_same: bool) -> type[Any]:
-    if is_same and not has_dependencies:
-        return NewPlanStep
-    fields = [
-        _text("title", rules.title.about("What to do, one line")),
-        _optional("details", rules.details.about("More, if needed")),
-    ]
-    if has_dependencies:
-        said = {
-            "description": "Steps to do first: ids, titles, or places in this call from 1",
-        }
-        fields.append(("depends_on", tuple[str | int, ...], field(default=(), metadata=said)))
-    return _extended(NewPlanStep, *fields)
-
-
-def _steps(step: type[Any], name: str, command: type[Any]) -> Any:
-    metadata = command.__dataclass_fields__[name].metadata | {"repair": _each(depends_on=_listed)}
-    kind: Any = tuple[step, ...]  # type: ignore[valid-type]  # a class that was made above
-    if command is SetupPlan:
-        return (name, kind, field(default=(), metadata=metadata))
-    return (name, kind, field(metadata=metadata))
+    A field is its type, its default and its metadata, beside that of the command's own field.
+    """
+    own, hints = {each.name: each for each in fields(command)}, get_type_hints(command)
+    wanted: dict[str, tuple[Any, Any, Mapping[str, Any]]] = {
+        name: (hints[name], own[name].default, getattr(rules, name).about(own[name].metadata["description"]))
+        for name in own
+        if hasattr(rules, name)
+    }
+    made: list[Any] = []
+    for name, (kind, default, metadata) in (wanted | more).items():
+        known = own[name].metadata if name in own else {}
+        made.append((name, kind, field(default=default, metadata={**known, **metadata})))
+    return make_dataclass(command.__name__, made, bases=(command,), frozen=True, slots=True)
 
 
 def _listed(sent: Any) -> Any:
@@ -271,12 +239,15 @@ def _each(**repairs: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda items: list(map(repaired, items)) if isinstance(items, list) else items
 
 
-def _batched(mark: type[Any]) -> type[Any]:
+def _batched(mark: type[Any], rules: TextRules) -> type[Any]:
     """One mark, or several under ``marks``."""
-    fields = mark.__dataclass_fields__
-    step_id = ("step_id", str | None, field(default=None, metadata=fields["step_id"].metadata))
-    status = ("status", StepStatus | None, field(default=None, metadata=fields["status"].metadata))
     repair = _each(step_id=as_text, status=spelled_status, evidence=_listed)
-    said = {"description": "Several marks in place of one, all or none", "repair": repair}
-    marks: Any = ("marks", tuple[mark, ...], field(default=(), metadata=said))  # type: ignore[valid-type]  # as above
-    return _extended(mark, step_id, status, marks)
+    about = {"description": "Several marks in place of one, all or none", "repair": repair}
+    several: Any = tuple[mark, ...]  # type: ignore[valid-type]  # a class that was made above
+    return _extended(
+        mark,
+        rules,
+        step_id=(str | None, None, {}),
+        status=(StepStatus | None, None, {}),
+        marks=(several, (), about),
+    )

@@ -10,7 +10,7 @@ import attrs
 
 from planning.errors import line_of
 from planning.plan.commands import ApprovePlan, RejectPlan
-from planning.plan.facts import HasFacts, PlanFacts
+from planning.plan.facts import HasPlan, PlanFacts
 from planning.plan.model import Plan
 from planning.plan.render import plan_text, plan_to_dict
 from planning.plan.text import NOTE
@@ -45,7 +45,7 @@ class Pending:
         return _digest(self.content)
 
 
-def pending_approval(source: HasFacts) -> Pending | None:
+def pending_approval(source: HasPlan) -> Pending | None:
     """What waits for approval; None if nothing does.
 
     Args:
@@ -68,7 +68,7 @@ def _digest(content: tuple[Any, ...]) -> str:
     return sha256(json.dumps(content).encode()).hexdigest()
 
 
-def state_of(source: HasFacts, digest: str) -> str | None:
+def state_of(source: HasPlan, digest: str) -> str | None:
     """Whether a plan that was shown is ``waiting``, ``approved`` or ``rejected``; None if it has changed."""
     plan: Plan | None = source.select_latest(Plan)
     facts: PlanFacts | None = source.select_latest(PlanFacts)

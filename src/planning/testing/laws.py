@@ -6,11 +6,10 @@ import json
 from typing import get_args
 
 from planning.plan.diff import diff_plans
+from planning.plan.facts import HasPlan
 from planning.plan.model import STEP_STATUSES, Plan, PlanStatus
-from planning.plan.render import HasPlan, plan_to_dict
+from planning.plan.render import plan_to_dict
 from session import Session, VersionError
-
-__all__ = ["check_plan_laws"]
 
 
 def check_plan_laws(source: Plan | HasPlan | None) -> None:

@@ -17,8 +17,6 @@ from uuid import uuid4
 
 import attrs
 
-__all__ = ["ScriptedModel", "Turn"]
-
 Turn = str | Sequence[tuple[str, Mapping[str, Any] | str]]
 """The model's answer: text, or calls, each a tool's name and its arguments; a string is sent as it is."""
 Line = Turn | Callable[[Mapping[str, Any]], Turn]

@@ -19,8 +19,6 @@ try:
 except ImportError:
     raise ImportError("snapshots need syrupy: pip install 'session-planning[testing]'") from None
 
-__all__ = ["JsonFiles", "MarkdownFiles", "TextFiles"]
-
 _ROOTS = (".git", "pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini")
 
 

@@ -43,8 +43,6 @@ try:
 except ImportError:
     raise ImportError("the suite needs hypothesis: pip install 'session-planning[testing]'") from None
 
-__all__ = ["StoreSuite"]
-
 STEPS = tuple(NewPlanStep(f"Step {number}") for number in range(3))
 """The steps of the plans."""
 

@@ -21,7 +21,7 @@ from planning import (
     plan_to_dict,
     register_plan,
 )
-from planning.plan.render import HasPlan
+from planning.plan.facts import HasPlan
 from session import EventBus, Session, SessionEvent, ToolFailed, ToolInvoked
 from session.history import Commit
 from session.stores import MemoryStore

@@ -105,56 +105,34 @@ class _Definition:
     message: str
 
 
-_DEFINITIONS = (
+_DEFINITIONS: tuple[_Definition, ...] = (
     _Definition(
-        "planning_setup_plan",
-        SetupPlan,
-        handlers.setup_plan,
-        "Create or replace the plan.",
+        "planning_setup_plan", SetupPlan, handlers.setup_plan, "Create or replace the plan.",
         {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]},
         "Plan set: S001. Next: S001 Reproduce it",
     ),
     _Definition(
-        "planning_add_step",
-        AddStep,
-        handlers.add_step,
-        "Append steps to the active plan.",
-        {"steps": [{"title": "Write a test"}]},
-        "Added S002.",
+        "planning_add_step", AddStep, handlers.add_step, "Append steps to the active plan.",
+        {"steps": [{"title": "Write a test"}]}, "Added S002.",
     ),
     _Definition(
-        "planning_update_step",
-        UpdateStep,
-        handlers.update_step,
-        "Change a step's title or details.",
-        {"step_id": "S002", "title": "Write a failing test"},
-        "S002 updated.",
+        "planning_update_step", UpdateStep, handlers.update_step, "Change a step's title or details.",
+        {"step_id": "S002", "title": "Write a failing test"}, "S002 updated.",
     ),
     _Definition(
-        "planning_mark_step",
-        MarkStep,
-        handlers.mark,
-        "Set a step's status.",
+        "planning_mark_step", MarkStep, handlers.mark_step, "Set a step's status.",
         {"step_id": "S001", "status": "done", "note": "Fails on empty names"},
         "S001 done. Next: S002 Write a failing test",
     ),
     _Definition(
-        "planning_clear_plan",
-        ClearPlan,
-        handlers.clear_plan,
-        "Abandon the plan and discard its steps.",
-        {},
-        "Plan abandoned.",
+        "planning_clear_plan", ClearPlan, handlers.clear_plan, "Abandon the plan and discard its steps.",
+        {}, "Plan abandoned.",
     ),
     _Definition(
-        "planning_read_plan",
-        ReadPlan,
-        handlers.read_plan,
-        "Read the plan.",
-        {},
-        "Fix the login bug (abandoned, 0 of 0 done)",
+        "planning_read_plan", ReadPlan, handlers.read_plan, "Read the plan.",
+        {}, "Fix the login bug (abandoned, 0 of 0 done)",
     ),
-)
+)  # fmt: skip
 _EDITS = (
     _Definition(
         "planning_remove_step", RemoveStep, handlers.remove_step, "Remove a step.",
@@ -172,8 +150,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
     source = SessionOfCall(session, partial(register_plan, policy=policy))
     calls: PolicyCalls | None = None
     kinds: Mapping[str, type[Any]] = {}
-    rules = ASCII
-    definitions: tuple[_Definition, ...] = _DEFINITIONS
+    rules, definitions = ASCII, _DEFINITIONS
     if policy is not None:
         from planning.policy.policy import parameters_of  # noqa: PLC0415 - as in ``register_plan``
         from planning.suite.policy_calls import PolicyCalls  # noqa: PLC0415 - as in ``register_plan``
@@ -186,7 +163,7 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
                 name=each.name,
                 description=each.description,
                 parameters=kinds.get(each.name, each.command),
-                function=_in_transaction(source, each.name, each.handler, calls),
+                function=_in_transaction(source, each.name, _handler_of(each, calls), calls),
                 examples=(ToolExample(each.arguments, each.message),),
                 diagnose=_diagnosis(source, each.name, MarkStep if each in _EDITS else each.command, rules),
                 publishes="own",
@@ -196,6 +173,11 @@ def planning_tools(session: SessionSource, policy: PlanPolicy | None = None) -> 
             for each in definitions
         ]
     )
+
+
+def _handler_of(definition: _Definition, calls: PolicyCalls | None) -> Handler:
+    """The handler of a tool: with a policy, a mark may be several."""
+    return handlers.mark if calls is not None and definition.command is MarkStep else definition.handler
 
 
 def _session_of(source: SessionOfCall, name: str, context: ToolContext) -> Session:

@@ -14,7 +14,7 @@ import attrs
 from planning.errors import Problem, ToolValidationError, cut, show
 from planning.plan.commands import AddStep, ClearPlan, MarkStep, MarkSteps, SetupPlan
 from planning.plan.facts import EvidenceCall, PlanFacts
-from planning.plan.model import Plan, PlanStep, StepStatus, alike_key, index_of, listed_ids
+from planning.plan.model import Plan, PlanStep, StepStatus, alike_key, listed_ids
 from planning.plan.reducers import REDUCERS
 from planning.plan.text import ASCII, TextRule
 from planning.policy.evidence import NOTHING_ASKED, Accepted, evidence_for, refuse_evidence
@@ -118,56 +118,37 @@ def _refuse_order(case: _Case) -> None:
 
 def refuse_order(policy: PlanPolicy, marks: Sequence[MarkStep], plan: Plan, facts: PlanFacts) -> None:
     """Refuse marks that begin or finish a step too early, or begin too many; each after those before it."""
-    marked: dict[str, StepStatus] = {}
-    begins = "in_progress" in [mark.status for mark in marks]
-    most = policy.most_in_progress if begins else None
-    running = 0 if most is None else [step.status for step in plan.steps].count("in_progress")
-    for mark in marks:
-        step_id, status = mark.step_id, mark.status
-        if policy.dependencies and status in _BEGINS and step_id in facts.depends_on:
-            open_ = [each for each in facts.depends_on[step_id] if _is_open(each, marked, plan)]
-            if open_:
-                verb = "is" if len(open_) == 1 else "are"
-                first = _first_open(open_[0], marked, plan, facts)
-                raise ToolValidationError(
-                    f"{step_id} depends on {listed_ids(open_)}, which {verb} not done; do {first} first"
-                )
-        if most is not None:
-            running -= _status(step_id, marked, plan) == "in_progress"
-            if status == "in_progress":
-                if running >= most:
-                    raise ToolValidationError(_too_many(most, step_id, marked, plan))
-                running += 1
-        marked[step_id] = status
+    statuses = {step.step_id: step.status for step in plan.steps}
+    most = policy.most_in_progress
+    for step_id, status in [(mark.step_id, mark.status) for mark in marks]:
+        needed = _needed(step_id, statuses, facts) if policy.dependencies and status in _BEGINS else []
+        if needed:
+            verb = "is" if len(needed) == 1 else "are"
+            first = _first_needed(needed[0], statuses, facts)
+            raise ToolValidationError(
+                f"{step_id} depends on {listed_ids(needed)}, which {verb} not done; do {first} first"
+            )
+        if most is not None and status == "in_progress":
+            running = [each for each in statuses if statuses[each] == "in_progress" and each != step_id]
+            if len(running) >= most:
+                limit = f"at most {'1 step' if most == 1 else f'{most} steps'} may be in progress"
+                remedy = f"mark {listed_ids(running)} done, blocked or pending first"
+                raise ToolValidationError(f"{limit}; {remedy}")
+        statuses[step_id] = status
 
 
-def _too_many(most: int, step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> str:
-    steps = "1 step" if most == 1 else f"{most} steps"
-    others = [step.step_id for step in plan.steps if step.step_id != step_id]
-    running = listed_ids([each for each in others if _status(each, marked, plan) == "in_progress"])
-    return f"at most {steps} may be in progress; mark {running} done, blocked or pending first"
+def _needed(step_id: str, statuses: Mapping[str, StepStatus], facts: PlanFacts) -> list[str]:
+    """The open steps on which a step depends."""
+    return [each for each in facts.depends_on.get(step_id, ()) if statuses.get(each, "done") != "done"]
 
 
-def _status(step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> StepStatus | None:
-    """The status of a step after the marks before; None where there is no such step."""
-    if step_id in marked:
-        return marked[step_id]
-    index = index_of(plan.steps, step_id)
-    return None if index is None else plan.steps[index].status
-
-
-def _is_open(step_id: str, marked: Mapping[str, StepStatus], plan: Plan) -> bool:
-    return _status(step_id, marked, plan) not in {"done", None}
-
-
-def _first_open(step_id: str, marked: Mapping[str, StepStatus], plan: Plan, facts: PlanFacts) -> str:
+def _first_needed(step_id: str, statuses: Mapping[str, StepStatus], facts: PlanFacts) -> str:
     """The step to do first: an open one on which this one depends, and which depends on no open one."""
-    for _ in plan.steps:
-        needed = facts.depends_on.get(step_id, ())
-        before = next((each for each in needed if _is_open(each, marked, plan)), None)
-        if before is None:
+    for _ in statuses:
+        needed = _needed(step_id, statuses, facts)
+        if not needed:
             break
-        step_id = before
+        step_id = needed[0]
     return step_id
 
 

@@ -11,6 +11,7 @@ from planning.plan.commands import AddStep, RemoveStep, RenumberSteps, SetupPlan
 from planning.plan.facts import EvidenceCall, PlanFacts
 from planning.plan.model import Plan
 from planning.plan.text import TextRules, rules_for
+from planning.policy.gates import waits
 from planning.policy.reducers import FACT_COMMANDS, PLANNING_TOOLS, first_facts, reduce_facts, renumbering
 from planning.tools.context import Gate
 from session import Session, Transaction, TransactionError, append, replace_latest
@@ -70,8 +71,6 @@ def _gate(session: Session, tool: str) -> Callable[[], str | None] | None:
 
 
 def _refusal(session: Session, tool: str) -> str | None:
-    from planning.policy.gates import waits  # noqa: PLC0415 - few plans wait, and it loads the policy
-
     if session.store is not None:
         with suppress(TransactionError):  # inside a transaction, this is the newest version
             session.refresh()  # another process may have approved or rejected the plan

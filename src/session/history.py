@@ -278,6 +278,10 @@ class PastState:
         return tuple(item for item in self.select_all(slice_type) if predicate(item))
 
 
+_FEW = 3
+"""Fewer parts than these are in order."""
+
+
 def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) -> bool:
     """Whether a version is on the present branch: no rewind went back behind it.
 
@@ -293,6 +297,25 @@ def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) ->
             break
         newest = restored
     return version <= newest
+
+
+def in_order(parts: list[Any]) -> list[Any]:
+    """The parts of a change in their order: a value, at once the event that carries it, then the next.
+
+    That is the order of reducing, but for what guards dispatched between a value and its event.
+    """
+    if len(parts) < _FEW:
+        return parts
+    groups: list[list[Any]] = []
+    group_of: dict[int, list[Any]] = {}
+    for part in parts:
+        value = value_of(part)
+        group = None if value is None else group_of.pop(id(value), None)
+        if group is None:
+            group_of[id(part)] = group = []
+            groups.append(group)
+        group.append(part)
+    return [part for group in groups for part in group]
 
 
 def called(parts: Sequence[Any]) -> ToolInvoked | None:

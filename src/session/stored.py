@@ -302,7 +302,7 @@ class Stored(Replay):
     @cached_property
     def _tail(self) -> _Tail:
         """What the store has after its newest checkpoint."""
-        tail, last, warm = _Tail(), self.head.version, self.warm
+        tail, last, warm = _Tail(), self.head.version, self._kept()
         with self.store.reading():
             newest = self.store.checkpoints(self._session_id, last, NEWEST)
             if (

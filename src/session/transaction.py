@@ -14,7 +14,7 @@ from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, SessionId, addressed
 from session.history import Entry, Restored, Slices, called, in_order, last_version
 from session.locks import Held, running_loop
-from session.slices import Log, Route, Routing, added, latest_of
+from session.slices import Log, Route, Routing, latest_of
 from session.state import BUSY, State
 
 S = TypeVar("S")
@@ -93,7 +93,7 @@ class Transaction(Held):
             raise _refusal(self, outer)
         self._entered = True
         self._outer = outer
-        if outer is None and state.stored is not None:
+        if outer is None:
             try:
                 state.begin(self.timeout)
             except BaseException:
@@ -125,8 +125,7 @@ class Transaction(Held):
                 return
             events = self._events if kind is None else []
             announced = self._commit() if kind is None else ()
-            if state.stored is not None:
-                state.end()
+            state.end()
             is_heard = bool(announced or state.taken or (events and state.undelivered))
             for event in events:
                 is_heard = is_heard or self._bus.hears(type(event))
@@ -141,7 +140,7 @@ class Transaction(Held):
         if self._entered:
             if state.open is self:
                 state.open = self._outer
-            if self._outer is None and state.stored is not None:
+            if self._outer is None:
                 state.end()
             self._entered = False
         super()._end()
@@ -262,8 +261,8 @@ class Transaction(Held):
             for each in entailed:
                 self.dispatch(each)
         except BaseException:
-            for name, value in zip(_UNDONE, before, strict=True):
-                setattr(self, name, value)
+            for name, was in zip(_UNDONE, before, strict=True):
+                setattr(self, name, was)
             del self._parts[parts:], self._events[events:]
             raise
         finally:
@@ -310,11 +309,9 @@ class Transaction(Held):
                 if new is not old:
                     if not route.stays:
                         changed = True
-                        if route.check is None and state.stored is not None:
-                            state.stored.require_readable(kind, added(old, new))
+                        if route.check is None:
+                            state.require_readable(kind, old, new)
                     slices[kind] = new
-                elif state.stored is not None:
-                    slices[kind] = new  # it is known now
         finally:
             self._reducing = False
         return changed

@@ -106,7 +106,7 @@ class Base:
 
 
 @attrs.define(weakref_slot=False)
-class Entry:
+class KeptChange:
     """A change as a session keeps it; nothing changes it, and it is made faster than a frozen one.
 
     The last one is a slice of its own: what is committed says itself of which version it is.
@@ -189,16 +189,16 @@ class Announcement:
     make: Callable[[Commit[Any]], object | None]
 
 
-def taken_over(version: int) -> Entry:
+def taken_over(version: int) -> KeptChange:
     """The last change of a session, of which the store knows the rest."""
-    return Entry(version, [], None, None, True, time())
+    return KeptChange(version, [], None, None, True, time())
 
 
 def announced(
     announcements: Iterable[Announcement],
     before: Slices,
     after: Slices,
-    entry: Entry,
+    entry: KeptChange,
     origin: str,
     session_id: SessionId,
     hears: Callable[[type], bool],
@@ -337,11 +337,11 @@ def key_of(events: Sequence[Any]) -> str | None:
 
 def last_version(slices: Slices) -> int:
     """The version of a session with these slices."""
-    last: Any = slices.get(Entry)
+    last: Any = slices.get(KeptChange)
     version: int = 0 if last is None else last[0].version
     return version
 
 
 def is_log(kind: type) -> bool:
     """Whether a slice records what happened: nothing takes such a slice back."""
-    return issubclass(kind, (SessionEvent, Entry))
+    return issubclass(kind, (SessionEvent, KeptChange))

@@ -20,7 +20,7 @@ from session.events import SessionEvent, SessionId
 from session.history import (
     Announcement,
     Change,
-    Entry,
+    KeptChange,
     Slices,
     View,
     announced,
@@ -307,7 +307,7 @@ class State(ProcessLock):
         """Call a function that changes the session; see ``Session.off_loop``."""
         return function()
 
-    def commit(self, slices: Slices, entry: Entry) -> Iterable[object]:
+    def commit(self, slices: Slices, entry: KeptChange) -> Iterable[object]:
         """Make slices visible, and the change that made them, as one. The caller holds the lock.
 
         Args:
@@ -321,7 +321,7 @@ class State(ProcessLock):
             StoreError: The store does not take it; then nothing has changed.
         """
         before = self.slices
-        slices[Entry] = (entry,)
+        slices[KeptChange] = (entry,)
         self._record(entry, before, slices)
         if entry.changed:
             for announcement in self.announcements:
@@ -330,7 +330,7 @@ class State(ProcessLock):
                     return announced(self.announcements, before, slices, *by)
         return ()
 
-    def _record(self, entry: Entry, before: Slices, slices: Slices) -> None:
+    def _record(self, entry: KeptChange, before: Slices, slices: Slices) -> None:
         """Keep a change, and make its slices visible."""
         self.past.record(entry, before, self.registered)
         self.slices = slices

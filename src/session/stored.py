@@ -16,7 +16,7 @@ from session.checkpoints import is_item, write_items
 from session.errors import RecordError, StoreBusy, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
-    Entry,
+    KeptChange,
     Rewound,
     Slices,
     announced,
@@ -249,7 +249,7 @@ class Stored(Replay):
             except RecursionError as error:
                 raise StoreError(f"an item of the slice {kind.__qualname__} is nested too deep") from error
 
-    def record(self, entry: Entry, before: Slices, after: Slices, stays: Callable[[type], bool]) -> None:
+    def record(self, entry: KeptChange, before: Slices, after: Slices, stays: Callable[[type], bool]) -> None:
         """Write a change.
 
         Args:
@@ -296,7 +296,9 @@ class Stored(Replay):
 
     def keep_warm(self, slices: Slices, registered: Routes) -> None:
         """Let the session be opened again, by this process, without reading what it has just committed."""
-        known = {kind: each for kind, each in slices.items() if type(each) is tuple and kind is not Entry}
+        known = {
+            kind: each for kind, each in slices.items() if type(each) is tuple and kind is not KeptChange
+        }
         warm = Warm(self.head, known, registered, attrs.evolve(self._tail), self._named)
         self.store.keep_warm(str(self._session_id), warm)
 
@@ -378,7 +380,7 @@ class StoredState(State):
                 raise AttributeError(name)
             stored = self.past
             version = stored.head.version
-            first: dict[type, Any] = {Entry: (taken_over(version),)} if version else {}
+            first: dict[type, Any] = {KeptChange: (taken_over(version),)} if version else {}
             warm = stored.warm
             if warm is not None and warm.head.version == version and warm.registered is self.registered:
                 first |= {
@@ -494,7 +496,7 @@ class StoredState(State):
                 if len(after) < len(before):
                     self._resolved_for = None  # what cannot be reduced here is read when it is asked for
                 entry = taken_over(change.version)
-                after[Entry] = (entry,)
+                after[KeptChange] = (entry,)
                 if change.slices or change.restores:
                     entry.actor, entry.call_id = change.said()
                     known = [each for each in self.announcements if each.slice_type in after]
@@ -507,7 +509,7 @@ class StoredState(State):
             return function()
         return await self.past.off_loop(function)
 
-    def _record(self, entry: Entry, before: Slices, slices: Slices) -> None:
+    def _record(self, entry: KeptChange, before: Slices, slices: Slices) -> None:
         """Write a change, and make its slices visible."""
         past, self._is_committing = self.past, True
         try:

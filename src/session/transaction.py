@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, SessionId, addressed
-from session.history import Entry, Restored, Slices, called, in_order, last_version
+from session.history import KeptChange, Restored, Slices, called, in_order, last_version
 from session.locks import Held, running_loop
 from session.slices import Log, Route, Routing, latest_of
 from session.state import BUSY, State
@@ -164,7 +164,7 @@ class Transaction(Held):
         state = self._state
         if self._changed or self._has_event:
             version, parts = last_version(state.slices) + 1, in_order(self._parts)
-            entry = Entry(version, parts, self._actor, self._call_id, self._changed, time())
+            entry = KeptChange(version, parts, self._actor, self._call_id, self._changed, time())
             if self._is_indexed:
                 call = called(parts)
                 entry.key = None if call is None else call.idempotency_key

@@ -332,8 +332,9 @@ class Stored(Replay):
 
     def _checkpoint(self, change: StoredChange, after: Slices, stays: Callable[[type], bool]) -> Checkpoint:
         """The slices of a change as text; of one that was not read here, what the newest checkpoint says."""
-        resolved = {type_name(kind): kind for kind in after if not stays(kind)}
         names = self.names_at(self.head.version)
+        known = {type_name(kind): kind for kind in after if not stays(kind)}
+        resolved = {name: kind for name, kind in known.items() if name in names or after[kind] != ()}
         is_whole = names <= resolved.keys()
         newest = [] if is_whole else self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}

@@ -10,7 +10,7 @@ from uuid import uuid4
 from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
-from planning.integrations._langchain_answers import last_turn
+from planning.integrations._langchain_messages import last_turn
 from planning.integrations._langgraph import Here
 from planning.integrations._rewind import Position, checked, is_current, position_of
 from planning.plan.facts import PlanFacts
@@ -43,9 +43,6 @@ def after_turn(
         read: Reads what the session was at a position.
         is_held: Whether a tool is held back while a plan waits.
         here: Where in the graph it is: with a checkpointer, the graph can be interrupted.
-
-    Returns:
-        The update of the state; None where there is none.
     """
     messages = state.get("messages", [])
     made, over = last_turn(state)

@@ -11,7 +11,7 @@ import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.errors import LONGEST_MESSAGE
-from planning.integrations._common import call_context
+from planning.integrations._calls import call_context
 from planning.plan.model import STEP_STATUSES, Plan, PlanStatus
 from planning.plan.render import plan_to_dict
 from planning.tools.context import AGENT

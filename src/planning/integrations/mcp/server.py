@@ -20,7 +20,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from planning.errors import cut, printable, show
-from planning.integrations._common import out_of_reach, toolbox_of
+from planning.integrations._calls import out_of_reach, toolbox_of
 from planning.integrations.mcp.approval import after_call, before_call
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
 from planning.integrations.mcp.prompts import Strategies

@@ -13,7 +13,7 @@ from repeat_calls import SCHEMA, counting, openers
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolResult
-from planning.tools.repeats import RepeatedIds, guessed_key
+from planning.tools.once import RepeatedIds, guessed_key
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 

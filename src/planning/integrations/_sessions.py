@@ -39,7 +39,7 @@ class SessionsOfStates:
         self._lock = Lock()
         self._current: ContextVar[Session | None] = ContextVar("session of the call", default=None)
         if isinstance(source, Session):
-            self._prepare(source)
+            self.prepare(source)
 
     @property
     def are_given(self) -> bool:
@@ -68,7 +68,7 @@ class SessionsOfStates:
             session = source(context) if self._takes_context else source()
         if session is not None and not isinstance(session, Session):
             raise TypeError(f"session must return a Session, got {type(session).__name__}")
-        return None if session is None else self._prepare(session)
+        return None if session is None else self.prepare(session)
 
     def of_step(self, step: str, position: Position | None) -> Session:
         """The session in memory that the calls of one step of a framework share, made of a position."""
@@ -82,7 +82,7 @@ class SessionsOfStates:
 
     def made_of(self, position: Position | None) -> Session:
         """A new session in memory with what a position holds."""
-        session = self._prepare(Session())
+        session = self.prepare(Session())
         if position is not None:
             session.rollback(restored(position))
         return session
@@ -99,7 +99,8 @@ class SessionsOfStates:
         settle(session, position)
         return session.at(position["version"])
 
-    def _prepare(self, session: Session) -> Session:
+    def prepare(self, session: Session) -> Session:
+        """Register the plan with a session, unless that is done."""
         if session not in self._prepared:
             register_plan(session, self.policy)
             self._prepared.add(session)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from session import Session
 
-__all__ = ["PlanEvents", "uri_of", "watching"]
-
 _logger = logging.getLogger("planning.mcp")
 
 

@@ -24,8 +24,6 @@ from planning.tools.tool import Tool
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession
 
-__all__ = ["open_server", "tools_from"]
-
 _TIMEOUT: Final = 60.0
 _MOST_PAGES: Final = 100
 _LONGEST_REASON: Final = 300

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from planning.tools.tool import Tool
     from session import Session
 
-__all__ = [
-    "CLIENT_FIELDS",
-    "called",
-    "connection_of",
-    "context_of",
-    "declared",
-    "definition",
-    "is_single",
-    "refused",
-]
-
 CLIENT_FIELDS: Final = (
     *("toolCallId", "sessionId", "action", "chatInput"),  # n8n
     "wait_for_previous",  # Gemini CLI

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from planning.workflow.model import Workflow
     from planning.workflow.run.result import WorkflowResult
 
-__all__ = ["progress_of", "workflow_tool"]
-
 _CLIENT: ContextVar[ServerSession | None] = ContextVar("planning_mcp_client", default=None)
 _OPEN: Final = ("pending", "in_progress")
 _FIELDS: Final = ("step_id", "description", "type", "name", "agent", "inputs", "outputs", "depends_on",

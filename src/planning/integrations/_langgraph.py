@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AbstractContextManager, aclosing, suppress
 from functools import partial
 from itertools import takewhile
 from threading import Lock
@@ -22,7 +22,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
-from planning.integrations._rewind import Position, Setting, calling, checked, go_back, is_older, settle
+from planning.integrations._rewind import Position, calling, checked, go_back, is_older, settle
 from planning.suite.events import FrameworkChange, last_change
 from session import Session, SessionId
 
@@ -114,7 +114,7 @@ class Here:
         """Sleep."""
         await asyncio.sleep(seconds) if self.is_async else sleep(seconds)
 
-    def calling(self, session: Session | None) -> Setting:
+    def calling(self, session: Session | None) -> AbstractContextManager[None]:
         """Let changes of a session, in this context, carry where they were made."""
         return calling(session, self.place, self.at)
 

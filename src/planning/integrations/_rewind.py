@@ -7,8 +7,8 @@ others did is worse than not going back: a session is rewound only over changes 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar, get_args
 
@@ -23,20 +23,14 @@ Position = Mapping[str, Any]
 """Plain JSON values, so that every framework can keep them."""
 
 
-class Setting:
+@contextmanager
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
     """A block in which a context variable has another value."""
-
-    __slots__ = ("_token", "_value", "_variable")
-
-    def __init__(self, variable: ContextVar[T], value: T) -> None:
-        self._variable: ContextVar[Any] = variable
-        self._value = value
-
-    def __enter__(self) -> None:
-        self._token = self._variable.set(self._value)
-
-    def __exit__(self, *_: object) -> None:
-        self._variable.reset(self._token)
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def settle(session: Session, position: Position | None) -> None:
@@ -157,10 +151,10 @@ def is_current(session: Session, position: Position | None) -> bool:
     return is_last and position is not None and "seen" not in position
 
 
-def calling(session: Session | None, place: str | None, at: str) -> Setting:
+def calling(session: Session | None, place: str | None, at: str) -> AbstractContextManager[None]:
     """Let changes of a session, in this context, carry where in a framework they were made, if anywhere."""
     made = None if session is None or place is None else (session.session_id, place, at)
-    return Setting(framework, made)
+    return setting(framework, made)
 
 
 def is_of(position: Position, session: Session) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from planning.integrations._rewind import Position, Setting, restored, settle
+from planning.integrations._rewind import Position, restored, setting, settle
 from planning.policy.policy import PlanPolicy
 from planning.suite.tools import register_plan
 from session import PastState, Session, StoreError, TransactionError
@@ -51,9 +52,9 @@ class SessionsOfStates:
         """The host's session for every call; None if there is none, or a function finds it for each."""
         return self._source if isinstance(self._source, Session) else None
 
-    def within(self, session: Session | None) -> Setting:
+    def within(self, session: Session | None) -> AbstractContextManager[None]:
         """Make ``current`` return a session, in this context."""
-        return Setting(self._current, session)
+        return setting(self._current, session)
 
     def current(self) -> Session | None:
         """The session of the running call."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -15,7 +15,6 @@ from planning.integrations._calls import Call, acarry_out, out_of_reach
 from planning.integrations._messages import record
 from planning.integrations._rewind import (
     Position,
-    Setting,
     calling,
     checked,
     is_current,
@@ -93,10 +92,6 @@ class PlanningToolset(BaseToolset, BasePlugin):
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
                 approval does not hold back; those with ``custom_metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: Two tools have the same name, or a finish gate is set without ``planning_read_plan``.
         """
         BaseToolset.__init__(self)
         BasePlugin.__init__(self, "planning")
@@ -117,9 +112,6 @@ class PlanningToolset(BaseToolset, BasePlugin):
 
         Args:
             adk: What the session service's ``get_session`` returned.
-
-        Returns:
-            What the selectors take; None when the host has no session for it.
 
         Raises:
             VersionError: The state is of another session, or of a version that the session does not have.
@@ -160,10 +152,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
 
     def _shown(self, session: Session, context: Context) -> str:
         """What the model reads of the plan."""
-        run, position = _Run.of(context), self._position(context)
+        run, position = _Run.of(context), self._position(context) if self._sessions.are_given else None
         more, run.more = run.more, ""
-        if not self._sessions.are_given:
-            return self._plan.shown(session, None, more)[0]
         shown, kept = self._plan.shown(session, position, more)
         if kept is not None:
             context.session.state[KEY] = kept  # for the rest of this run
@@ -179,10 +169,9 @@ class PlanningToolset(BaseToolset, BasePlugin):
             return None
         with suppress(*AWAY):
             session = await self._session(callback_context)
-            if session is None:
-                return None
-            after = partial(self._after_model, session, callback_context, llm_response)
-            return await session.off_loop(after)
+            if session is not None:
+                after = partial(self._after_model, session, callback_context, llm_response)
+                return await session.off_loop(after)
         return None
 
     def _after_model(self, session: Session, context: Context, response: LlmResponse) -> LlmResponse | None:
@@ -224,11 +213,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         return {"result" if result.success else "error": result.message}
 
     async def before_tool_callback(
-        self,
-        *,
-        tool: BaseTool,
-        tool_args: dict[str, Any],  # noqa: ARG002 - ADK gives it
-        tool_context: Context,
+        self, *, tool: BaseTool, tool_context: Context, **_: Any
     ) -> dict[str, Any] | None:
         """Hold back another tool while the plan waits for approval, and ask the user for it."""
         if tool.name in self._boxes or not self._plan.records:
@@ -273,21 +258,19 @@ class PlanningToolset(BaseToolset, BasePlugin):
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
-    ) -> dict[str, Any] | None:
+    ) -> None:
         """Note a call of another tool."""
         is_error = isinstance(result, dict) and "error" in result and len(result) == 1
-        await self._record(tool, tool_args, tool_context, result, is_error=is_error)
-        return None
+        await self._record(tool, tool_args, tool_context, result, failed=is_error)
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
-    ) -> dict[str, Any] | None:
+    ) -> None:
         """Note that another tool failed."""
-        await self._record(tool, tool_args, tool_context, type(error).__name__, is_error=True)
-        return None
+        await self._record(tool, tool_args, tool_context, type(error).__name__, failed=True)
 
     async def _record(
-        self, tool: BaseTool, arguments: dict[str, Any], context: Context, answer: Any, *, is_error: bool
+        self, tool: BaseTool, arguments: Any, context: Context, answer: Any, *, failed: bool
     ) -> None:
         stack = self._running.pop(context, None)
         if stack is None:  # not held back by us, or noted as failed
@@ -298,7 +281,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             session = await self._session(context)
             if session is not None:
                 with run.calling(session):
-                    await self._plan.arecord(session, made, actor, answer, failed=is_error)
+                    await self._plan.arecord(session, made, actor, answer, failed=failed)
                 self._keep(session, context)
 
     # Where the plan is
@@ -347,13 +330,12 @@ class _PlanningTool(BaseTool):
 
     def __init__(self, planning: PlanningToolset, tool: Tool) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._planning = planning
-        self._declaration = FunctionDeclaration(
-            name=tool.name, description=tool.description, parameters_json_schema=tool.parameters_schema()
-        )
+        self._planning, self._schema = planning, tool.parameters_schema()
 
     def _get_declaration(self) -> FunctionDeclaration:
-        return self._declaration.model_copy()  # ADK adds to it
+        return FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._schema
+        )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
         """Carry out a call."""
@@ -400,7 +382,7 @@ class _Run(str):
         """Whether a context is that of an agent which a tool runs."""
         return self.place != _place_of(context.session)
 
-    def calling(self, session: Session | None) -> Setting:
+    def calling(self, session: Session | None) -> AbstractContextManager[None]:
         """Let changes of a session, in this context, carry where they were made."""
         return calling(session, self.place, str(self))
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired, Self
 
 from planning.integrations._agents import AgentPlan
 from planning.integrations._calls import Call, acarry_out, carry_out
-from planning.integrations._rewind import Position, Setting, is_current, is_of, merge, position_of
+from planning.integrations._rewind import Position, is_current, is_of, merge, position_of, setting
 from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
@@ -71,6 +71,8 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
+_Answer = ToolMessage | Command[Any]
+_Response = ModelResponse[Any] | ExtendedModelResponse[Any]
 _caller: ContextVar[tuple[Any, ...]] = ContextVar("caller", default=(None,) * 4)
 """The id of the running call, its turn, its run, and who makes it."""
 
@@ -123,10 +125,6 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
                 approval does not hold back; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: Two tools have the same name.
         """
         super().__init__()
         self._plan = plan = AgentPlan(session, tools, section, strategy, policy, read_only)
@@ -141,9 +139,6 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         Args:
             state: What ``invoke`` returned, or ``get_state(config).values``.
 
-        Returns:
-            What the selectors take; None when the host has no session for this call.
-
         Raises:
             VersionError: The state is of another session, or of a version that the session does not have.
             SnapshotError: What the state holds of the session cannot be read.
@@ -154,7 +149,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    ) -> _Response:
         """Add the section to the system message, and the reminder behind the conversation.
 
         With the answer, the state is brought to where the session is.
@@ -165,13 +160,11 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    ) -> _Response:
         """Do in async code what ``wrap_model_call`` does."""
         return await self._ask(request, handler, Here.now(is_async=True))
 
-    async def _ask(
-        self, request: ModelRequest[Any], handler: Callable[..., Any], here: Here
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    async def _ask(self, request: ModelRequest[Any], handler: Callable[..., Any], here: Here) -> _Response:
         position, session, kept = position_in(request.state), None, None
         try:
             session = await self._session(here, position)
@@ -179,9 +172,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         except AWAY as error:
             tail, session = unread(error), None
         answer = readable(await _made(handler(self._prepared(request, tail))), self._boxes)
-        return extended(
-            answer, await here.finish(session, partial(self._noticed, session, position, here)) or kept
-        )
+        noticed = await here.finish(session, partial(self._noticed, session, position, here))
+        return extended(answer, noticed or kept)
 
     async def _session(self, here: Here, position: Position | None) -> Session | None:
         """The host's session, brought to where the run begins; or the one that the calls of a step share."""
@@ -196,10 +188,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """What the model reads of the plan, and the position that its answer is kept with."""
         if session is None:
             return "", None
-        if not self._sessions.are_given:
-            return self._plan.shown(session)[0], None
-        tail, kept = self._plan.shown(session, position)
-        return tail, position_of(session) if position is None else kept
+        is_given = self._sessions.are_given
+        tail, kept = self._plan.shown(session, position if is_given else None)
+        return tail, position_of(session) if is_given and position is None else kept
 
     def _noticed(
         self, session: Session | None, position: Position | None, here: Here
@@ -238,46 +229,34 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             session = await self._session(here, position_in(state))
             if session is None:
                 return None
-            read, holds = self._sessions.read, self._plan.holds
             with here.calling(session):
-                return await here.finish(
-                    session, partial(after_turn, session, self._section, state, read, holds, here)
-                )
+                return await here.finish(session, partial(after_turn, session, self._plan, state, here))
         except AWAY:
             return None
 
     # Calls
 
     def wrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], _Answer]
+    ) -> _Answer:
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
         return run_plain(self._carry_out(request, handler, Here.now(is_async=False)))
 
     async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[_Answer]]
+    ) -> _Answer:
         """Do in async code what ``wrap_tool_call`` does."""
         return await self._carry_out(request, handler, Here.now(is_async=True))
 
-    async def _carry_out(
-        self, request: ToolCallRequest, handler: Callable[..., Any], here: Here
-    ) -> ToolMessage | Command[Any]:
-        name, call_id, position = (
-            request.tool_call["name"],
-            request.tool_call["id"],
-            position_in(request.state),
-        )
-        is_own = name in self._boxes
+    async def _carry_out(self, request: ToolCallRequest, handler: Callable[..., Any], here: Here) -> _Answer:
+        name, call_id = request.tool_call["name"], request.tool_call["id"]
+        position, is_own = position_in(request.state), name in self._boxes
         if not is_own:
             if not self._plan.records:
                 return self._followed(request, await _made(handler(request)))
             self._plan.reading |= readers([request.tool])
         calls, over = last_turn(request.state)
-        turn = [(str(each["id"]), each["name"]) for each in calls]
-        earlier = self._plan.earlier(turn, str(call_id), over)
+        earlier = self._plan.earlier([(str(c["id"]), c["name"]) for c in calls], str(call_id), over)
         with self._order.place_of(here.step, str(call_id), earlier) as pauses:
             for seconds in pauses:
                 await here.pause(seconds)
@@ -289,7 +268,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
                 return away(request, error)
             if is_own:
                 named = turn_of(here.place, request.state.get("messages", ()))
-                called = Setting(_caller, (call_id, named, here.run, self._actor_of(request)))
+                called = setting(_caller, (call_id, named, here.run, self._actor_of(request)))
                 with called, self._sessions.within(session), here.calling(session):
                     return answered(await _made(handler(request)), session, position, here.step)
             seen = 0 if session is None else session.version
@@ -297,13 +276,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             return await here.finish(session, partial(self._recorded, request, session, here, seen, answer))
 
     def _recorded(
-        self,
-        request: ToolCallRequest,
-        session: Session | None,
-        here: Here,
-        seen: int,
-        answer: ToolMessage | Command[Any],
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolCallRequest, session: Session | None, here: Here, seen: int, answer: _Answer
+    ) -> _Answer:
         """The answer of another tool, with the position of a session that has its call."""
         call, content = request.tool_call, answer.text if isinstance(answer, ToolMessage) else answer
         is_error = isinstance(answer, ToolMessage) and answer.status == "error"
@@ -314,9 +288,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             return self._followed(request, answer, seen)
         return answered(answer, session, position_in(request.state), here.step)
 
-    def _followed(
-        self, request: ToolCallRequest, answer: ToolMessage | Command[Any], seen: int | None = None
-    ) -> ToolMessage | Command[Any]:
+    def _followed(self, request: ToolCallRequest, answer: _Answer, seen: int | None = None) -> _Answer:
         """The answer of another tool, with the position of a session that its agents have changed since."""
         try:
             session = self._sessions.given() if self._sessions.are_given else None
@@ -325,9 +297,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         before = position_in(request.state)
         if session is None or before is None or not is_of(before, session) or is_current(session, before):
             return answer
-        return answered(
-            answer, session, before, seen=before.get("seen", before["version"] if seen is None else seen)
-        )
+        seen = before["version"] if seen is None else seen
+        return answered(answer, session, before, seen=before.get("seen", seen))
 
     def _actor_of(self, request: ToolCallRequest) -> str | None:
         return self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")

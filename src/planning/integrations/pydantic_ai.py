@@ -109,9 +109,6 @@ class Planning(AbstractCapability[Any]):
                 point. Two runs at once with the same history then take back each other's changes.
             id: The id of the capability and of its toolset.
 
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: Two tools have the same name.
         """
         self.id = id
         self._plan = plan = AgentPlan(session, tools, section, strategy, policy, read_only)
@@ -152,9 +149,6 @@ class Planning(AbstractCapability[Any]):
         Args:
             messages: What ``result.all_messages()`` returned, all or up to any point.
             ctx: The context of a run, for a ``session`` that takes it.
-
-        Returns:
-            What the selectors take; None when the host has no session for this call.
 
         Raises:
             VersionError: The messages are of another session, or of a version that the session does not have.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Set
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.errors import LONGEST_MESSAGE
@@ -18,12 +19,8 @@ from planning.tools.context import AGENT
 from planning.tools.parameters.schema import single_types
 from planning.tools.parameters.words import declared_names
 from planning.tools.result import ToolResult, plain
-
-if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-
-    from planning.tools.tool import Tool
-    from session import Session
+from planning.tools.tool import Tool
+from session import Session
 
 CLIENT_FIELDS: Final = (
     *("toolCallId", "sessionId", "action", "chatInput"),  # n8n
@@ -172,17 +169,10 @@ def _hints(tool: Tool) -> types.ToolAnnotations | None:
 def _plan_now(plan: Plan | None, *, with_steps: bool) -> dict[str, Any] | None:
     if plan is None:
         return None
-    done, total = plan.progress
-    following = plan.next_step
-    shown: dict[str, Any] = {
-        "objective": plan.objective,
-        "status": plan.status,
-        "done": done,
-        "total": total,
-        "next_step": None if following is None else following.step_id,
-    }
-    whole = plan_to_dict(plan) if with_steps else None
-    return shown if whole is None else shown | _if_short("steps", whole["steps"])
+    whole, following = plan_to_dict(plan) or {}, plan.next_step
+    steps = whole.pop("steps")
+    shown = {**whole, "next_step": None if following is None else following.step_id}
+    return shown | _if_short("steps", steps) if with_steps else shown
 
 
 def _if_short(name: str, value: Any) -> dict[str, Any]:

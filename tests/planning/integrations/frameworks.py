@@ -24,6 +24,8 @@ Call = tuple[str, Any]
 """A tool's name and the arguments; text is sent as it is."""
 Turns = Sequence[Sequence[Call]]
 READ: Call = ("planning_read_plan", {})
+READING = ("look",)
+"""The tools of the agents' own that change nothing."""
 
 
 def setup(objective: str, *titles: str) -> Call:
@@ -153,9 +155,16 @@ class Driver(Protocol):
     """An agent named ``clerk`` of a framework with our integration, and a model that plays ``playing``."""
 
     def __init__(
-        self, session: Any, tools: Iterable[Tool] | Toolbox = (), policy: PlanPolicy | None = None
+        self,
+        session: Any,
+        tools: Iterable[Tool] | Toolbox = (),
+        policy: PlanPolicy | None = None,
+        others: Iterable[Callable[..., Any]] = (),
     ) -> None:
-        """Make the agent with a session, or a function that returns one, further tools and a policy."""
+        """Make the agent with a session, or a function that returns one, further tools and a policy.
+
+        A framework's agent has ``others`` as tools of its own, of which ``look`` is named as one that reads.
+        """
 
     async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
         """Run the agent to its end, with a user who says ``Go``.
@@ -190,12 +199,16 @@ class EntryPoint:
     cannot: Mapping[str, str] = {}
 
     def agent(
-        self, session: Any, tools: Iterable[Tool] | Toolbox = (), policy: PlanPolicy | None = None
+        self,
+        session: Any,
+        tools: Iterable[Tool] | Toolbox = (),
+        policy: PlanPolicy | None = None,
+        **others: Iterable[Callable[..., Any]],
     ) -> Driver:
         """An agent; skips the test where the framework is not installed."""
         pytest.importorskip(self.needs, reason=f"{self.name} needs {self.needs}")
         module, _, name = self.driver.partition(":")
-        made: Driver = getattr(import_module(module), name)(session, tools, policy)
+        made: Driver = getattr(import_module(module), name)(session, tools, policy, **others)
         return made
 
     def play(self, session: Any, turns: Turns, tools: Iterable[Tool] | Toolbox = ()) -> Talk:

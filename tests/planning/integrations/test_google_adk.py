@@ -43,23 +43,6 @@ of_agent_tool = pytest.mark.filterwarnings("ignore:The `plugins` argument is dep
 """ADK's own ``AgentTool`` does what ADK warns of."""
 
 
-@pytest.mark.parametrize("way", ["sync", "stream"])
-def test_the_plan_is_kept_when_a_run_is_streamed_or_sync(way: str, stored: Session) -> None:
-    calls = turn(SHOP, mark("S001", "in_progress"), mark("S001"))
-    runner, _ = run_with(PlanningToolset(stored), InMemorySessionService(), calls, said())
-    if way == "sync":
-        asyncio.run(runner.session_service.create_session(app_name="shop", **ADA))
-        list(runner.run(**ADA, new_message=Content(role="user", parts=[Part(text="Go")])))
-    else:
-        asyncio.run(go(runner, run_config=RunConfig.model_validate({"streaming_mode": "sse"})))
-    assert text_of(stored) == HALF
-    assert [(each.call_id, each.actor) for each in stored.select_all(ToolInvoked)] == [
-        ("c1", "clerk"),
-        ("c2", "clerk"),
-        ("c3", "clerk"),
-    ]
-
-
 @pytest.mark.filterwarnings("ignore:ParallelAgent is deprecated")
 def test_agents_side_by_side_work_on_the_hosts_plan(stored: Session) -> None:
     async def main() -> None:

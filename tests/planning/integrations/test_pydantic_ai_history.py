@@ -31,7 +31,7 @@ from test_pydantic_ai import Turn, Way, agent_of, answers, run_async, run_iter, 
 
 from planning import MarkStep
 from planning.integrations.pydantic_ai import Planning
-from session import Session, SnapshotError, VersionError
+from session import Session, SnapshotError
 from session.stores import SqliteStore
 
 LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
@@ -215,30 +215,13 @@ class TestOwnHistory:
 class TestStore:
     """A session in a file; a store that is busy or out of reach ends no run."""
 
-    def test_another_process_goes_on_with_the_plan_of_the_history(self, run: Way, tmp_path: Path) -> None:
+    def test_the_plan_of_a_history_is_read_from_the_store(self, run: Way, tmp_path: Path) -> None:
         with closing(SqliteStore(tmp_path / "plans.db")) as store:
-            first = Session(session_id="shop", store=store)
-            planning = Planning(first)
+            session = Session(session_id="shop", store=store)
+            planning = Planning(session)
             agent, _ = agent_of(planning, [SHOP], [mark("S001", "in_progress")], [mark("S001")], "Done.")
             messages = run(agent)
-            assert planning.plan_of(messages[:5]) == planning.plan_of(messages[:5], first) is not None
-        with closing(SqliteStore(tmp_path / "plans.db")) as store:
-            second = Session(session_id="shop", store=store)
-            planning = Planning(second, follow_history=True)
-            agent, script = agent_of(planning, [mark("S002")], "Done.")
-            run(agent, "Go on", message_history=messages)
-            assert plans_of(second) == [(2, 2)]
-            script.turns = [[mark("S002")], "Done."]
-            run(agent, "Go on", message_history=messages[:5])
-            steps = ["S001 in_progress: Rent a room", "S002 done: Buy shelves"]
-            assert text_of(second).splitlines()[1:] == steps
-            agent, _ = agent_of(Planning(Session(session_id="other")), "Done.")
-            with pytest.raises(VersionError) as caught:
-                run(agent, "Go on", message_history=messages)
-        assert str(caught.value) == (
-            "the agent's state is of session shop, and the session of this call is other: "
-            "let each thread keep its session"
-        )
+            assert planning.plan_of(messages[:5]) == planning.plan_of(messages[:5], session) is not None
 
 
 class TestSpec:

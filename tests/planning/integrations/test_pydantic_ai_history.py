@@ -27,9 +27,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
-from test_pydantic_ai import Turn, Way, agent_of, answers, run_async, run_iter, run_sync
+from test_pydantic_ai import Way, agent_of, answers, run_async, run_iter, run_sync
 
-from planning import MarkStep
 from planning.integrations.pydantic_ai import Planning
 from session import Session, SnapshotError
 from session.stores import SqliteStore
@@ -106,32 +105,6 @@ class TestHostSession:
         told = "The plan has changed since your last turn: S001 done."
         assert reminder_of(script.requests[-2]) == f"{HALF}\n\n{told}"
         assert told not in reminder_of(script.requests[-1])
-
-    def test_what_the_host_changed_is_news_once(self) -> None:
-        session = Session()
-
-        def look() -> str:
-            return "seen"
-
-        turns: list[Turn] = [[SHOP], "Done.", [("look", {})], "Done."]
-        agent, script = agent_of(Planning(session), *turns, tools=[look])
-        messages = run_async(agent)
-        session.dispatch(MarkStep("S001", "done"))
-        run_async(agent, "Go on", message_history=messages)
-        news = "The plan has changed since your last turn: S001 done."
-        assert [news in str(request[-1]) for request in script.requests] == [False, False, True, False]
-
-    def test_following_the_history_does_not_undo_what_the_host_did(self, run: Way) -> None:
-        session = Session()
-        agent, script = agent_of(Planning(session, follow_history=True), [SHOP], [mark("S001")], "Done.")
-        messages = run(agent)
-        session.dispatch(MarkStep("S002", "in_progress"))
-        script.turns = ["Done."]
-        run(agent, "Go on", message_history=messages[:3])
-        assert text_of(session).splitlines()[1:] == [
-            "S001 done: Rent a room",
-            "S002 in_progress: Buy shelves",
-        ]
 
     def test_following_a_history_that_lost_its_metadata_goes_nowhere(self, run: Way) -> None:
         session = Session()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 from uuid import uuid4
 
-from langchain.agents.middleware import ExtendedModelResponse, ModelResponse
+from langchain.agents.middleware import ModelResponse
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -23,10 +24,10 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from planning.errors import Problem, ToolError, ToolValidationError
-from planning.integrations._calls import Call, out_of_reach
+from planning.integrations._calls import Call, acarry_out, carry_out
 from planning.integrations._messages import dicts, with_text
 from planning.integrations._rewind import Position, checked, position_of
-from planning.tools import Tool, ToolContext, ToolResult
+from planning.tools import Tool, Toolbox, ToolContext, ToolResult
 from planning.tools.decode import read_arguments
 from planning.tools.once import Turn
 from session import Session
@@ -35,20 +36,8 @@ _TEXT, _CUT = "__text__", "__cut__"  # the arguments of a call that LangChain co
 _CUT_OFF = ("length", "max_tokens")
 
 
-def call_of(
-    name: str, arguments: Mapping[str, Any], call_id: str | None, turn: Turn | None, agent: object
-) -> Call:
-    """The call of a tool, with the arguments as the model sent them."""
-    sent = arguments.get(_TEXT, arguments) if arguments.keys() <= {_TEXT, _CUT} else arguments
-    return Call(call_id, name, sent, _CUT in arguments, turn, agent)
-
-
-def message_of(call: Call, result: ToolResult) -> ToolMessage | str:
-    """The answer to a call."""
-    if call.call_id is None:
-        return result.message
-    status: Any = "success" if result.success else "error"
-    return ToolMessage(result.message, name=call.name, tool_call_id=call.call_id, status=status)
+caller: ContextVar[tuple[Any, ...]] = ContextVar("caller", default=(None,) * 4)
+"""The id of the running call, its turn, its run, and who makes it."""
 
 
 def answered(
@@ -67,11 +56,6 @@ def answered(
     if answer.graph is not None or not isinstance(answer.update, dict | None):
         return answer
     return dataclasses.replace(answer, update={**(answer.update or {}), "planning": position})
-
-
-def away(request: ToolCallRequest, error: Exception) -> ToolMessage | Command[Any]:
-    """The answer to a call whose session is out of reach."""
-    return refused(request, out_of_reach(request.tool_call["name"], error).message)
 
 
 def refused(request: ToolCallRequest, reason: str) -> ToolMessage:
@@ -107,14 +91,6 @@ def with_system(system: SystemMessage | None, text: str) -> SystemMessage:
 
 def position_in(state: Mapping[str, Any]) -> Position | None:
     return checked(state.get("planning"))
-
-
-def extended(
-    response: ModelResponse[Any], position: dict[str, Any] | None
-) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-    if position is None:
-        return response
-    return ExtendedModelResponse(response, Command(update={"planning": position}))
 
 
 def last_turn(state: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], set[str]]:
@@ -205,19 +181,35 @@ def readers(tools: Iterable[object]) -> set[str]:
 class BoundTool(BaseTool):
     """A tool of a toolbox as LangChain calls it. The toolbox alone checks the arguments."""
 
-    middleware: Any
+    box: Any
 
     @classmethod
-    def of(cls, middleware: Any, tool: Tool) -> BoundTool:
+    def of(cls, tool: Tool, box: Toolbox) -> BoundTool:
         """Take a tool's name, description and schema."""
         schema = {"title": tool.name, **tool.parameters_schema()}
-        return cls(name=tool.name, description=tool.description, args_schema=schema, middleware=middleware)
+        return cls(name=tool.name, description=tool.description, args_schema=schema, box=box)
 
     def _run(self, /, **arguments: Any) -> Any:
-        return self.middleware.call(self.name, arguments)
+        call, actor = _running(self.name, arguments)
+        return _message_of(call, carry_out(self.box, call, actor))
 
     async def _arun(self, /, **arguments: Any) -> Any:
-        return await self.middleware.acall(self.name, arguments)
+        call, actor = _running(self.name, arguments)
+        return _message_of(call, await acarry_out(self.box, call, actor))
+
+
+def _running(name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
+    """The running call, with the arguments as the model sent them, and who makes it."""
+    call_id, turn, run, actor = caller.get()
+    sent = arguments.get(_TEXT, arguments) if arguments.keys() <= {_TEXT, _CUT} else arguments
+    return Call(call_id, name, sent, _CUT in arguments, turn, run), actor
+
+
+def _message_of(call: Call, result: ToolResult) -> ToolMessage | str:
+    if call.call_id is None:
+        return result.message
+    status: Any = "success" if result.success else "error"
+    return ToolMessage(result.message, name=call.name, tool_call_id=call.call_id, status=status)
 
 
 @contextmanager

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable, signature
 from typing import Annotated, Any, NotRequired, Self
 
 from planning.integrations._agents import AgentPlan
-from planning.integrations._calls import Call, acarry_out, carry_out
+from planning.integrations._calls import Call, out_of_reach
 from planning.integrations._rewind import Position, is_current, is_of, merge, position_of, setting
 from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.policy.policy import PlanPolicy
@@ -36,11 +35,8 @@ try:
     from planning.integrations._langchain_messages import (
         BoundTool,
         answered,
-        away,
-        call_of,
-        extended,
+        caller,
         last_turn,
-        message_of,
         position_in,
         readable,
         readers,
@@ -73,8 +69,6 @@ class PlanningState(AgentState[Any]):
 
 _Answer = ToolMessage | Command[Any]
 _Response = ModelResponse[Any] | ExtendedModelResponse[Any]
-_caller: ContextVar[tuple[Any, ...]] = ContextVar("caller", default=(None,) * 4)
-"""The id of the running call, its turn, its run, and who makes it."""
 
 
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
@@ -131,7 +125,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         self._sessions, self._section, self._boxes = plan.sessions, plan.section, plan.boxes
         self._actor = actor
         self._order = TurnOrder()
-        self.tools = [BoundTool.of(self, each) for each in plan.tools.values()]
+        self.tools = [BoundTool.of(each, self._boxes[each.name]) for each in plan.tools.values()]
 
     def session_of(self, state: Mapping[str, Any]) -> Session | PastState | None:
         """The session as it was at an agent's state, to read the plan: ``select_latest(..., Plan)``.
@@ -173,7 +167,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             tail, session = unread(error), None
         answer = readable(await _made(handler(self._prepared(request, tail))), self._boxes)
         noticed = await here.finish(session, partial(self._noticed, session, position, here))
-        return extended(answer, noticed or kept)
+        if noticed is None and kept is None:
+            return answer
+        return ExtendedModelResponse(answer, Command(update={"planning": noticed or kept}))
 
     async def _session(self, here: Here, position: Position | None) -> Session | None:
         """The host's session, brought to where the run begins; or the one that the calls of a step share."""
@@ -265,10 +261,10 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
                 held = None if is_own else self._plan.begin(session, name)
                 reason = None if held is None else await here.finish(session, held)
             except AWAY as error:
-                return away(request, error)
+                return refused(request, out_of_reach(name, error).message)
             if is_own:
                 named = turn_of(here.place, request.state.get("messages", ()))
-                called = setting(_caller, (call_id, named, here.run, self._actor_of(request)))
+                called = setting(caller, (call_id, named, here.run, self._actor_of(request)))
                 with called, self._sessions.within(session), here.calling(session):
                     return answered(await _made(handler(request)), session, position, here.step)
             seen = 0 if session is None else session.version
@@ -302,18 +298,6 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
     def _actor_of(self, request: ToolCallRequest) -> str | None:
         return self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
-        """Carry out the running call of a tool, for the tool itself."""
-        *about, actor = _caller.get()
-        call = call_of(name, arguments, *about)
-        return message_of(call, carry_out(self._boxes[name], call, actor))
-
-    async def acall(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
-        """Carry out the running call of a tool from async code."""
-        *about, actor = _caller.get()
-        call = call_of(name, arguments, *about)
-        return message_of(call, await acarry_out(self._boxes[name], call, actor))
 
 
 async def _made(answer: Any) -> Any:

@@ -236,11 +236,7 @@ class Planning(AbstractCapability[Any]):
         return reminder
 
     async def after_model_request(
-        self,
-        ctx: RunContext[Any],
-        *,
-        request_context: ModelRequestContext,
-        response: ModelResponse,
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Keep the position with an answer to messages without one, for who keeps the last messages alone."""
         await self._noting(ctx, self._plan.notice)

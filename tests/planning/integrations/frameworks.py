@@ -318,11 +318,7 @@ TABLE = [
         BY_PYDANTIC_AI,
     ),
     EntryPoint(
-        "openai_agents",
-        "driver_openai_agents:Run",
-        "OPENAI_AGENTS.md",
-        "agents",
-        cannot=BY_OPENAI_AGENTS,
+        "openai_agents", "driver_openai_agents:Run", "OPENAI_AGENTS.md", "agents", cannot=BY_OPENAI_AGENTS
     ),
     EntryPoint(
         "openai_agents_stream",
@@ -343,12 +339,7 @@ TABLE = [
         {"not JSON": BY_ADK},
     ),
     EntryPoint(
-        "google_adk_sync",
-        "driver_google_adk:Sync",
-        "GOOGLE_ADK.md",
-        "google.adk",
-        True,
-        {"not JSON": BY_ADK},
+        "google_adk_sync", "driver_google_adk:Sync", "GOOGLE_ADK.md", "google.adk", True, {"not JSON": BY_ADK}
     ),
     EntryPoint("mcp", "driver_mcp:Auto", "MCP.md", "mcp", cannot=BY_MCP),
     EntryPoint("mcp_legacy", "driver_mcp:Legacy", "MCP.md", "mcp", cannot=BY_MCP),

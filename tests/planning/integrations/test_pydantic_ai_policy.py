@@ -12,12 +12,7 @@ pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'sessi
 
 from frameworks import Call, setup
 from pydantic_ai import Agent, ModelRetry, RunContext
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from planning import ApprovePlan, PlanPolicy

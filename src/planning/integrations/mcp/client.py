@@ -104,11 +104,7 @@ async def _listed(client: _AnyClient) -> list[types.Tool]:
 
 
 def _tool(
-    client: _AnyClient,
-    listed: types.Tool,
-    prefix: str,
-    timeout: float,
-    loop: asyncio.AbstractEventLoop,
+    client: _AnyClient, listed: types.Tool, prefix: str, timeout: float, loop: asyncio.AbstractEventLoop
 ) -> Tool:
     async def there(arguments: dict[str, Any]) -> Any:
         return _value(listed.name, await _called(client, listed.name, arguments, timeout))

@@ -7,7 +7,6 @@ nothing in it has to be awaited, and ``run_plain`` runs it.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, aclosing, suppress
 from functools import partial
@@ -24,6 +23,7 @@ from langgraph.runtime import get_runtime
 
 from planning.integrations._rewind import Position, calling, checked, go_back, is_older, settle
 from planning.suite.events import FrameworkChange, last_change
+from planning.tools.once import LastUsed
 from session import Session, SessionId
 
 T = TypeVar("T")
@@ -51,18 +51,7 @@ class _Run:
         self.settled: set[SessionId] = set()
 
 
-_runs = OrderedDict[int, _Run]()
-_lock = Lock()
-
-
-def _run_of(control: object) -> _Run:
-    """The run that has a ``RunControl``, of those that were seen last."""
-    with _lock:
-        run = _runs.setdefault(id(control), _Run(control))
-        _runs.move_to_end(id(control))
-        if len(_runs) > _MOST_RUNS:
-            _runs.popitem(last=False)
-        return run
+_runs = LastUsed[_Run](_MOST_RUNS)
 
 
 @attrs.frozen(slots=False)  # made in half the time
@@ -101,7 +90,7 @@ class Here:
         step = checkpoints.get(str(inner.get("checkpoint_ns", "")).rpartition("|")[0]) or uuid4().hex
         thread, saver, at = inner.get("thread_id"), inner.get("__pregel_checkpointer"), checkpoints.get("")
         control, named = get_runtime().control, (config.get("metadata") or {}).get("checkpoint_id")
-        run = None if control is None else _run_of(control)
+        run = None if control is None else _runs.of(id(control), partial(_Run, control))
         if saver is None or not thread or not at:
             return cls(step, run=run, is_async=is_async)
         return cls(step, at, f"langchain:{thread}", str(thread), saver, named, run, is_async)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from threading import Lock
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
 from planning.integrations._rewind import Position, restored, setting, settle
 from planning.policy.policy import PlanPolicy
 from planning.suite.tools import register_plan
+from planning.tools.once import LastUsed
 from session import PastState, Session, StoreError, TransactionError
 
 SessionSource = Session | Callable[..., Session | None]
@@ -35,9 +35,8 @@ class SessionsOfStates:
             raise TypeError(f"session must be a Session or a function, got {type(source).__name__}")
         self._source, self.policy = source, policy
         self._takes_context = callable(source) and _needs_argument(source)
-        self._of_steps: OrderedDict[str, Session] = OrderedDict()
+        self._of_steps = LastUsed[Session](_MOST)
         self._prepared = WeakSet[Session]()
-        self._lock = Lock()
         self._current: ContextVar[Session | None] = ContextVar("session of the call", default=None)
         if isinstance(source, Session):
             self.prepare(source)
@@ -73,13 +72,7 @@ class SessionsOfStates:
 
     def of_step(self, step: str, position: Position | None) -> Session:
         """The session in memory that the calls of one step of a framework share, made of a position."""
-        with self._lock:
-            session = self._of_steps.get(step) or self.made_of(position)
-            self._of_steps[step] = session
-            self._of_steps.move_to_end(step)
-            while len(self._of_steps) > _MOST:
-                self._of_steps.popitem(last=False)
-            return session
+        return self._of_steps.of(step, partial(self.made_of, position))
 
     def made_of(self, position: Position | None) -> Session:
         """A new session in memory with what a position holds."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from enum import Enum
 from threading import Lock, get_ident
 from time import monotonic
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -25,6 +25,7 @@ from planning.tools.result import ToolResult, field_names, plain
 from session import Session, SessionBusyError, SessionEvent, StoreError, TransactionError
 from session.locks import Block, ProcessLock
 
+T = TypeVar("T")
 _POLLED = 0.01
 """The most seconds after which a call checks again whether those that it waits for are over."""
 _GRACE = 2.0
@@ -199,6 +200,24 @@ class RunningCall(Block):
         self.watch = None
 
 
+class LastUsed(Generic[T]):
+    """Makes what belongs to a key, and forgets it when so many other keys were used since."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+
+    def of(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What belongs to a key; made unless it is kept."""
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+            return self._kept[key]
+
+
 class TurnOrder:
     """Lets each call of a turn begin when the earlier ones are over.
 
@@ -207,8 +226,7 @@ class TurnOrder:
     """
 
     def __init__(self) -> None:
-        self._turns: OrderedDict[Hashable, dict[str, bool]] = OrderedDict()
-        self._lock = Lock()
+        self._turns = LastUsed[dict[str, bool]](_MOST_TURNS)
 
     @contextmanager
     def place_of(self, turn: Hashable, call_id: str, earlier: Collection[str]) -> Iterator[Iterator[float]]:
@@ -219,12 +237,8 @@ class TurnOrder:
             call_id: The call; others of the turn wait for the end of the block.
             earlier: The calls of the turn that it waits for.
         """
-        with self._lock:
-            calls = self._turns.setdefault(turn, {})
-            self._turns.move_to_end(turn)
-            while len(self._turns) > _MOST_TURNS:
-                self._turns.popitem(last=False)
-            calls[call_id] = True
+        calls = self._turns.of(turn, dict[str, bool])
+        calls[call_id] = True
         try:
             yield _pauses(calls, earlier)
         finally:

@@ -9,7 +9,7 @@ from threading import Barrier, Thread
 import pytest
 
 from planning.tools import once
-from planning.tools.once import Turn, TurnOrder, guessed_key
+from planning.tools.once import LastUsed, Turn, TurnOrder, guessed_key
 
 IDS = [f"c{number}" for number in range(8)]
 
@@ -86,3 +86,14 @@ def test_an_earlier_call_that_never_comes_is_waited_for_a_while(monkeypatch: pyt
     done = list[str]()
     enter(TurnOrder(), "b", ["a"], done)
     assert done == ["b"]
+
+
+def test_what_belongs_to_a_key_is_made_once_and_forgotten_when_others_were_used_since() -> None:
+    last, made = LastUsed[int](2), list[str]()
+
+    def of(key: str) -> None:
+        last.of(key, lambda: made.append(key) or len(made))  # type: ignore[func-returns-value]  # None
+
+    for key in "abacaba":
+        of(key)
+    assert made == ["a", "b", "c", "b"]

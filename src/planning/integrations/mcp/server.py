@@ -137,7 +137,7 @@ def build_server(
         others.append(runs.workflow_tool(workflows))
     own = [each for each in planning_tools(sessions.current, policy) if each.name in names]
     service = _Service(
-        box or Toolbox([*own, *others], session=sessions.current),
+        Toolbox([*own, *others], session=sessions.current) if box is None else box,
         None if box is not None else sessions,
         attrs.evolve(policy or PlanPolicy(), tools=names) if names and box is None else None,
         new_session or (lambda: Session(history=_MOST_CHANGES)),

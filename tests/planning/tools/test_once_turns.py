@@ -30,11 +30,6 @@ def test_a_call_has_a_key_if_its_turn_has_a_name_and_no_other_call_its_id(
     assert Turn(name, calls).key_of("a") == (guessed_key("turn", "a") if has_key else None)
 
 
-@pytest.mark.parametrize("call_id", [None, "", 7])
-def test_a_call_without_an_id_has_no_key(call_id: object) -> None:
-    assert Turn("turn", [call_id]).key_of(call_id) is None
-
-
 def enter(order: TurnOrder, call_id: str, earlier: list[str], done: list[str]) -> None:
     with order.place_of("turn", call_id, earlier) as pauses:
         for seconds in pauses:

@@ -169,10 +169,11 @@ def _hints(tool: Tool) -> types.ToolAnnotations | None:
 def _plan_now(plan: Plan | None, *, with_steps: bool) -> dict[str, Any] | None:
     if plan is None:
         return None
-    whole, following = plan_to_dict(plan) or {}, plan.next_step
-    steps = whole.pop("steps")
-    shown = {**whole, "next_step": None if following is None else following.step_id}
-    return shown | _if_short("steps", steps) if with_steps else shown
+    (done, total), following = plan.progress, plan.next_step
+    shown = {"objective": plan.objective, "status": plan.status, "done": done, "total": total}
+    shown["next_step"] = None if following is None else following.step_id
+    whole = plan_to_dict(plan) if with_steps else None  # of a long plan that takes its time
+    return shown if whole is None else shown | _if_short("steps", whole["steps"])
 
 
 def _if_short(name: str, value: Any) -> dict[str, Any]:

@@ -108,7 +108,6 @@ class Planning(AbstractCapability[Any]):
             follow_history: Whether a run with an earlier message history rewinds the host's session to that
                 point. Two runs at once with the same history then take back each other's changes.
             id: The id of the capability and of its toolset.
-
         """
         self.id = id
         self._plan = plan = AgentPlan(session, tools, section, strategy, policy, read_only)
@@ -126,12 +125,7 @@ class Planning(AbstractCapability[Any]):
         actor: str | None = None,
         id: str | None = KEY,  # noqa: A002 - as above
     ) -> Planning:
-        """Make the capability for ``Agent.from_spec``.
-
-        Args:
-            strategy: The mindset of the section's copy.
-            actor: Who makes the calls, for the history; the name of the agent if omitted.
-            id: The id of the capability and of its toolset.
+        """Make the capability for ``Agent.from_spec``, with a strategy by its name.
 
         Raises:
             ValueError: There is no such strategy.

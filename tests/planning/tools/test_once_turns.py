@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from itertools import count
 from threading import Barrier, Thread
 
 import pytest
@@ -84,11 +85,5 @@ def test_an_earlier_call_that_never_comes_is_waited_for_a_while(monkeypatch: pyt
 
 
 def test_what_belongs_to_a_key_is_made_once_and_forgotten_when_others_were_used_since() -> None:
-    last, made = LastUsed[int](2), list[str]()
-
-    def of(key: str) -> None:
-        last.of(key, lambda: made.append(key) or len(made))  # type: ignore[func-returns-value]  # None
-
-    for key in "abacaba":
-        of(key)
-    assert made == ["a", "b", "c", "b"]
+    last, numbers = LastUsed[int](2), count()
+    assert [last.of(key, lambda: next(numbers)) for key in "abacaba"] == [0, 1, 0, 2, 0, 3, 0]

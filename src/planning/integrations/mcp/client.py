@@ -89,10 +89,8 @@ async def _listed(client: _AnyClient) -> list[types.Tool]:
     tools: list[types.Tool] = []
     cursor = None
     for _ in range(_MOST_PAGES):
-        if isinstance(client, Client):
-            page = await client.list_tools(cursor=cursor)
-        else:
-            page = await client.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+        session = client.session if isinstance(client, Client) else client
+        page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
         tools += page.tools
         cursor = page.next_cursor
         if cursor is None or len(tools) > _MOST_TOOLS:
@@ -137,10 +135,8 @@ async def _called(
     try:
         async with asyncio.timeout(timeout):
             return await client.call_tool(name, arguments)
-    except TimeoutError:
-        raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
-    except MCPError as error:
-        if error.code == types.REQUEST_TIMEOUT:
+    except (TimeoutError, MCPError) as error:
+        if isinstance(error, TimeoutError) or error.code == types.REQUEST_TIMEOUT:
             raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
         if error.code == types.CONNECTION_CLOSED:
             raise _closed(name) from None

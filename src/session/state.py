@@ -76,14 +76,7 @@ class State(ProcessLock):
     def __init__(
         self, session_id: SessionId, past: object, created_at: datetime, tags: Mapping[str, str]
     ) -> None:
-        """Begin without slices.
-
-        Args:
-            session_id: The session.
-            past: Its history.
-            created_at: When it began.
-            tags: Its tags.
-        """
+        """Begin without slices."""
         super().__init__()
         self.session_id = session_id
         self.past = past
@@ -129,11 +122,7 @@ class State(ProcessLock):
             self.undelivered = deque()
 
     def copy_to(self, other: State) -> None:
-        """Give another state the same routes, guards, views, types and announcements as well.
-
-        Raises:
-            TransactionError: This code is inside a transaction of it, which has routes already.
-        """
+        """Give another state the same routes, guards, views, types and announcements as well."""
         with self.lock, other.lock:
             if other.registered:
                 for event_type, routes in self.registered.items():
@@ -149,17 +138,7 @@ class State(ProcessLock):
             other.announcements = (*other.announcements, *new)
 
     def copy(self, session_id: SessionId, version: int, tags: Mapping[str, str]) -> State:
-        """A state in memory with the same routes, the slices of a version, and a lock of its own.
-
-        Args:
-            session_id: The session that gets it.
-            version: The version; the history up to it is copied if it is in memory.
-            tags: The tags of that session.
-
-        Raises:
-            VersionError: There is no such version, or it is no longer kept.
-            StoreError: A slice cannot be read.
-        """
+        """A state in memory with the same routes, the slices of a version, and a lock of its own."""
         with self.lock:
             slices, history = self._past_at(version)
             slices = {**slices, **self.without_past()}
@@ -183,11 +162,7 @@ class State(ProcessLock):
         """Let values of these types be built; see ``Session.register_types``."""
 
     def add_route(self, event_type: type, route: Route) -> None:
-        """Add a route after those of its event type; adding it again changes nothing.
-
-        Raises:
-            TransactionError: This code is inside a transaction.
-        """
+        """Add a route after those of its event type; adding it again changes nothing."""
         with self.lock:
             known = self.registered.get(event_type, ())
             if route in known:
@@ -234,11 +209,7 @@ class State(ProcessLock):
     # Reading
 
     def require_free(self) -> None:
-        """Refuse what cannot wait for the open transaction: that of another task of this thread.
-
-        Raises:
-            SessionBusyError: There is such a transaction.
-        """
+        """Refuse what cannot wait for the open transaction: that of another task of this thread."""
         opened = self.open
         if opened is not None and opened.thread == get_ident() and not opened.is_held():
             raise SessionBusyError(BUSY)
@@ -287,11 +258,7 @@ class State(ProcessLock):
         """End the transaction."""
 
     def require_outside(self, what: str) -> None:
-        """Refuse what cannot be part of a transaction.
-
-        Raises:
-            TransactionError: This code is inside one.
-        """
+        """Refuse what cannot be part of a transaction."""
         if self.open is not None:
             raise TransactionError(what)
 
@@ -308,18 +275,7 @@ class State(ProcessLock):
         return function()
 
     def commit(self, slices: Slices, entry: KeptChange) -> Iterable[object]:
-        """Make slices visible, and the change that made them, as one. The caller holds the lock.
-
-        Args:
-            slices: The new slices; a transaction's own.
-            entry: The change; its parts are the history's from now on.
-
-        Returns:
-            What is to be announced of it on the bus.
-
-        Raises:
-            StoreError: The store does not take it; then nothing has changed.
-        """
+        """Make slices visible, and the change that made them, as one. The caller holds the lock."""
         before = self.slices
         slices[KeptChange] = (entry,)
         self._record(entry, before, slices)
@@ -338,16 +294,7 @@ class State(ProcessLock):
     def deliver(
         self, bus: Delivery, events: Sequence[SessionEvent] = (), announced: Iterable[object] = ()
     ) -> PublishResult | None:
-        """Deliver committed events in order, and those that subscribers commit meanwhile.
-
-        Args:
-            bus: To the bus of the session that made them.
-            events: What it published.
-            announced: What is announced of the commit, on the buses of all sessions that share this.
-
-        Returns:
-            What became of the last event; None if nobody hears it, or a delivery that is under way has it.
-        """
+        """Deliver committed events in order, and those that subscribers commit meanwhile."""
         undelivered = self.undelivered
         if self.taken:
             taken, self.taken = self.taken, []
@@ -397,11 +344,7 @@ class State(ProcessLock):
             return {**self.past.slices_at(version, self.slices), **self.without_past()}
 
     def elsewhere(self, head: StoredSession) -> Callable[[type], Slice | None]:  # noqa: ARG002 - a store has it
-        """What reads the slices of another session of the same store; see ``Session.peek``.
-
-        Raises:
-            TransactionError: This session has no store.
-        """
+        """What reads the slices of another session of the same store; see ``Session.peek``."""
         raise TransactionError("only a session in a store can read others: give it a store")
 
     def without_past(self) -> Slices:
@@ -413,29 +356,15 @@ class State(ProcessLock):
         return {}
 
     def restorable(self, version: int) -> dict[type, tuple[Any, ...]]:
-        """The slices of a version that a rewind restores, as far as they are known here.
-
-        Raises:
-            VersionError: There is no such version, or it is no longer kept.
-            StoreError: A slice cannot be read.
-        """
+        """The slices of a version that a rewind restores, as far as they are known here."""
         slices = self._all_at(version)
         return {kind: items_of(slice_) for kind, slice_ in slices.items() if not self.stays(kind)}
 
     def require_restorable(self, slices: Mapping[type, tuple[Any, ...]]) -> None:
-        """Refuse slices of a snapshot that no reducer makes; without reducers, any are taken.
-
-        Raises:
-            SnapshotError: No reducer makes a slice.
-            ReducerError: The type of a slice refuses it.
-        """
+        """Refuse slices of a snapshot that no reducer makes; without reducers, any are taken."""
         if self.registered:
             require_made(slices, self.registered)
 
     def kept(self) -> Slices:
-        """All slices that a snapshot has.
-
-        Raises:
-            StoreError: The store has one that cannot be read here.
-        """
+        """All slices that a snapshot has."""
         return {kind: slice_ for kind, slice_ in self.visible().items() if not self.stays(kind)}

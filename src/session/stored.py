@@ -433,11 +433,7 @@ class StoredState(State):
         return twin
 
     def resolved(self, kind: type) -> Slice | None:
-        """A slice that was not asked for before, read from the store; None where it has none such.
-
-        Raises:
-            StoreError: It cannot be read.
-        """
+        """A slice that was not asked for before, read from the store; None where it has none such."""
         slices = self.slices
         if kind in slices or kind in self.private or kind in self.views:
             return slices.get(kind)
@@ -453,12 +449,7 @@ class StoredState(State):
         self.past.require_readable(kind, added(old, new))
 
     def begin(self, timeout: float | None) -> None:
-        """Take the store's lock and take over what other writers committed. The caller holds the lock.
-
-        Raises:
-            StoreError: The store cannot be reached or read.
-            TransactionError: A transaction of another session of the store is open in this thread.
-        """
+        """Take the store's lock and take over what other writers committed. The caller holds the lock."""
         self.past.begin(timeout)
         self.catch_up()
         if self._resolved_for is not self.registered:
@@ -548,33 +539,18 @@ class StoredState(State):
         return dict.fromkeys(self._kinds(), ())
 
     def restorable(self, version: int) -> dict[type, tuple[Any, ...]]:
-        """The slices of a version that a rewind restores, as far as they are known here.
-
-        Raises:
-            VersionError: There is no such version.
-            StoreError: A slice cannot be read.
-        """
+        """The slices of a version that a rewind restores, as far as they are known here."""
         read = self.slices_at(version)
         return {kind: items_of(read(kind) or ()) for kind in self._kinds()}
 
     def require_restorable(self, slices: Mapping[type, tuple[Any, ...]]) -> None:
-        """Refuse slices of a snapshot that no reducer makes, or that could not be read back.
-
-        Raises:
-            SnapshotError: No reducer makes a slice.
-            ReducerError: The type of a slice refuses it.
-            StoreError: An item could not be read back.
-        """
+        """Refuse slices of a snapshot that no reducer makes, or that could not be read back."""
         require_made(slices, self.registered)
         for kind, items in slices.items():
             self.past.require_readable(kind, items)
 
     def kept(self) -> Slices:
-        """All slices that a snapshot has.
-
-        Raises:
-            StoreError: The store has one that cannot be read here.
-        """
+        """All slices that a snapshot has."""
         kinds = self._kinds()
         self.past.require_known(kinds)
         return {kind: self.items(kind) for kind in kinds}

@@ -124,6 +124,7 @@ __written_modules__ = {
     "planning.plan.facts": "planning.plan_facts",
     "planning.policy.reducers": "planning.facts",
     "planning.suite.events": "planning.events",
+    "planning.tools.once": "planning.tools.repeats",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

@@ -25,7 +25,7 @@ from session.events import (
 )
 from session.history import (
     Change,
-    Entry,
+    KeptChange,
     Reset,
     Restored,
     Rewound,
@@ -46,7 +46,7 @@ _SAID: Final = ("actor", "call_id")
 _TEXT_OR_NONE: Final = (str, NoneType)
 
 
-def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records: Records) -> str:
+def write_change(entry: KeptChange, slices: Iterable[str], owner: SessionId, records: Records) -> str:
     """A change as JSON text; what can be derived is written once.
 
     Args:

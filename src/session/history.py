@@ -106,7 +106,7 @@ class Base:
 
 
 @attrs.define(weakref_slot=False)
-class Entry:
+class KeptChange:
     """A change as a session keeps it; nothing changes it, and it is made faster than a frozen one.
 
     The last one is a slice of its own: what is committed says itself of which version it is.
@@ -189,16 +189,16 @@ class Announcement:
     make: Callable[[Commit[Any]], object | None]
 
 
-def taken_over(version: int) -> Entry:
+def taken_over(version: int) -> KeptChange:
     """The last change of a session, of which the store knows the rest."""
-    return Entry(version, [], None, None, True, time())
+    return KeptChange(version, [], None, None, True, time())
 
 
 def announced(
     announcements: Iterable[Announcement],
     before: Slices,
     after: Slices,
-    entry: Entry,
+    entry: KeptChange,
     origin: str,
     session_id: SessionId,
     hears: Callable[[type], bool],
@@ -278,6 +278,10 @@ class PastState:
         return tuple(item for item in self.select_all(slice_type) if predicate(item))
 
 
+_FEW = 3
+"""Fewer parts than these are in order."""
+
+
 def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) -> bool:
     """Whether a version is on the present branch: no rewind went back behind it.
 
@@ -293,6 +297,25 @@ def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) ->
             break
         newest = restored
     return version <= newest
+
+
+def in_order(parts: list[Any]) -> list[Any]:
+    """The parts of a change in their order: a value, at once the event that carries it, then the next.
+
+    That is the order of reducing, but for what guards dispatched between a value and its event.
+    """
+    if len(parts) < _FEW:
+        return parts
+    groups: list[list[Any]] = []
+    group_of: dict[int, list[Any]] = {}
+    for part in parts:
+        value = value_of(part)
+        group = None if value is None else group_of.pop(id(value), None)
+        if group is None:
+            group_of[id(part)] = group = []
+            groups.append(group)
+        group.append(part)
+    return [part for group in groups for part in group]
 
 
 def called(parts: Sequence[Any]) -> ToolInvoked | None:
@@ -314,11 +337,11 @@ def key_of(events: Sequence[Any]) -> str | None:
 
 def last_version(slices: Slices) -> int:
     """The version of a session with these slices."""
-    last: Any = slices.get(Entry)
+    last: Any = slices.get(KeptChange)
     version: int = 0 if last is None else last[0].version
     return version
 
 
 def is_log(kind: type) -> bool:
     """Whether a slice records what happened: nothing takes such a slice back."""
-    return issubclass(kind, (SessionEvent, Entry))
+    return issubclass(kind, (SessionEvent, KeptChange))

@@ -10,7 +10,7 @@ from session.history import (
     REPLAYED,
     Base,
     Change,
-    Entry,
+    KeptChange,
     Restored,
     Rewound,
     Slices,
@@ -32,7 +32,7 @@ class Kept:
 
     __slots__ = ("_based_on", "_claims", "_entries", "_first", "_keys", "_rewinds", "limit")
 
-    def __init__(self, limit: int | None, entries: list[Entry] | None = None, first: int = 0) -> None:
+    def __init__(self, limit: int | None, entries: list[KeptChange] | None = None, first: int = 0) -> None:
         """Start a history, or continue that of another session.
 
         Args:
@@ -41,7 +41,7 @@ class Kept:
             first: The version before them.
         """
         self.limit = limit
-        self._entries: list[Entry] = [] if entries is None else entries
+        self._entries: list[KeptChange] = [] if entries is None else entries
         self._first = first
         self._keys: dict[str, list[int]] = {}
         self._rewinds: list[tuple[int, int]] = []
@@ -50,7 +50,7 @@ class Kept:
             self._index(entry)
         self._based_on: Routes | None = None  # the routes that the newest base has
 
-    def record(self, entry: Entry, before: Slices, registered: Routes) -> None:
+    def record(self, entry: KeptChange, before: Slices, registered: Routes) -> None:
         """Keep a change.
 
         Args:
@@ -71,7 +71,7 @@ class Kept:
         if entry.key is not None or entry.restores:
             self._index(entry)
 
-    def _index(self, entry: Entry) -> None:
+    def _index(self, entry: KeptChange) -> None:
         if entry.key is not None:
             self._keys.setdefault(entry.key, []).append(entry.version)
         if entry.restores:
@@ -108,17 +108,17 @@ class Kept:
         earlier, later = self._split(version, slices)
         if not later:
             return slices
-        base, again = later[0].base, list[Entry]()
+        base, again = later[0].base, list[KeptChange]()
         while base is None:
             again.append(earlier.pop())
             base = again[-1].base
         found = self._reduced(base, [part for entry in reversed(again) for part in entry.parts])
         if version:
             known = again[:1] or earlier[-1:]
-            found[Entry] = (known[0] if known else taken_over(version),)
+            found[KeptChange] = (known[0] if known else taken_over(version),)
         return found
 
-    def _split(self, version: int, slices: Slices) -> tuple[list[Entry], list[Entry]]:
+    def _split(self, version: int, slices: Slices) -> tuple[list[KeptChange], list[KeptChange]]:
         """The changes up to a version, as far as they are kept, and those after it."""
         newest = last_version(slices)
         require_version(version, newest)
@@ -142,11 +142,11 @@ class Kept:
         kept = {
             kind: slice_ if isinstance(slice_, tuple) else slice_.alike()
             for kind, slice_ in slices.items()
-            if kind is not Entry
+            if kind is not KeptChange
         }
         return Base(kept, registered)
 
-    def _forget(self, entry: Entry) -> None:
+    def _forget(self, entry: KeptChange) -> None:
         if entry.key is not None:
             versions = [each for each in self._keys.pop(entry.key, ()) if each != entry.version]
             if versions:

@@ -14,7 +14,7 @@ from session.checkpoints import Reading, read_items, slices_of, write_items
 from session.codec import is_found
 from session.errors import StoreError
 from session.events import SessionId
-from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
+from session.history import Change, KeptChange, Restored, Rewound, Slices, is_log, last_version
 from session.kept import require_version
 from session.records import Records
 from session.slices import LateLog, Route, Routes, Slice, is_grown, items_of, routes_of, type_name
@@ -256,7 +256,7 @@ class Replay:
         after = dict(slices)
         for kind, slice_ in slices.items():
             name = "" if is_log(kind) else type_name(kind)
-            if kind is Entry or not (is_log(kind) or name in change.slices or change.restores):
+            if kind is KeptChange or not (is_log(kind) or name in change.slices or change.restores):
                 continue
             try:
                 after[kind], is_reduced = self._reduced(kind, slice_, change, registered)

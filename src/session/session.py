@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from os import PathLike
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -28,7 +27,7 @@ from session.history import (
 from session.kept import Kept
 from session.locks import Held
 from session.reducers import Reducer, check_limit
-from session.slices import Check, Guard, Route, items_of, require_made, write_as
+from session.slices import Check, Guard, Route, items_of, write_as
 from session.snapshot import Snapshot
 from session.state import State
 from session.transaction import OTHER_KEY, Transaction
@@ -97,31 +96,23 @@ class Session:
         _check_parent(parent, self, identity)
         began = datetime.now(UTC) if created_at is None else created_at
         if store is None:
-            state = State(identity, Kept(history))
+            state = State(identity, Kept(history), began, tags)
         else:
             if isinstance(store, (str, PathLike)):
                 from session.stores import store_at  # noqa: PLC0415 - most sessions are in memory
 
                 store = store_at(store)
+            from session.stored import state_in  # noqa: PLC0415 - most sessions are in memory
             from session.stores.chain import StoredSession  # noqa: PLC0415 - most sessions are in memory
 
             works_for = None if parent is None else parent.session_id
             begun = StoredSession(identity, 0, b"", began, began, tags, parent=works_for)
-            state = _opened(store, begun, history)
-        self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
+            state = state_in(store, begun, history)
+        self._begin(InProcessEventBus() if bus is None else bus, parent, state)
 
-    def _begin(
-        self,
-        bus: EventBus,
-        parent: Session | None,
-        state: State,
-        created_at: datetime,
-        tags: Mapping[str, str],
-    ) -> None:
+    def _begin(self, bus: EventBus, parent: Session | None, state: State) -> None:
         self._parent = parent
         self._children: tuple[Session, ...] = ()
-        self._created_at = created_at
-        self._tags = MappingProxyType(dict(tags))
         self._state = state
         self._delivery = state.delivery_to(bus, _reduce)
         self._delivery.join(self)
@@ -145,19 +136,17 @@ class Session:
     @property
     def store(self) -> Store | None:
         """Where its changes are kept; None where that is memory alone."""
-        return None if self._state.stored is None else self._state.stored.store
+        return self._state.store
 
     @property
     def created_at(self) -> datetime:
         """When it began, with a time zone."""
-        stored = self._state.stored
-        return self._created_at if stored is None else stored.head.created_at
+        return self._state.created_at
 
     @property
     def tags(self) -> Mapping[str, str]:
         """Words to find it by."""
-        stored = self._state.stored
-        return self._tags if stored is None else MappingProxyType(dict(stored.head.tags))
+        return self._state.tags
 
     @property
     def parent(self) -> Session | None:
@@ -278,14 +267,9 @@ class Session:
             IdentityError: ``session_id`` is this session's own, or is refused as ``Session`` refuses it.
         """
         version = self.version if at is None else at
-        state, identity = self._state, self._other_id(session_id)
-        if state.stored is None:
-            return self._copy(state.copy(identity, version), self.bus, None, tags)
+        identity = self._other_id(session_id)
         tags = self.tags if tags is None else tags
-        head = state.stored.fork(version, identity, tags)
-        twin = _opened(state.stored.store, head, None)
-        state.copy_to(twin)
-        return self._copy(twin, self.bus, None, tags)
+        return self._copy(self._state.fork(identity, version, tags), self.bus, None)
 
     def find_call(self, idempotency_key: str) -> ToolInvoked | None:
         """The accepted call with a key on the current branch; None if the key is free.
@@ -300,7 +284,7 @@ class Session:
         """
         state = self._state
         with state.lock:
-            if state.stored is not None and state.open is None:
+            if state.open is None:
                 state.catch_up()
                 state.deliver(self._delivery)
             opened, newest = state.open, last_version(state.slices)
@@ -425,8 +409,7 @@ class Session:
         if written_as is not None:
             (kind,) = types
             write_as(kind, written_as)
-        if self._state.stored is not None:
-            self._state.stored.records.learn(types)
+        self._state.learn(types)
 
     def register_like(self, other: Session) -> None:
         """Register what is registered with another session: reducers, guards, views, types, announcements.
@@ -560,10 +543,7 @@ class Session:
             StoreError: No thread can be started; the function was not run, and will not be.
             Exception: Whatever the function raises.
         """
-        opened = self._state.open
-        if self._state.stored is None or (opened is not None and opened.is_held()):
-            return function()
-        return await self._state.stored.off_loop(function)
+        return await self._state.run_in_worker(function)
 
     def require_free(self) -> None:
         """Raise now if an event could not be published later.
@@ -598,16 +578,10 @@ class Session:
         if not isinstance(snapshot, Snapshot):
             raise SnapshotError(f"rollback takes a Snapshot, got {type(snapshot).__name__}")
         state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items() if not is_log(kind)}
-        stored, registered = self._state.stored, self._state.registered
-        if stored is not None or registered:
-            require_made(state, registered)
+        self._state.require_restorable(state)
+        restored = RolledBack(state, session_id=snapshot.session_id, created_at=snapshot.created_at)
         with Transaction(self._state, self._delivery) as transaction:
-            if stored is not None:
-                for kind, items in state.items():
-                    stored.require_readable(kind, items)
-            transaction.restore(
-                RolledBack(state, session_id=snapshot.session_id, created_at=snapshot.created_at)
-            )
+            transaction.restore(restored)
 
     def reset(self) -> None:
         """Empty every slice, except the event logs; reducers and views stay.
@@ -637,8 +611,9 @@ class Session:
             IdentityError: ``session_id`` is this session's own, two sessions would answer to it; or
                 it is refused as ``Session`` refuses it.
         """
-        state = self._state.copy(self._other_id(session_id), self.version)
-        return self._copy(state, self.bus if bus is None else bus, parent, tags)
+        identity, tags = self._other_id(session_id), self.tags if tags is None else tags
+        state = self._state.copy(identity, self.version, tags)
+        return self._copy(state, self.bus if bus is None else bus, parent)
 
     def _other_id(self, given: SessionId | None) -> SessionId:
         """The identity of a copy."""
@@ -647,12 +622,10 @@ class Session:
             raise IdentityError("a copy cannot have this session's id: omit session_id")
         return identity
 
-    def _copy(
-        self, state: State, bus: EventBus, parent: Session | None, tags: Mapping[str, str] | None
-    ) -> Session:
+    def _copy(self, state: State, bus: EventBus, parent: Session | None) -> Session:
         copy = Session.__new__(Session)
         _check_parent(parent, copy, state.session_id)
-        copy._begin(bus, parent, state, datetime.now(UTC), self.tags if tags is None else dict(tags))
+        copy._begin(bus, parent, state)
         return copy
 
 
@@ -660,18 +633,6 @@ def _reduce(state: State, delivery: Delivery, event: SessionEvent) -> None:
     """Reduce an event that other code published on the bus."""
     with Transaction(state, delivery) as transaction:
         transaction.dispatch(event)
-
-
-def _opened(store: Store, begun: StoredSession, limit: int | None) -> State:
-    """The state of a session in a store: the one that is open in this process, or a new one."""
-    from session.stored import Stored  # noqa: PLC0415 - most sessions are in memory
-
-    with store.opening.lock:
-        known: State | None = store.states.get(str(begun.session_id))
-        if known is None:
-            known = State(begun.session_id, Stored(store, begun, limit))
-            store.states[str(begun.session_id)] = known
-    return known
 
 
 def _check_parent(parent: Session | None, child: Session, identity: SessionId) -> None:

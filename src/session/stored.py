@@ -1,30 +1,35 @@
-"""A session in a store: its commits, its checkpoints, its forks."""
+"""A session in a store: its state, its commits, its checkpoints, its forks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing, suppress
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from session.changes import ReadChange, write_change, written_text
 from session.checkpoints import is_item, write_items
-from session.errors import RecordError, StoreError, shown
+from session.errors import RecordError, StoreBusy, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
-    Entry,
+    KeptChange,
     Rewound,
     Slices,
+    announced,
     called,
     is_present,
     last_version,
+    taken_over,
 )
-from session.kept import require_version
-from session.locks import ProcessLock, running_loop
+from session.kept import Kept, require_version
+from session.locks import Held, ProcessLock, running_loop
 from session.replay import NEWEST, Replay, Warm
-from session.slices import Routes, items_of, type_name
+from session.slices import Routes, Slice, added, items_of, require_made, type_name
+from session.state import State
 from session.stores.base import Store
 from session.stores.chain import (
     Checkpoint,
@@ -244,7 +249,7 @@ class Stored(Replay):
             except RecursionError as error:
                 raise StoreError(f"an item of the slice {kind.__qualname__} is nested too deep") from error
 
-    def record(self, entry: Entry, before: Slices, after: Slices, stays: Callable[[type], bool]) -> None:
+    def record(self, entry: KeptChange, before: Slices, after: Slices, stays: Callable[[type], bool]) -> None:
         """Write a change.
 
         Args:
@@ -291,7 +296,9 @@ class Stored(Replay):
 
     def keep_warm(self, slices: Slices, registered: Routes) -> None:
         """Let the session be opened again, by this process, without reading what it has just committed."""
-        known = {kind: each for kind, each in slices.items() if type(each) is tuple and kind is not Entry}
+        known = {
+            kind: each for kind, each in slices.items() if type(each) is tuple and kind is not KeptChange
+        }
         warm = Warm(self.head, known, registered, attrs.evolve(self._tail), self._named)
         self.store.keep_warm(str(self._session_id), warm)
 
@@ -302,7 +309,7 @@ class Stored(Replay):
     @cached_property
     def _tail(self) -> _Tail:
         """What the store has after its newest checkpoint."""
-        tail, last, warm = _Tail(), self.head.version, self.warm
+        tail, last, warm = _Tail(), self.head.version, self._kept()
         with self.store.reading():
             newest = self.store.checkpoints(self._session_id, last, NEWEST)
             if (
@@ -325,8 +332,9 @@ class Stored(Replay):
 
     def _checkpoint(self, change: StoredChange, after: Slices, stays: Callable[[type], bool]) -> Checkpoint:
         """The slices of a change as text; of one that was not read here, what the newest checkpoint says."""
-        resolved = {type_name(kind): kind for kind in after if not stays(kind)}
         names = self.names_at(self.head.version)
+        known = {type_name(kind): kind for kind in after if not stays(kind)}
+        resolved = {name: kind for name, kind in known.items() if name in names or after[kind] != ()}
         is_whole = names <= resolved.keys()
         newest = [] if is_whole else self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}
@@ -350,3 +358,223 @@ class _Tail:
     count: int = 0
     size: int = 0
     least: int = 0
+
+
+class StoredState(State):
+    """The state of a session in a store: ``slices`` has those that were asked for."""
+
+    __slots__ = ("_is_committing", "_resolved_for")
+
+    past: Stored
+
+    def __init__(self, past: Stored, begun: StoredSession) -> None:
+        super().__init__(begun.session_id, past, begun.created_at, begun.tags)
+        self._is_committing = False
+        self._resolved_for: Routes | None = None
+        del self.slices  # they are looked up
+
+    if not TYPE_CHECKING:  # a checker would take every name for one of this class
+
+        def __getattr__(self, name: str) -> Slices:
+            """The slices, at the first look at them."""
+            if name != "slices":
+                raise AttributeError(name)
+            stored = self.past
+            version = stored.head.version
+            first: dict[type, Any] = {KeptChange: (taken_over(version),)} if version else {}
+            warm = stored.warm
+            if warm is not None and warm.head.version == version and warm.registered is self.registered:
+                first |= {
+                    kind: slice_
+                    for kind, slice_ in warm.slices.items()
+                    if not (kind in self.private or kind in self.views)
+                }
+            with stored.looking.lock:
+                try:  # another thread may have looked, and made changes since
+                    return object.__getattribute__(self, name)
+                except AttributeError:
+                    self.slices = first
+            return first
+
+    @property
+    def store(self) -> Store:
+        """Where its changes are kept."""
+        return self.past.store
+
+    @property
+    def created_at(self) -> datetime:
+        """When the session began."""
+        return self.past.head.created_at
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """The session's tags."""
+        return MappingProxyType(dict(self.past.head.tags))
+
+    def learn(self, types: Iterable[type]) -> None:
+        """Let values of these types be built; see ``Session.register_types``."""
+        self.past.records.learn(types)
+
+    def copy_to(self, other: State) -> None:
+        """Give another state the same routes, guards, views, types and announcements as well."""
+        with self.lock, other.lock:
+            super().copy_to(other)
+            if isinstance(other, StoredState):
+                other.past.records.learn_from(self.past.records)
+
+    def _past_at(self, version: int) -> tuple[Slices, Kept]:
+        """The present slices, and a history that begins with them."""
+        return {**self.slices, **self.kept()}, Kept(self.past.limit, None, version)
+
+    def fork(self, session_id: SessionId, version: int, tags: Mapping[str, str]) -> State:
+        """The state of a new session with the history up to a version; see ``Session.fork``."""
+        twin = state_in(self.store, self.past.fork(version, session_id, tags), None)
+        self.copy_to(twin)
+        return twin
+
+    def resolved(self, kind: type) -> Slice | None:
+        """A slice that was not asked for before, read from the store; None where it has none such."""
+        slices = self.slices
+        if kind in slices or kind in self.private or kind in self.views:
+            return slices.get(kind)
+        version = last_version(slices)
+        slice_ = self.past.slice_at(kind, version, self.registered) if version else ()
+        with suppress(StoreBusy), Held(self, 0):  # a reader never waits
+            if self.slices is slices:
+                self.slices = {**slices, kind: slice_}
+        return slice_
+
+    def require_readable(self, kind: type, old: Slice, new: Slice) -> None:
+        """Refuse new items of a slice that could not be read back."""
+        self.past.require_readable(kind, added(old, new))
+
+    def begin(self, timeout: float | None) -> None:
+        """Take the store's lock and take over what other writers committed. The caller holds the lock."""
+        self.past.begin(timeout)
+        self.catch_up()
+        if self._resolved_for is not self.registered:
+            for kind in self._all_kinds():
+                self.resolved(kind)
+            self._resolved_for = self.registered
+
+    def end(self) -> None:
+        """Let go of the store's lock; take over a commit that Ctrl-C has cut short, if the store has it."""
+        self.past.end()
+        if self._is_committing:
+            with suppress(Exception):  # the next transaction does it
+                self.catch_up()
+            self._is_committing = False
+
+    def refresh(self) -> None:
+        """Take over what other writers committed; see ``Session.refresh``. The caller holds the lock."""
+        super().refresh()
+        self.past.is_unsettled = False
+
+    def catch_up(self) -> None:
+        """Take over what other writers committed, outside of transactions. The caller holds the lock."""
+        stored, version = self.past, last_version(self.slices)
+        head = stored.newest(self.slices)
+        if head.version == version:
+            return
+        for each in self.announcements:  # what it was before
+            if version:
+                self.resolved(each.slice_type)
+            else:
+                self.slices = {each.slice_type: (), **self.slices}
+        with closing(stored.take_over(version, head)) as changes:
+            for change in changes:
+                before = self.slices
+                after = stored.reduced(before, change, self.registered)
+                if len(after) < len(before):
+                    self._resolved_for = None  # what cannot be reduced here is read when it is asked for
+                entry = taken_over(change.version)
+                after[KeptChange] = (entry,)
+                if change.slices or change.restores:
+                    entry.actor, entry.call_id = change.said()
+                    known = [each for each in self.announcements if each.slice_type in after]
+                    self.taken += announced(known, before, after, entry, "store", self.session_id, self.hears)
+                self.slices = after
+
+    async def run_in_worker(self, function: Callable[[], T]) -> T:
+        """Call a function that changes the session; see ``Session.off_loop``."""
+        if self.open is not None and self.open.is_held():
+            return function()
+        return await self.past.off_loop(function)
+
+    def _record(self, entry: KeptChange, before: Slices, slices: Slices) -> None:
+        """Write a change, and make its slices visible."""
+        past, self._is_committing = self.past, True
+        try:
+            past.record(entry, before, slices, self.stays)
+        except Exception:
+            self._is_committing = False
+            raise
+        entry.parts = []  # they are in the store
+        self.slices = slices
+        past.settle(entry.version)
+        self._is_committing = False
+        past.keep_warm(slices, self.registered)
+
+    def slices_at(self, version: int) -> Callable[[type], Slice | None]:
+        """What reads the slices of a version; see ``Session.at``."""
+        past, stay = self.past, self.without_past()
+        require_version(version, last_version(self.slices))
+        registered, views = self.registered, frozenset(self.views)
+
+        @cache
+        def read(kind: type) -> Slice | None:
+            if kind in views:
+                return None
+            return stay[kind] if kind in stay else past.slice_at(kind, version, registered)
+
+        return read
+
+    def elsewhere(self, head: StoredSession) -> Callable[[type], Slice | None]:
+        """What reads the slices of another session of the same store; see ``Session.peek``."""
+        registered, past = self.registered, self.past.another(head)
+        return cache(lambda kind: past.slice_at(kind, head.version, registered))
+
+    def emptied(self) -> Slices:
+        """Every slice that is known here, empty, but for those that are never taken back."""
+        return dict.fromkeys(self._kinds(), ())
+
+    def restorable(self, version: int) -> dict[type, tuple[Any, ...]]:
+        """The slices of a version that a rewind restores, as far as they are known here."""
+        read = self.slices_at(version)
+        return {kind: items_of(read(kind) or ()) for kind in self._kinds()}
+
+    def require_restorable(self, slices: Mapping[type, tuple[Any, ...]]) -> None:
+        """Refuse slices of a snapshot that no reducer makes, or that could not be read back."""
+        require_made(slices, self.registered)
+        for kind, items in slices.items():
+            self.past.require_readable(kind, items)
+
+    def kept(self) -> Slices:
+        """All slices that a snapshot has."""
+        kinds = self._kinds()
+        self.past.require_known(kinds)
+        return {kind: self.items(kind) for kind in kinds}
+
+    def _kinds(self) -> list[type]:
+        """The types of the slices that are known here, but for those that are never taken back."""
+        return [kind for kind in self._all_kinds() if not self.stays(kind)]
+
+    def _all_kinds(self) -> set[type]:
+        routed = {route.slice_type for routes in self.registered.values() for route in routes}
+        return routed | self.slices.keys()
+
+
+def state_in(store: Store, begun: StoredSession, limit: int | None) -> StoredState:
+    """The state of a session in a store: the one that is open in this process, or a new one.
+
+    Args:
+        store: The store.
+        begun: The session, if it is new.
+        limit: How many events its logs keep.
+    """
+    with store.opening.lock:
+        known: StoredState | None = store.states.get(str(begun.session_id))
+        if known is None:
+            known = StoredState(Stored(store, begun, limit), begun)
+            store.states[str(begun.session_id)] = known
+    return known

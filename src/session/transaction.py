@@ -11,15 +11,17 @@ from typing import Any, Self, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, SessionId, addressed, value_of
-from session.history import Entry, Restored, Slices, called, last_version
+from session.events import SessionEvent, SessionId, addressed
+from session.history import KeptChange, Restored, Slices, called, in_order, last_version
 from session.locks import Held, running_loop
-from session.slices import Log, Route, Routing, added, latest_of
+from session.slices import Log, Route, Routing, latest_of
 from session.state import BUSY, State
 
 S = TypeVar("S")
 OTHER_KEY = "the open transaction has a call with another idempotency key: end it first"
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
+_UNDONE = ("slices", "_changed", "_has_event", "_is_indexed", "_call_id", "_actor")
+"""What a dispatch that fails gives back, beside the parts and the events."""
 
 
 class Transaction(Held):
@@ -34,16 +36,14 @@ class Transaction(Held):
         "_bus",
         "_call_id",
         "_changed",
-        "_dispatched",
         "_entered",
         "_events",
         "_has_event",
         "_is_cut",
         "_is_indexed",
-        "_is_own",
+        "_last",
         "_outer",
         "_parts",
-        "_place",
         "_reducing",
         "_state",
         "_task",
@@ -52,7 +52,7 @@ class Transaction(Held):
     )  # fmt: skip
 
     slices: Slices
-    _dispatched: object
+    _last: object
     _reducing: bool
 
     def __init__(
@@ -93,19 +93,17 @@ class Transaction(Held):
             raise _refusal(self, outer)
         self._entered = True
         self._outer = outer
-        if outer is None and state.stored is not None:
+        if outer is None:
             try:
                 state.begin(self.timeout)
             except BaseException:
                 self._end()
                 raise
         self._events: list[Any] = []
-        self._parts: list[Any] = []  # all that was dispatched and published
-        self._place: int | None = None  # in them, of what carries the last value; at their end if None
+        self._parts: list[Any] = []  # all that was dispatched and published, in the order of reducing
         self._changed = self._has_event = self._is_indexed = self._is_cut = False
-        self._dispatched = None if outer is None else outer._dispatched
+        self._last = None if outer is None else outer._last  # what a caller dispatched, and no guard
         self._reducing = False
-        self._is_own = False  # the slices are another's until the first change
         self._task = _running_task()
         self.published: PublishResult | None = None
         self.slices = state.slices if outer is None else outer.slices
@@ -127,8 +125,7 @@ class Transaction(Held):
                 return
             events = self._events if kind is None else []
             announced = self._commit() if kind is None else ()
-            if state.stored is not None:
-                state.end()
+            state.end()
             is_heard = bool(announced or state.taken or (events and state.undelivered))
             for event in events:
                 is_heard = is_heard or self._bus.hears(type(event))
@@ -143,24 +140,17 @@ class Transaction(Held):
         if self._entered:
             if state.open is self:
                 state.open = self._outer
-            if self._outer is None and state.stored is not None:
+            if self._outer is None:
                 state.end()
             self._entered = False
         super()._end()
 
     def _join(self, outer: Transaction) -> None:
         """Make what was done here a part of the transaction around this one."""
-        parts, place = self._parts, self._place
         was_cut, outer._is_cut = outer._is_cut, True
-        if parts:
-            if outer._place is not None and value_of(parts[0]) is outer._dispatched:
-                outer._parts.insert(outer._place, parts[0])  # behind the value that it carries
-                parts, place = parts[1:], None if place is None else place - 1
-            outer._place = None if place is None else len(outer._parts) + place
-            outer._parts += parts
+        outer._parts += self._parts
         outer.slices = self.slices
-        outer._is_own = outer._is_own or self._is_own
-        outer._dispatched = self._dispatched
+        outer._last = self._last
         outer._events += self._events
         outer._changed = outer._changed or self._changed
         outer._has_event = outer._has_event or self._has_event
@@ -173,16 +163,14 @@ class Transaction(Held):
         """Make the slices visible; returns what is to be announced."""
         state = self._state
         if self._changed or self._has_event:
-            slices = self.slices if self._is_own else self.slices.copy()
-            entry = Entry(
-                last_version(state.slices) + 1, self._parts, self._actor, self._call_id, self._changed, time()
-            )
+            version, parts = last_version(state.slices) + 1, in_order(self._parts)
+            entry = KeptChange(version, parts, self._actor, self._call_id, self._changed, time())
             if self._is_indexed:
-                call = called(self._parts)
+                call = called(parts)
                 entry.key = None if call is None else call.idempotency_key
-                entry.restores = any(isinstance(part, Restored) for part in self._parts)
-            return state.commit(slices, entry)
-        if self._is_own and state.private:  # a slice without a past makes no version
+                entry.restores = any(isinstance(part, Restored) for part in parts)
+            return state.commit(self.slices, entry)
+        if state.private:  # a slice without a past makes no version
             state.slices = self.slices
         return ()
 
@@ -255,35 +243,30 @@ class Transaction(Held):
             raise TransactionError(_NOT_HERE)
         routing = state.routing.get(type(event)) or state.find_routing(type(event))
         value = event.value if routing.is_carrier else None  # type: ignore[attr-defined]  # a carrier has one
-        if routing.guards or (value is not None and value is not self._dispatched):
+        if routing.guards or (value is not None and value is not self._last):
             self._reduce_all(routing, event, value)
         else:
             self._reduce(routing, event)
 
     def _reduce_all(self, routing: Routing, event: object, value: object) -> None:
         """Reduce an event with its value and what its guards say that it entails: all of it, or nothing."""
-        before, parts = self.slices, len(self._parts)
-        said = self._changed, self._has_event, self._call_id, self._actor
-        last = self._place, self._dispatched
-        self._is_own = False
+        last, before = self._last, [getattr(self, name) for name in _UNDONE]
+        parts, events = len(self._parts), len(self._events)
         try:
             entailed = [each for guard in routing.guards for each in guard(event, self)]
-            if value is not None and value is not last[1]:
+            if value is not None and value is not last:
                 self.dispatch(value)
-            elif len(self._parts) > parts and value is not None:
-                # What a guard dispatched must not come between a value and the event that carries it.
-                self._place, self._dispatched = (parts if last[0] is None else last[0]), last[1]
             self._reduce(routing, event)
-            place, dispatched = len(self._parts), self._dispatched
+            last = self._last
             for each in entailed:
                 self.dispatch(each)
         except BaseException:
-            self.slices, self._is_own = before, False
-            self._changed, self._has_event, self._call_id, self._actor = said
-            self._place, self._dispatched = last
-            del self._parts[parts:]
+            for name, was in zip(_UNDONE, before, strict=True):
+                setattr(self, name, was)
+            del self._parts[parts:], self._events[events:]
             raise
-        self._place, self._dispatched = place, dispatched
+        finally:
+            self._last = last
 
     def _reduce(self, routing: Routing, event: Any) -> None:
         """Make the next slices: all of them, or none where a reducer raises."""
@@ -293,25 +276,21 @@ class Transaction(Held):
                 event = self._addressed(event)
             if routing.is_call and event.idempotency_key is not None:
                 self._take_key(event.idempotency_key)
-        # What makes one slice makes it or raises before: only several need a copy to be all or none.
-        slices = self.slices if self._is_own and routing.is_one else self.slices.copy()
+        slices = self.slices.copy()
         try:
             changed = self._apply(routes, event, slices) if routes else False
             if log is not None:
                 old = slices.get(log) or state.first(log)
                 slices[log] = (Log(old) if isinstance(old, tuple) else old).push(event, state.past.limit)
-            self.slices, self._is_own = slices, True
+            self.slices = slices
             self._changed = self._changed or changed
             if routing.is_event:
                 self._has_event = True
                 self._call_id = self._call_id or event.call_id or None
                 self._actor = self._actor or event.actor or None
             if not routing.is_private:
-                if self._place is None or value_of(event) is not self._dispatched:
-                    self._parts.append(event)
-                else:
-                    self._parts.insert(self._place, event)
-            self._place, self._dispatched = None, event
+                self._parts.append(event)
+            self._last = event
         except BaseException as error:
             self._is_cut = self._is_cut or not isinstance(error, Exception)
             raise
@@ -330,11 +309,9 @@ class Transaction(Held):
                 if new is not old:
                     if not route.stays:
                         changed = True
-                        if route.check is None and state.stored is not None:
-                            state.stored.require_readable(kind, added(old, new))
+                        if route.check is None:
+                            state.require_readable(kind, old, new)
                     slices[kind] = new
-                elif state.stored is not None:
-                    slices[kind] = new  # it is known now
         finally:
             self._reducing = False
         return changed
@@ -359,7 +336,7 @@ class Transaction(Held):
         An event without a ``session_id`` is addressed to this session. It raises what ``dispatch`` raises.
         """
         self.dispatch(event)
-        self._events.append(self._dispatched)  # the event, as it is addressed
+        self._events.append(self._last)  # the event, as it is addressed
 
     def restore(self, restored: Restored) -> None:
         """Replace all slices but the event logs.
@@ -370,8 +347,8 @@ class Transaction(Held):
         if self._state.open is not self or self._reducing or not self.is_held():
             raise TransactionError(_NOT_HERE)
         self.slices = {**self._state.emptied(), **restored.over(self.slices, self._state.stays)}
-        self._is_own = self._changed = self._is_indexed = True
-        self._dispatched = restored
+        self._changed = self._is_indexed = True
+        self._last = restored
         self._parts.append(restored)
 
 

@@ -120,6 +120,31 @@ def test_the_past_has_a_value_once_also_where_a_guard_of_its_event_dispatches(
     assert (session.rewind(1), texts(session)) == (3, ["value", "entailed"])
 
 
+def test_what_a_guard_publishes_is_gone_where_the_event_is_refused() -> None:
+    session, heard, refused = note_session(), list[Ping](), [True]
+    session.bus.subscribe(Ping, heard.append)
+
+    def note_call(_event: ToolInvoked, transaction: Transaction) -> tuple[()]:
+        transaction.publish(Ping(1))
+        return ()
+
+    def refuse_once(slice_: tuple[object, ...], event: object) -> tuple[object, ...]:
+        if refused.pop() if refused else False:
+            raise ValueError("refused")
+        return (*slice_, event)
+
+    session.register_guard(ToolInvoked, note_call)
+    session.register_reducer(ToolInvoked, refuse_once)
+    with session.transaction() as transaction:
+        with pytest.raises(ValueError, match="refused"):
+            transaction.publish(called(session, Note("value")))
+        transaction.dispatch(Note("kept"))
+    assert (heard, session.select_all(Ping), texts(session)) == ([], (), ["kept"])
+    with session.transaction() as transaction:
+        transaction.publish(called(session, Note("value")))
+    assert (len(heard), texts(session)) == (1, ["kept", "value"])
+
+
 def test_an_event_whose_log_cannot_be_read_takes_back_what_its_reducer_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,16 +1,19 @@
-"""Where an agent runs in LangGraph, and whether its run began from an older checkpoint."""
+"""Where an agent runs in LangGraph, and whether its run began from an older checkpoint.
+
+LangChain calls each hook from plain or from async code. A hook is one coroutine for both: in plain code
+nothing in it has to be awaited, and ``run_plain`` runs it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, aclosing, suppress
 from functools import partial
 from itertools import takewhile
 from threading import Lock
 from time import sleep
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import attrs
@@ -18,13 +21,25 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
-from planning.integrations._rewind import Position, Setting, calling, checked, go_back, is_older, settle
+from planning.integrations._rewind import Position, calling, checked, go_back, is_older, settle
 from planning.suite.events import FrameworkChange, last_change
+from planning.tools.once import LastUsed
 from session import Session, SessionId
 
+T = TypeVar("T")
 _MOST_RUNS = 10_000
 _PAUSES = (0.01, 0.05, 0.2, 0.5)
 """The seconds to wait for a checkpoint that is being saved."""
+
+
+def run_plain(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that waits in plain code alone, so that it is over after one step."""
+    try:
+        coroutine.send(None)
+    except StopIteration as over:
+        result: T = over.value
+        return result
+    raise RuntimeError("a hook of plain code awaited something")
 
 
 class _Run:
@@ -36,18 +51,7 @@ class _Run:
         self.settled: set[SessionId] = set()
 
 
-_runs = OrderedDict[int, _Run]()
-_lock = Lock()
-
-
-def _run_of(control: object) -> _Run:
-    """The run that has a ``RunControl``, of those that were seen last."""
-    with _lock:
-        run = _runs.setdefault(id(control), _Run(control))
-        _runs.move_to_end(id(control))
-        if len(_runs) > _MOST_RUNS:
-            _runs.popitem(last=False)
-        return run
+_runs = LastUsed[_Run](_MOST_RUNS)
 
 
 @attrs.frozen(slots=False)  # made in half the time
@@ -62,6 +66,7 @@ class Here:
         saver: What keeps the checkpoints.
         named: The checkpoint from which the caller began the run, if it named one.
         run: The run of the outermost graph; None when it cannot be told from others.
+        is_async: Whether the hook is called from async code.
     """
 
     step: str
@@ -71,72 +76,69 @@ class Here:
     saver: BaseCheckpointSaver[Any] | None = None
     named: str | None = None
     run: _Run | None = None
+    is_async: bool = False
 
     @classmethod
-    def now(cls) -> Here:
+    def now(cls, *, is_async: bool) -> Here:
         """Where the running code is; nowhere outside of a graph."""
         try:
             config = get_config()
         except RuntimeError:
-            return cls(uuid4().hex)
+            return cls(uuid4().hex, is_async=is_async)
         inner = config.get("configurable", {})
         checkpoints = inner.get("checkpoint_map") or {}
         step = checkpoints.get(str(inner.get("checkpoint_ns", "")).rpartition("|")[0]) or uuid4().hex
         thread, saver, at = inner.get("thread_id"), inner.get("__pregel_checkpointer"), checkpoints.get("")
         control, named = get_runtime().control, (config.get("metadata") or {}).get("checkpoint_id")
-        run = None if control is None else _run_of(control)
+        run = None if control is None else _runs.of(id(control), partial(_Run, control))
         if saver is None or not thread or not at:
-            return cls(step, run=run)
-        return cls(step, at, f"langchain:{thread}", str(thread), saver, named, run)
+            return cls(step, run=run, is_async=is_async)
+        return cls(step, at, f"langchain:{thread}", str(thread), saver, named, run, is_async)
 
-    def calling(self, session: Session | None) -> Setting:
+    async def finish(self, session: Session | None, function: Callable[[], T]) -> T:
+        """Call a function that may read a session's store, which must not hold an event loop."""
+        return await session.off_loop(function) if self.is_async and session is not None else function()
+
+    async def pause(self, seconds: float) -> None:
+        """Sleep."""
+        await asyncio.sleep(seconds) if self.is_async else sleep(seconds)
+
+    def calling(self, session: Session | None) -> AbstractContextManager[None]:
         """Let changes of a session, in this context, carry where they were made."""
         return calling(session, self.place, self.at)
 
-    def follow(self, session: Session, position: Position | None) -> None:
+    async def follow(self, session: Session, position: Position | None) -> None:
         """Rewind a session if this run demonstrably began from an older checkpoint; once for each run.
 
-        Args:
-            session: The session.
-            position: What the agent's state has of it.
-
-        Raises:
-            VersionError: The position is not one of this session.
-            StoreError: The session's store cannot be reached; the next hook of the run tries again.
+        If the session's store cannot be reached, the next hook of the run tries again.
         """
-        last = self._last(session, position)
-        if last is not None and self.saver is not None:
-            named, newest = None, list[CheckpointTuple]()
-            with suppress(Exception):  # what a checkpointer cannot tell now is no proof
-                named = self.named and self.saver.get_tuple(self._config(self.named))
-                for pause in _PAUSES:
-                    # No name holds the iterator: some savers are locked until it is gone.
-                    newest = list(
-                        takewhile(lambda kept: _id(kept) > last.at, self.saver.list(self._config()))
-                    )
-                    if not self._must_wait(newest):
-                        break
-                    sleep(pause)
-            self._settle(session, last, newest, named)
+        last = await self.finish(session, partial(self._last, session, position))
+        if last is None or self.saver is None:
+            return
+        named, newest = None, list[CheckpointTuple]()
+        with suppress(Exception):  # what a checkpointer cannot tell now is no proof
+            if self.named:
+                saver, config = self.saver, self._config(self.named)
+                named = await saver.aget_tuple(config) if self.is_async else saver.get_tuple(config)
+            for pause in _PAUSES:
+                newest = await self._newer(self.saver, last.at)
+                if not self._must_wait(newest):
+                    break
+                await self.pause(pause)
+        await self.finish(session, partial(self._settle, session, last, newest, named))
 
-    async def afollow(self, session: Session, position: Position | None) -> None:
-        """The same from async code."""
-        last = await session.off_loop(partial(self._last, session, position))
-        if last is not None and self.saver is not None:
-            named, newest = None, list[CheckpointTuple]()
-            with suppress(Exception):  # as above
-                named = self.named and await self.saver.aget_tuple(self._config(self.named))
-                for pause in _PAUSES:
-                    newest = []
-                    async with aclosing(self.saver.alist(self._config())) as listed:  # type: ignore[type-var]  # savers have generators
-                        async for kept in listed:
-                            if _id(kept) <= last.at:
-                                break
-                            newest.append(kept)
-                    if not self._must_wait(newest):
-                        break
-                    await asyncio.sleep(pause)
-            await session.off_loop(partial(self._settle, session, last, newest, named))
+    async def _newer(self, saver: BaseCheckpointSaver[Any], at: str) -> list[CheckpointTuple]:
+        """The thread's checkpoints after one, newest first."""
+        if not self.is_async:
+            # No name holds the iterator: some savers are locked until it is gone.
+            return list(takewhile(lambda kept: _id(kept) > at, saver.list(self._config())))
+        newest = list[CheckpointTuple]()
+        async with aclosing(saver.alist(self._config())) as listed:  # type: ignore[type-var]  # savers have generators
+            async for kept in listed:
+                if _id(kept) <= at:
+                    break
+                newest.append(kept)
+        return newest
 
     def _last(self, session: Session, position: Position | None) -> FrameworkChange | None:
         """The thread's last change, where it is to be settled whether the session goes back behind it."""
@@ -196,12 +198,6 @@ def _origin(
 
     That is the one that the caller named, or one that was made of an old one after a checkpoint had the
     thread's last change. If no checkpoint has that change, the work is under way, or was cut short.
-
-    Args:
-        session: The session.
-        last: The thread's last change.
-        newest: The thread's checkpoints that are newer than the one at which that was made, newest first.
-        named: The checkpoint that the caller named.
     """
     fork = None
     for kept in newest:

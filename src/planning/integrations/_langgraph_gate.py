@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 from uuid import uuid4
@@ -10,51 +10,35 @@ from uuid import uuid4
 from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
-from planning.integrations._langchain_answers import last_turn
+from planning.integrations._agents import AgentPlan
+from planning.integrations._langchain_messages import last_turn
 from planning.integrations._langgraph import Here
 from planning.integrations._rewind import Position, checked, is_current, position_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import as_text, written_alike
-from planning.prompt import PlanningToolsSection
 from planning.suite.approval import Pending, answer_approval, decision_of, pending_approval, state_of
-from session import PastState, Session, VersionError
+from session import Session, VersionError
 
 _OWN: Final = "planning-"
 _HOW: Final = 'resume with "approve", or with {"decision": "reject", "reason": "..."}'
 
 
 def after_turn(
-    session: Session,
-    section: PlanningToolsSection,
-    state: Mapping[str, Any],
-    read: Callable[[Position], Session | PastState | None],
-    is_held: Callable[[str], bool],
-    here: Here,
+    session: Session, plan: AgentPlan, state: Mapping[str, Any], here: Here
 ) -> dict[str, Any] | None:
     """What follows a model's turn: the user's decision on a plan that waits, or more work.
 
     The user decides on the plan that the model had before it: the state's position has that version, so that
     another plan is never approved, whenever and wherever the run is resumed.
-
-    Args:
-        session: The session.
-        section: The section.
-        state: The agent's state.
-        read: Reads what the session was at a position.
-        is_held: Whether a tool is held back while a plan waits.
-        here: Where in the graph it is: with a checkpointer, the graph can be interrupted.
-
-    Returns:
-        The update of the state; None where there is none.
     """
     messages = state.get("messages", [])
     made, over = last_turn(state)
     calls = [call for call in made if call["id"] not in over]
     is_end = not calls and (not made or state.get("structured_response") is not None)
-    position, can_ask = checked(state.get("planning")), here.saver is not None
+    position, can_ask = checked(state.get("planning")), here.saver is not None  # to interrupt the graph
     before, message = session.version, ""
-    shown = _shown(session, position, read)
-    if shown is not None and (is_end or any(_needs(call, shown, is_held) for call in calls)):
+    shown = _shown(session, position, plan)
+    if shown is not None and (is_end or any(_needs(call, shown, plan) for call in calls)):
         if can_ask and pending_approval(session) == shown:
             answer_approval(session, shown, _asked(shown))
         if can_ask or pending_approval(session) != shown:
@@ -62,7 +46,7 @@ def after_turn(
     if is_end and not message:
         user = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
         is_new = user is not None and not str(user.id).startswith(_OWN)
-        message = section.may_finish(session, is_new_turn=is_new).message
+        message = plan.section.may_finish(session, is_new_turn=is_new).message
     update: dict[str, Any] = {}
     if session.version != before:
         update["planning"] = position_of(session, position, here.step)
@@ -72,24 +56,22 @@ def after_turn(
     return update or None
 
 
-def _shown(
-    session: Session, position: Position | None, read: Callable[[Position], Session | PastState | None]
-) -> Pending | None:
+def _shown(session: Session, position: Position | None, plan: AgentPlan) -> Pending | None:
     """What waited for approval when the model answered."""
     if position is None:
         return None
     if is_current(session, position):
         return pending_approval(session)
     with suppress(VersionError):  # a session in memory may keep a part of its history
-        past = read(position)
+        past = plan.sessions.read(position)
         return None if past is None else pending_approval(past)
     return None
 
 
-def _needs(call: Mapping[str, Any], shown: Pending, is_held: Callable[[str], bool]) -> bool:
+def _needs(call: Mapping[str, Any], shown: Pending, plan: AgentPlan) -> bool:
     """Whether a call waits for what the user is shown: work, or a mark of a step that waits by itself."""
     if not shown.step_ids:
-        return is_held(call["name"])
+        return plan.holds(call["name"])
     sent = call["args"].get("marks") if isinstance(call["args"], Mapping) else None
     marks = [call["args"], *(sent if isinstance(sent, list) else ())]
     ids = [str(as_text(each.get("step_id"))).strip() for each in marks if isinstance(each, Mapping)]

@@ -7,8 +7,8 @@ others did is worse than not going back: a session is rewound only over changes 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar, get_args
 
@@ -23,29 +23,18 @@ Position = Mapping[str, Any]
 """Plain JSON values, so that every framework can keep them."""
 
 
-class Setting:
+@contextmanager
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
     """A block in which a context variable has another value."""
-
-    __slots__ = ("_token", "_value", "_variable")
-
-    def __init__(self, variable: ContextVar[T], value: T) -> None:
-        self._variable: ContextVar[Any] = variable
-        self._value = value
-
-    def __enter__(self) -> None:
-        self._token = self._variable.set(self._value)
-
-    def __exit__(self, *_: object) -> None:
-        self._variable.reset(self._token)
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def settle(session: Session, position: Position | None) -> None:
-    """Check that a framework's state is about a session; an empty one in memory takes over what it holds.
-
-    Raises:
-        VersionError: The position is not one of this session.
-        SnapshotError: What it holds of the session cannot be read.
-    """
+    """Check that a framework's state is about a session; an empty one in memory takes over what it holds."""
     is_stored = session.store is not None
     if is_stored:
         session.refresh()  # other processes may have changed it
@@ -80,12 +69,6 @@ def go_back(session: Session, position: Position | None, last: FrameworkChange, 
         last: The place's last change; when there is a later one, the session stays as it is.
         since: Where in the framework the position is from. A change that was made ``at`` an earlier place and
             that the position lacks was not kept there, so that the position is not what it says.
-
-    Returns:
-        Whether the session went back.
-
-    Raises:
-        StoreError: The session's store cannot be reached.
     """
     actor = last.place.partition(":")[0]
     with suppress(VersionError), session.transaction(actor=actor) as transaction:
@@ -113,12 +96,6 @@ def take_back(session: Session, position: Position | None, place: str, undone: C
         position: The position that the framework has gone back to; None for the time before the first.
         place: See ``FrameworkChange``.
         undone: Where these runs were: the ``at`` of their changes.
-
-    Returns:
-        Whether the session went back.
-
-    Raises:
-        StoreError: The session's store cannot be reached.
     """
     last = last_change(session, place)
     if last is None or last.at not in undone:
@@ -174,16 +151,10 @@ def is_current(session: Session, position: Position | None) -> bool:
     return is_last and position is not None and "seen" not in position
 
 
-def calling(session: Session | None, place: str | None, at: str) -> Setting:
-    """Let changes of a session, in this context, carry where in a framework they were made.
-
-    Args:
-        session: The session.
-        place: See ``FrameworkChange``; None for nowhere.
-        at: See ``FrameworkChange``.
-    """
+def calling(session: Session | None, place: str | None, at: str) -> AbstractContextManager[None]:
+    """Let changes of a session, in this context, carry where in a framework they were made, if anywhere."""
     made = None if session is None or place is None else (session.session_id, place, at)
-    return Setting(framework, made)
+    return setting(framework, made)
 
 
 def is_of(position: Position, session: Session) -> bool:
@@ -210,11 +181,7 @@ def _other(position: Position, session: Session) -> str:
 
 
 def checked(value: object) -> Position | None:
-    """What a framework's state has as a position.
-
-    Raises:
-        SnapshotError: It is not a position.
-    """
+    """What a framework's state has as a position; anything else is a SnapshotError."""
     if value is None:
         return None
     if isinstance(value, Mapping):
@@ -229,15 +196,9 @@ def checked(value: object) -> Position | None:
 
 
 def position_of(session: Session, before: Position | None = None, step: str = "") -> dict[str, Any]:
-    """The position of a session as it is.
+    """The position of a session as it is, where the state had another before.
 
-    Args:
-        session: The session.
-        before: The position that the state had before, if any.
-        step: What tells the framework's steps apart: positions of one step are merged.
-
-    Raises:
-        SnapshotError: The session is in memory, and holds something that has no JSON form.
+    What tells the framework's steps apart is ``step``: positions of one step are merged.
     """
     version = session.version  # read first: once it is not 0, created_at is that of the store
     position: dict[str, Any] = {
@@ -258,10 +219,8 @@ def position_of(session: Session, before: Position | None = None, step: str = ""
 def merge(old: object, new: object) -> Position | None:
     """The position of a state to which several tasks wrote one: the latest.
 
-    Raises:
-        VersionError: A session in memory was restored while its calls were half done, so that each position
-            lacks what the other has.
-        SnapshotError: One is not a position.
+    A session in memory that was restored while its calls were half done is a VersionError: each position
+    lacks what the other has.
     """
     one, other = checked(old), checked(new)
     if one is None or other is None:
@@ -280,22 +239,14 @@ def merge(old: object, new: object) -> Position | None:
 
 
 def restored(position: Position) -> Snapshot:
-    """What a position holds of a session in memory.
-
-    Raises:
-        SnapshotError: It cannot be read.
-    """
+    """What a position holds of a session in memory."""
     plan, text = plan_from(position), position.get("slices")
     slices: dict[type, tuple[Any, ...]] = dict(Snapshot.from_json(text).slices) if text else {}
     return Snapshot({**slices, Plan: () if plan is None else (plan,)}, position["session_id"])
 
 
 def plan_from(position: Position) -> Plan | None:
-    """The plan in the position of a session in memory.
-
-    Raises:
-        SnapshotError: It is not a plan, or the session is in a store.
-    """
+    """The plan in the position of a session in memory."""
     if "plan" not in position:
         raise SnapshotError(
             f"the agent's state is of session {show(position['session_id'])}, which is in a store: give that "

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import AsyncExitStack, suppress
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-from planning.integrations._common import Call, acarry_out, out_of_reach, record
-from planning.integrations._order import TurnOrder
+from planning.integrations._agents import AgentPlan
+from planning.integrations._calls import Call, acarry_out, out_of_reach
+from planning.integrations._messages import record
 from planning.integrations._rewind import (
     Position,
+    calling,
     checked,
     is_current,
-    news,
     position_of,
     settle,
     take_back,
 )
-from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
-from planning.integrations._steered import Steered
+from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite.approval import answer_approval, decision_of, pending_approval
 from planning.tools import Tool, Toolbox
 from planning.tools.declare import Declaration
-from session import PastState, Session
+from planning.tools.once import Turn, TurnOrder
+from session import PastState, Session, SessionId
 
 try:
     from google.adk.agents.context import Context
@@ -39,8 +42,6 @@ try:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset
     from google.genai.types import Content, FunctionCall, FunctionDeclaration, Part
-
-    from planning.integrations._adk_runs import Run, place_of, taken_back
 except ImportError as error:
     raise ImportError(
         "planning in Google ADK's agents needs google-adk: pip install 'session-planning[google-adk]'"
@@ -50,6 +51,7 @@ __all__ = ["PlanningToolset"]
 
 KEY = "planning:position"
 """The position in the state of an ADK session; a colon in the key keeps it out of state schemas."""
+_RUN = "planning:run"
 _ASKED = "planning:asked"
 """Which plan the user was asked to approve, for each call that was held back for it."""
 _SPLITTING = {"LiteLlm", "OpenAILlm", "ApigeeLlm"}
@@ -90,34 +92,26 @@ class PlanningToolset(BaseToolset, BasePlugin):
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
                 approval does not hold back; those with ``custom_metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: Two tools have the same name, or a finish gate is set without ``planning_read_plan``.
         """
         BaseToolset.__init__(self)
         BasePlugin.__init__(self, "planning")
-        self._given = given = AgentTools(session, tools, section, strategy, policy)
-        self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given, read_only)
-        self._steered.reading.update(_PASSING)
-        self._policy = given.section.policy or PlanPolicy()
-        self._needs_plugin = self._steered.records or self._policy.finish_gate is not None
-        if self._policy.finish_gate is not None and "planning_read_plan" not in given.boxes:
+        self._plan = plan = AgentPlan(session, tools, section, strategy, policy, read_only)
+        plan.reading.update(_PASSING)
+        self._sessions, self._section, self._boxes = plan.sessions, plan.section, plan.boxes
+        has_gate = plan.section.policy is not None and plan.section.policy.finish_gate is not None
+        self._needs_plugin = plan.records or has_gate
+        if has_gate and "planning_read_plan" not in self._boxes:
             raise ValueError("finish_gate needs planning_read_plan in ADK: add it to the policy's tools")
         self._actor = actor
         self._order = TurnOrder()
-        self._running = WeakKeyDictionary[Context, AsyncExitStack]()
-        self._tools = [_PlanningTool(self, each) for each in given.tools.values()]
+        self._running = WeakKeyDictionary[Context, ExitStack]()
+        self._tools = [_PlanningTool(self, each) for each in plan.tools.values()]
 
     def session_of(self, adk: AdkSession) -> Session | PastState | None:
         """The session as it was at an ADK session's state, to read the plan: ``select_latest(..., Plan)``.
 
         Args:
             adk: What the session service's ``get_session`` returned.
-
-        Returns:
-            What the selectors take; None when the host has no session for it.
 
         Raises:
             VersionError: The state is of another session, or of a version that the session does not have.
@@ -139,9 +133,9 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 "the plan's policy holds for the agent's other tools: give the toolset to the app too, "
                 "App(..., plugins=[planning])"
             )
-        if self._given.copy is None:
+        if self._plan.copy is None:
             return
-        llm_request.append_instructions([self._given.copy])
+        llm_request.append_instructions([self._plan.copy])
         if invocation.live_request_queue is not None:
             return  # a live connection is opened with what is sent once
         try:
@@ -158,17 +152,13 @@ class PlanningToolset(BaseToolset, BasePlugin):
 
     def _shown(self, session: Session, context: Context) -> str:
         """What the model reads of the plan."""
-        run, position = Run.of(context), self._position(context)
-        shown, run.told = ["", run.told], ""
-        if self._sessions.are_given:
-            if session.store is not None:
-                session.refresh()  # other processes may have changed it
-            if position is not None and not is_current(session, position):
-                shown.insert(0, news(session, position))
-                context.session.state[KEY] = position_of(session, position)  # for the rest of this run
-                run.is_behind = True
-        shown.insert(0, self._section.reminder(session=session))
-        return "\n\n".join(filter(None, shown))
+        run, position = _Run.of(context), self._position(context) if self._sessions.are_given else None
+        more, run.more = run.more, ""
+        shown, kept = self._plan.shown(session, position, more)
+        if kept is not None:
+            context.session.state[KEY] = kept  # for the rest of this run
+            run.is_behind = True
+        return shown
 
     async def after_model_callback(
         self, *, callback_context: Context, llm_response: LlmResponse
@@ -179,21 +169,20 @@ class PlanningToolset(BaseToolset, BasePlugin):
             return None
         with suppress(*AWAY):
             session = await self._session(callback_context)
-            if session is None:
-                return None
-            after = partial(self._after_model, session, callback_context, llm_response)
-            return await session.off_loop(after)
+            if session is not None:
+                after = partial(self._after_model, session, callback_context, llm_response)
+                return await session.off_loop(after)
         return None
 
     def _after_model(self, session: Session, context: Context, response: LlmResponse) -> LlmResponse | None:
-        run, answer = Run.of(context), None
+        run, answer = _Run.of(context), None
         parts = (response.content and response.content.parts) or []
         with run.calling(session):
-            self._steered.notice(session)
+            self._plan.notice(session)
             is_end = parts and not any(part.function_call for part in parts)
             if is_end and not response.error_code and not run.is_nested(context):
                 finish = self._section.may_finish(session, is_new_turn=not run.has_asked)
-                run.has_asked, run.told = True, finish.message
+                run.has_asked, run.more = True, finish.message
                 if not finish.ok:
                     call = Part(function_call=FunctionCall(name="planning_read_plan", args={}))
                     content = Content(role="model", parts=[*parts, call])
@@ -207,40 +196,40 @@ class PlanningToolset(BaseToolset, BasePlugin):
 
     async def call(self, name: str, arguments: Any, context: Context) -> dict[str, Any]:
         """Carry out a call; what the model reads of it."""
-        run, (turn, earlier, named) = Run.of(context), self._turn(context, name)
-        made = Call(context.function_call_id, name, arguments, turn=named, agent=str(run))
-        async with self._order.aturn_of(turn, str(made.call_id), earlier):
+        run, (turn, earlier) = _Run.of(context), self._turn(context)
+        call_id = context.function_call_id
+        with self._order.place_of(turn.name, str(call_id), earlier) as pauses:
+            for seconds in pauses:
+                await asyncio.sleep(seconds)
             try:
                 session = await self._session(context)
             except AWAY as error:
                 return {"error": out_of_reach(name, error).message}
             with self._sessions.within(session), run.calling(session):
+                made = Call(call_id, name, arguments, turn=turn, agent=str(run))
                 result = await acarry_out(self._boxes[name], made, self._actor or context.agent_name)
             if session is not None:
                 self._keep(session, context)
         return {"result" if result.success else "error": result.message}
 
     async def before_tool_callback(
-        self,
-        *,
-        tool: BaseTool,
-        tool_args: dict[str, Any],  # noqa: ARG002 - ADK gives it
-        tool_context: Context,
+        self, *, tool: BaseTool, tool_context: Context, **_: Any
     ) -> dict[str, Any] | None:
         """Hold back another tool while the plan waits for approval, and ask the user for it."""
-        if tool.name in self._boxes or not self._steered.records:
+        if tool.name in self._boxes or not self._plan.records:
             return None
         if (tool.custom_metadata or {}).get("read_only") is True:
-            self._steered.reading.add(tool.name)
-        turn, earlier, _ = self._turn(tool_context, tool.name)
-        in_order = self._order.aturn_of(turn, str(tool_context.function_call_id), earlier)
-        self._running[tool_context] = stack = AsyncExitStack()
-        await stack.enter_async_context(in_order)
+            self._plan.reading.add(tool.name)
+        turn, earlier = self._turn(tool_context)
+        self._running[tool_context] = stack = ExitStack()
+        call_id = str(tool_context.function_call_id)
+        for seconds in stack.enter_context(self._order.place_of(turn.name, call_id, earlier)):
+            await asyncio.sleep(seconds)
         try:
             session = await self._session(tool_context)
             if session is None:
                 return None
-            self._steered.begin(session, tool.name)
+            self._plan.begin(session, tool.name)
             reason = await session.off_loop(partial(self._refusal, session, tool.name, tool_context))
         except AWAY as error:
             reason = out_of_reach(tool.name, error).message
@@ -248,8 +237,8 @@ class PlanningToolset(BaseToolset, BasePlugin):
 
     def _refusal(self, session: Session, name: str, context: Context) -> str | None:
         """Why another tool may not be called; the user is asked to approve the plan, or has answered."""
-        run, shown, answer = Run.of(context), pending_approval(session), context.tool_confirmation
-        asked = record(context.state.get(_ASKED))
+        run, shown, answer = _Run.of(context), pending_approval(session), context.tool_confirmation
+        asked, held = record(context.state.get(_ASKED)), self._plan.begin(session, name)
         with run.calling(session):
             if answer is not None and context.function_call_id in asked:
                 context.tool_confirmation = None  # a question of the tool itself is another one
@@ -257,9 +246,9 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 decision = decision_of({**given, "decision": "approve" if answer.confirmed else "reject"})
                 if shown and decision and asked[context.function_call_id] == shown.digest:
                     answer_approval(session, shown, decision)
-                reason = self._steered.refusal(session, name)
+                reason = held and held()
                 return reason or (None if answer.confirmed else "The user rejected this call.")
-            reason = self._steered.refusal(session, name)
+            reason = held and held()
         if reason is not None and shown is not None:
             context.state[_ASKED] = {**asked, context.function_call_id: shown.digest}
             payload = {"plan": shown.data, "reason": ""}
@@ -269,81 +258,71 @@ class PlanningToolset(BaseToolset, BasePlugin):
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
-    ) -> dict[str, Any] | None:
+    ) -> None:
         """Note a call of another tool."""
         is_error = isinstance(result, dict) and "error" in result and len(result) == 1
-        await self._record(tool, tool_args, tool_context, result, is_error=is_error)
-        return None
+        await self._record(tool, tool_args, tool_context, result, failed=is_error)
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
-    ) -> dict[str, Any] | None:
+    ) -> None:
         """Note that another tool failed."""
-        await self._record(tool, tool_args, tool_context, type(error).__name__, is_error=True)
-        return None
+        await self._record(tool, tool_args, tool_context, type(error).__name__, failed=True)
 
     async def _record(
-        self, tool: BaseTool, arguments: dict[str, Any], context: Context, answer: Any, *, is_error: bool
+        self, tool: BaseTool, arguments: Any, context: Context, answer: Any, *, failed: bool
     ) -> None:
         stack = self._running.pop(context, None)
         if stack is None:  # not held back by us, or noted as failed
             return
         made = Call(context.function_call_id, tool.name, arguments)
-        run, actor = Run.of(context), self._actor or context.agent_name
-        async with stack:
-            with suppress(*AWAY):
-                session = await self._session(context)
-                if session is not None:
-                    with run.calling(session):
-                        await self._steered.arecord(session, made, actor, answer, failed=is_error)
-                    self._keep(session, context)
+        run, actor = _Run.of(context), self._actor or context.agent_name
+        with stack, suppress(*AWAY):
+            session = await self._session(context)
+            if session is not None:
+                with run.calling(session):
+                    await self._plan.arecord(session, made, actor, answer, failed=failed)
+                self._keep(session, context)
 
     # Where the plan is
 
     async def _session(self, context: Context) -> Session | None:
         """The session of a call, brought to where ADK's session is, once for each run."""
-        run, position = Run.of(context), self._position(context)
+        run, position = _Run.of(context), self._position(context)
         if not self._sessions.are_given:
-            return self._sessions.of_step(f"{place_of(context.session)}:{context.invocation_id}", position)
+            return self._sessions.of_step(f"{_place_of(context.session)}:{context.invocation_id}", position)
         session = self._sessions.given(context.session)
         if session is not None and session.session_id not in run.settled:
             await session.off_loop(partial(self._settle, session, run, position, context.session.events))
             run.settled.add(session.session_id)
         return session
 
-    def _settle(self, session: Session, run: Run, position: Position | None, events: list[Event]) -> None:
+    def _settle(self, session: Session, run: _Run, position: Position | None, events: list[Event]) -> None:
         with run.calling(session):
             settle(session, position)
-            take_back(session, position, run.place, taken_back(events))
+            take_back(session, position, run.place, _taken_back(events))
 
     def _position(self, context: ReadonlyContext) -> Position | None:
-        if not self._sessions.are_given and Run.of(context).is_nested(context):
+        if not self._sessions.are_given and _Run.of(context).is_nested(context):
             return None
         return checked(context.session.state.get(KEY))
 
     def _keep(self, session: Session, context: Context) -> None:
         """Keep a session's position with the event that a context makes."""
-        if self._sessions.are_given or not Run.of(context).is_nested(context):
+        if self._sessions.are_given or not _Run.of(context).is_nested(context):
             context.state[KEY] = position_of(session, self._position(context))
 
-    def _turn(self, context: Context, name: str) -> tuple[str, list[str], str | None]:
-        """The turn of a call, the calls of it to wait for, and the turn again where the id names one call."""
+    def _turn(self, context: Context) -> tuple[Turn, list[str]]:
+        """The turn of a call, and the ids of the calls of it to wait for."""
         own, over = str(context.function_call_id), set[str]()
-        waits = name in self._boxes and self._steered.records  # for the work that may be its evidence
         for event in reversed(context.session.events):
-            calls = event.get_function_calls()
-            ids = [str(each.id) for each in calls]
+            calls = [(str(each.id), str(each.name)) for each in event.get_function_calls()]
+            ids = [each[0] for each in calls]
             if own in ids:
-                turn, before = f"{place_of(context.session)}:{event.id}", calls[: ids.index(own)]
-                named = [
-                    each
-                    for each in before
-                    if each.name in self._given.in_order or (waits and each.name not in self._boxes)
-                ]
-                earlier = [str(each.id) for each in named if str(each.id) not in over]
-                return turn, earlier, turn if ids.count(own) == 1 else None
+                name = f"{_place_of(context.session)}:{event.id}"
+                return Turn(name, ids), self._plan.earlier(calls, own, over)
             over |= {str(each.id) for each in event.get_function_responses()}
-        return context.invocation_id, [], None
+        return Turn(context.invocation_id, ()), []
 
 
 class _PlanningTool(BaseTool):
@@ -351,17 +330,80 @@ class _PlanningTool(BaseTool):
 
     def __init__(self, planning: PlanningToolset, tool: Tool) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._planning = planning
-        self._declaration = FunctionDeclaration(
-            name=tool.name, description=tool.description, parameters_json_schema=tool.parameters_schema()
-        )
+        self._planning, self._schema = planning, tool.parameters_schema()
 
     def _get_declaration(self) -> FunctionDeclaration:
-        return self._declaration.model_copy()  # ADK adds to it
+        return FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._schema
+        )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
         """Carry out a call."""
         return await self._planning.call(self.name, args, tool_context)
+
+
+class _Run(str):
+    """A run of the outermost agent. What its tools run in ADK sessions of their own is a part of it.
+
+    It is the id of the invocation: a text, so that a host can write down the state that has it.
+
+    Attributes:
+        place: See ``FrameworkChange``.
+        settled: The sessions of which it is settled whether they go back.
+        more: What the model reads once, behind the reminder.
+        is_behind: Whether the model has read more than the position that is kept says.
+        has_asked: Whether the agent has asked to finish.
+    """
+
+    __slots__ = ("has_asked", "is_behind", "more", "place", "settled")
+    place: str
+    settled: set[SessionId]
+    more: str
+    is_behind: bool
+    has_asked: bool
+
+    def __new__(cls, at: str, place: str = "") -> Self:
+        """Begin a run; without a place where it is copied."""
+        run = super().__new__(cls, at)
+        run.place, run.settled, run.more = place, set(), ""
+        run.is_behind = run.has_asked = False
+        return run
+
+    @classmethod
+    def of(cls, context: ReadonlyContext) -> _Run:
+        """The run of a context, kept in its session's state for as long as the run lasts."""
+        state = context.session.state
+        run = state.get(_RUN)
+        if not isinstance(run, cls):  # no client sends such an object
+            run = state[_RUN] = cls(context.invocation_id, _place_of(context.session))
+        return run
+
+    def is_nested(self, context: ReadonlyContext) -> bool:
+        """Whether a context is that of an agent which a tool runs."""
+        return self.place != _place_of(context.session)
+
+    def calling(self, session: Session | None) -> AbstractContextManager[None]:
+        """Let changes of a session, in this context, carry where they were made."""
+        return calling(session, self.place, str(self))
+
+
+def _place_of(adk: AdkSession) -> str:
+    """The place of an ADK session, as ``FrameworkChange`` names it."""
+    return f"google_adk:{json.dumps([adk.app_name, adk.user_id, adk.id])}"
+
+
+def _taken_back(events: Sequence[Event]) -> set[str]:
+    """The runs of an ADK session that ``rewind_async`` has taken back, and did not bring back."""
+    starts, undone, since = dict[str, int](), set[str](), len(events)
+    for number, event in enumerate(events):
+        starts.setdefault(event.invocation_id, number)
+    for number, event in reversed(list(enumerate(events))):
+        target = event.actions.rewind_before_invocation_id
+        if number >= since:
+            undone.add(event.invocation_id)
+        elif target:
+            since = starts.get(target, since)
+    return undone
 
 
 def _add(contents: list[Content], text: str, *, is_split: bool) -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import nullcontext
-from contextvars import ContextVar
 from functools import partial
-from inspect import signature
+from inspect import isawaitable, signature
 from typing import Annotated, Any, NotRequired, Self
 
-from planning.integrations._common import Call, acarry_out, carry_out
-from planning.integrations._order import TurnOrder
-from planning.integrations._rewind import Position, Setting, is_current, is_of, merge, news, position_of
-from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
-from planning.integrations._steered import Steered
+from planning.integrations._agents import AgentPlan
+from planning.integrations._calls import Call, out_of_reach
+from planning.integrations._rewind import Position, is_current, is_of, merge, position_of, setting
+from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Toolbox
 from planning.tools.declare import Declaration
+from planning.tools.once import TurnOrder
 from session import PastState, Session
 
 try:
@@ -30,25 +28,25 @@ try:
         hook_config,
     )
     from langchain.agents.middleware.types import OmitFromInput
-    from langchain_core.messages import SystemMessage, ToolMessage
+    from langchain_core.messages import ToolMessage
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
-    from planning.integrations._langchain_answers import (
-        CUT,
-        TEXT,
+    from planning.integrations._langchain_messages import (
+        BoundTool,
         answered,
-        away,
-        extended,
+        caller,
         last_turn,
-        message_of,
         position_in,
         readable,
+        readers,
         refused,
+        tools_from,
+        turn_of,
+        with_system,
         with_tail,
     )
-    from planning.integrations._langchain_tools import BoundTool, name_of_turn, readers, tools_from
-    from planning.integrations._langgraph import Here
+    from planning.integrations._langgraph import Here, run_plain
     from planning.integrations._langgraph_gate import after_turn
 except ImportError as error:
     raise ImportError(
@@ -69,8 +67,8 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
-_caller: ContextVar[tuple[Any, ...]] = ContextVar("caller", default=(None,) * 4)
-"""The id of the running call, who makes it, what names its turn, and its run."""
+_Answer = ToolMessage | Command[Any]
+_Response = ModelResponse[Any] | ExtendedModelResponse[Any]
 
 
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
@@ -121,27 +119,19 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
                 approval does not hold back; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: Two tools have the same name.
         """
         super().__init__()
-        self._given = given = AgentTools(session, tools, section, strategy, policy)
-        self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given, read_only)
+        self._plan = plan = AgentPlan(session, tools, section, strategy, policy, read_only)
+        self._sessions, self._section, self._boxes = plan.sessions, plan.section, plan.boxes
         self._actor = actor
         self._order = TurnOrder()
-        self.tools = [BoundTool.of(self, each) for each in given.tools.values()]
+        self.tools = [BoundTool.of(each, self._boxes[each.name]) for each in plan.tools.values()]
 
     def session_of(self, state: Mapping[str, Any]) -> Session | PastState | None:
         """The session as it was at an agent's state, to read the plan: ``select_latest(..., Plan)``.
 
         Args:
             state: What ``invoke`` returned, or ``get_state(config).values``.
-
-        Returns:
-            What the selectors take; None when the host has no session for this call.
 
         Raises:
             VersionError: The state is of another session, or of a version that the session does not have.
@@ -153,66 +143,50 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    ) -> _Response:
         """Add the section to the system message, and the reminder behind the conversation.
 
         With the answer, the state is brought to where the session is.
         """
-        here, position = Here.now(), position_in(request.state)
-        try:
-            session = self._session(here, position)
-            tail, kept = self._shown(session, position)
-        except AWAY as error:
-            tail, kept = unread(error), None
-            session = None
-        answer = readable(handler(self._prepared(request, tail)), self._boxes)
-        return extended(answer, self._noticed(session, position, here) or kept)
+        return run_plain(self._ask(request, handler, Here.now(is_async=False)))
 
     async def awrap_model_call(
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """The same from async code."""
-        here, position = Here.now(), position_in(request.state)
+    ) -> _Response:
+        """Do in async code what ``wrap_model_call`` does."""
+        return await self._ask(request, handler, Here.now(is_async=True))
+
+    async def _ask(self, request: ModelRequest[Any], handler: Callable[..., Any], here: Here) -> _Response:
+        position, session, kept = position_in(request.state), None, None
         try:
-            session = await self._asession(here, position)
-            shown = partial(self._shown, session, position)
-            tail, kept = shown() if session is None else await session.off_loop(shown)
+            session = await self._session(here, position)
+            tail, kept = await here.finish(session, partial(self._shown, session, position))
         except AWAY as error:
-            tail, kept = unread(error), None
-            session = None
-        answer = readable(await handler(self._prepared(request, tail)), self._boxes)
-        noticed = partial(self._noticed, session, position, here)
-        return extended(answer, (noticed() if session is None else await session.off_loop(noticed)) or kept)
+            tail, session = unread(error), None
+        answer = readable(await _made(handler(self._prepared(request, tail))), self._boxes)
+        noticed = await here.finish(session, partial(self._noticed, session, position, here))
+        if noticed is None and kept is None:
+            return answer
+        return ExtendedModelResponse(answer, Command(update={"planning": noticed or kept}))
 
-    def _session(self, here: Here, position: Position | None) -> Session | None:
+    async def _session(self, here: Here, position: Position | None) -> Session | None:
         """The host's session, brought to where the run begins; or the one that the calls of a step share."""
-        session = self._sessions.given() if self._sessions.are_given else None
-        if session is None:
-            return None if self._sessions.are_given else self._sessions.of_step(here.step, position)
-        here.follow(session, position)
-        return session
-
-    async def _asession(self, here: Here, position: Position | None) -> Session | None:
-        """The same from async code."""
-        session = self._sessions.given() if self._sessions.are_given else None
-        if session is None:
-            return None if self._sessions.are_given else self._sessions.of_step(here.step, position)
-        await here.afollow(session, position)
+        if not self._sessions.are_given:
+            return self._sessions.of_step(here.step, position)
+        session = self._sessions.given()
+        if session is not None:
+            await here.follow(session, position)
         return session
 
     def _shown(self, session: Session | None, position: Position | None) -> tuple[str, dict[str, Any] | None]:
         """What the model reads of the plan, and the position that its answer is kept with."""
         if session is None:
             return "", None
-        reminder = self._section.reminder(session=session) if self._section.is_enabled() else ""
-        if not self._sessions.are_given:
-            return reminder, None
-        if is_current(session, position):
-            return reminder, None
-        told = news(session, position) if self._section.is_enabled() else ""
-        return "\n\n".join(filter(None, [reminder, told])), position_of(session, position)
+        is_given = self._sessions.are_given
+        tail, kept = self._plan.shown(session, position if is_given else None)
+        return tail, position_of(session) if is_given and position is None else kept
 
     def _noticed(
         self, session: Session | None, position: Position | None, here: Here
@@ -222,23 +196,16 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             return None
         version = session.version
         with here.calling(session):
-            self._steered.notice(session)
+            self._plan.notice(session)
         return None if session.version == version else position_of(session, position, here.step)
 
     def _prepared(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
-        if self._steered.records:
-            self._steered.reading |= readers(request.tools)
-        text = self._given.copy
+        if self._plan.records:
+            self._plan.reading |= readers(request.tools)
+        text = self._plan.copy
         if text is None:
             return request
-        system = request.system_message
-        if system is None:
-            system = SystemMessage(text)
-        elif isinstance(system.content, str):
-            content = "\n\n".join(filter(None, [system.content, text]))
-            system = system.model_copy(update={"content": content})
-        else:
-            system = system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
+        system = with_system(request.system_message, text)
         return request.override(system_message=system, messages=with_tail(request.messages, reminder))
 
     # The end of a turn
@@ -246,106 +213,78 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     @hook_config(can_jump_to=["model"])
     def _after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain gives it
         """Ask the user to approve a plan that waits; send the agent back to steps that are open."""
-        here = Here.now()
-        try:
-            session = self._session(here, position_in(state))
-            return None if session is None else self._after(session, here, state)
-        except AWAY:
-            return None
+        return run_plain(self._after(state, Here.now(is_async=False)))
 
     @hook_config(can_jump_to=["model"])
     async def _aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - the same
-        """The same from async code."""
-        here, position = Here.now(), position_in(state)
+        """Do that in async code."""
+        return await self._after(state, Here.now(is_async=True))
+
+    async def _after(self, state: Mapping[str, Any], here: Here) -> dict[str, Any] | None:
         try:
-            session = await self._asession(here, position)
-            return (
-                None
-                if session is None
-                else await session.off_loop(partial(self._after, session, here, state))
-            )
+            session = await self._session(here, position_in(state))
+            if session is None:
+                return None
+            with here.calling(session):
+                return await here.finish(session, partial(after_turn, session, self._plan, state, here))
         except AWAY:
             return None
-
-    def _after(self, session: Session, here: Here, state: Mapping[str, Any]) -> dict[str, Any] | None:
-        with here.calling(session):
-            return after_turn(session, self._section, state, self._sessions.read, self._steered.holds, here)
 
     # Calls
 
     def wrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], _Answer]
+    ) -> _Answer:
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
-        is_own = request.tool_call["name"] in self._boxes
-        if not is_own and not self._steered.records:
-            return self._followed(request, handler(request))
-        if not is_own:
-            self._steered.reading |= readers([request.tool])
-        here, position = Here.now(), position_in(request.state)
-        with self._in_order(self._order.turn_of, request, here):
-            try:
-                session = self._session(here, position)
-                reason = None if is_own else self._steered.refusal(session, request.tool_call["name"])
-            except AWAY as error:
-                return away(request, error)
-            if is_own:
-                called = self._called(request, here)
-                with called, self._sessions.within(session), here.calling(session):
-                    return answered(handler(request), session, position, here.step)
-            seen = 0 if session is None else session.version
-            answer = handler(request) if reason is None else refused(request, reason)
-            return self._recorded(request, session, here, seen, answer)
+        return run_plain(self._carry_out(request, handler, Here.now(is_async=False)))
 
     async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
-        """The same from async code."""
-        is_own = request.tool_call["name"] in self._boxes
-        if not is_own and not self._steered.records:
-            return self._followed(request, await handler(request))
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[_Answer]]
+    ) -> _Answer:
+        """Do in async code what ``wrap_tool_call`` does."""
+        return await self._carry_out(request, handler, Here.now(is_async=True))
+
+    async def _carry_out(self, request: ToolCallRequest, handler: Callable[..., Any], here: Here) -> _Answer:
+        name, call_id = request.tool_call["name"], request.tool_call["id"]
+        position, is_own = position_in(request.state), name in self._boxes
         if not is_own:
-            self._steered.reading |= readers([request.tool])
-        here, position = Here.now(), position_in(request.state)
-        async with self._in_order(self._order.aturn_of, request, here):
+            if not self._plan.records:
+                return self._followed(request, await _made(handler(request)))
+            self._plan.reading |= readers([request.tool])
+        calls, over = last_turn(request.state)
+        earlier = self._plan.earlier([(str(c["id"]), c["name"]) for c in calls], str(call_id), over)
+        with self._order.place_of(here.step, str(call_id), earlier) as pauses:
+            for seconds in pauses:
+                await here.pause(seconds)
             try:
-                session = await self._asession(here, position)
-                name = request.tool_call["name"]
-                reason = None if is_own else await self._steered.arefusal(session, name)
+                session = await self._session(here, position)
+                held = None if is_own else self._plan.begin(session, name)
+                reason = None if held is None else await here.finish(session, held)
             except AWAY as error:
-                return away(request, error)
+                return refused(request, out_of_reach(name, error).message)
             if is_own:
-                called = self._called(request, here)
+                named = turn_of(here.place, request.state.get("messages", ()))
+                called = setting(caller, (call_id, named, here.run, self._actor_of(request)))
                 with called, self._sessions.within(session), here.calling(session):
-                    return answered(await handler(request), session, position, here.step)
+                    return answered(await _made(handler(request)), session, position, here.step)
             seen = 0 if session is None else session.version
-            answer = await handler(request) if reason is None else refused(request, reason)
-            recorded = partial(self._recorded, request, session, here, seen, answer)
-            return recorded() if session is None else await session.off_loop(recorded)
+            answer = await _made(handler(request)) if reason is None else refused(request, reason)
+            return await here.finish(session, partial(self._recorded, request, session, here, seen, answer))
 
     def _recorded(
-        self,
-        request: ToolCallRequest,
-        session: Session | None,
-        here: Here,
-        seen: int,
-        answer: ToolMessage | Command[Any],
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolCallRequest, session: Session | None, here: Here, seen: int, answer: _Answer
+    ) -> _Answer:
         """The answer of another tool, with the position of a session that has its call."""
         call, content = request.tool_call, answer.text if isinstance(answer, ToolMessage) else answer
         is_error = isinstance(answer, ToolMessage) and answer.status == "error"
         made = Call(call["id"], call["name"], call["args"])
         with here.calling(session):
-            self._steered.record(session, made, self._actor_of(request), content, failed=is_error)
+            self._plan.record(session, made, self._actor_of(request), content, failed=is_error)
         if self._sessions.are_given:
             return self._followed(request, answer, seen)
         return answered(answer, session, position_in(request.state), here.step)
 
-    def _followed(
-        self, request: ToolCallRequest, answer: ToolMessage | Command[Any], seen: int | None = None
-    ) -> ToolMessage | Command[Any]:
+    def _followed(self, request: ToolCallRequest, answer: _Answer, seen: int | None = None) -> _Answer:
         """The answer of another tool, with the position of a session that its agents have changed since."""
         try:
             session = self._sessions.given() if self._sessions.are_given else None
@@ -354,45 +293,16 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         before = position_in(request.state)
         if session is None or before is None or not is_of(before, session) or is_current(session, before):
             return answer
-        return answered(
-            answer, session, before, seen=before.get("seen", before["version"] if seen is None else seen)
-        )
-
-    def _called(self, request: ToolCallRequest, here: Here) -> Setting:
-        """Let the tool know of its call."""
-        call_id = request.tool_call["id"]
-        named = name_of_turn(here.place, request.state.get("messages", ()), call_id)
-        return Setting(_caller, (call_id, self._actor_of(request), named, here.run))
+        seen = before["version"] if seen is None else seen
+        return answered(answer, session, before, seen=before.get("seen", seen))
 
     def _actor_of(self, request: ToolCallRequest) -> str | None:
         return self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
 
-    def _in_order(self, turn_of: Callable[..., Any], request: ToolCallRequest, here: Here) -> Any:
-        """Hold back a call until those of its turn that go before it are over."""
-        calls, over = last_turn(request.state)
-        if len(calls) == 1:
-            return nullcontext()  # no other call waits for it
-        own, in_order = str(request.tool_call["id"]), self._given.in_order
-        is_mark = self._steered.records and request.tool_call["name"] in in_order
-        also = {own} if self._steered.records else set()
-        ids = [str(c["id"]) for c in calls if is_mark or c["name"] in in_order or c["id"] in also]
-        earlier = ids[: ids.index(own)] if own in ids else []
-        return turn_of(here.step, own, [each for each in earlier if each not in over])
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
-        """Carry out the running call of a tool, for the tool itself."""
-        call, actor = self._call(name, arguments)
-        return message_of(call, carry_out(self._boxes[name], call, actor))
-
-    async def acall(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
-        """The same from async code."""
-        call, actor = self._call(name, arguments)
-        return message_of(call, await acarry_out(self._boxes[name], call, actor))
-
-    def _call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
-        call_id, actor, turn, run = _caller.get()
-        sent = arguments.get(TEXT, arguments) if arguments.keys() <= {TEXT, CUT} else arguments
-        return Call(call_id, name, sent, CUT in arguments, turn, run), actor
+async def _made(answer: Any) -> Any:
+    """What a handler made, or makes in async code."""
+    return await answer if isawaitable(answer) else answer
 
 
 for _hook in (PlanningMiddleware.wrap_model_call, PlanningMiddleware.wrap_tool_call):

@@ -15,16 +15,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from planning.integrations._common import (
-    Call,
-    acarry_out,
-    carry_out,
+from planning.integrations._calls import Call, acarry_out, carry_out, in_turn, toolbox_of
+from planning.integrations._messages import (
     dicts,
-    in_turn,
     is_json,
     listed_or_plain,
     record,
-    toolbox_of,
     unknown_response,
     with_reminder,
 )

@@ -10,9 +10,10 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
-from planning.integrations._common import Call, acarry_out, in_turn, out_of_reach, with_tail
-from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
-from planning.integrations._steered import Steered
+from planning.integrations._agents import AgentPlan
+from planning.integrations._calls import Call, acarry_out, in_turn, out_of_reach
+from planning.integrations._messages import with_tail
+from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.prompt.definitions import tool_definitions
@@ -47,14 +48,11 @@ class PlanningTools(list[Tool]):
         instructions: The section's text, which never changes. A run with ``run_config()`` adds it by itself.
     """
 
-    def __init__(
-        self, given: AgentTools, others: Iterable[FunctionTool], read_only: Iterable[str], actor: str | None
-    ) -> None:
-        self.section, self.instructions = given.section, given.copy or ""
-        self._sessions, self._boxes, self._actor = given.sessions, given.boxes, actor
-        self._steered = Steered(given, read_only)
-        self._has_approval = given.section.policy is not None and given.section.policy.approval
-        super().__init__(self._of_box(name) for name in given.boxes)
+    def __init__(self, plan: AgentPlan, others: Iterable[FunctionTool], actor: str | None) -> None:
+        self.section, self.instructions = plan.section, plan.copy or ""
+        self._plan, self._sessions, self._boxes, self._actor = plan, plan.sessions, plan.boxes, actor
+        self._has_approval = plan.section.policy is not None and plan.section.policy.approval
+        super().__init__(map(self._of_box, plan.boxes))
         self._own = {id(each.on_invoke_tool) for each in self if isinstance(each, FunctionTool)}
         self.extend(map(self._held, others))
 
@@ -73,8 +71,8 @@ class PlanningTools(list[Tool]):
         config = RunConfig() if config is None else config
         if not isinstance(config, RunConfig):
             raise TypeError(f"config must be a RunConfig, got {type(config).__name__}")
-        in_order = ToolExecutionConfig(max_function_tool_concurrency=1) if self._steered.records else None
-        is_private = any(box.tools[name].returns_private_data for name, box in self._boxes.items())
+        in_order = ToolExecutionConfig(max_function_tool_concurrency=1) if self._plan.records else None
+        is_private = any(each.returns_private_data for each in self._plan.tools.values())
         return replace(
             config,
             call_model_input_filter=partial(self._filtered, config.call_model_input_filter),
@@ -113,17 +111,15 @@ class PlanningTools(list[Tool]):
         return replace(sent, input=items)
 
     def _shown(self, session: Session) -> str:
-        if session.store is not None:
-            session.refresh()  # other processes may have changed it
-        reminder = self.section.reminder(session=session)
-        self._steered.notice(session)
+        reminder, _ = self._plan.shown(session)
+        self._plan.notice(session)
         return reminder
 
     # Calls
 
     def _of_box(self, name: str) -> FunctionTool:
         """A tool of a toolbox, which checks the arguments itself."""
-        (definition,) = tool_definitions("openai-responses", tools=[self._boxes[name].tools[name]])
+        (definition,) = tool_definitions("openai-responses", tools=[self._plan.tools[name]])
         return FunctionTool(
             name,
             definition["description"],
@@ -137,7 +133,7 @@ class PlanningTools(list[Tool]):
         """A tool of the SDK, whose calls the policy sees."""
         if tool.name in self._boxes:
             raise ValueError(f"there are two tools named {tool.name}: rename one")
-        if not self._steered.records:
+        if not self._plan.records:
             return tool
         held, asking = copy(tool), self._asking(tool.name)
         if asking and callable(tool.needs_approval):
@@ -151,7 +147,7 @@ class PlanningTools(list[Tool]):
 
     def _asking(self, name: str) -> Any:
         """The ``needs_approval`` of a tool: a function where a plan that waits holds the tool back."""
-        is_held = self._has_approval and self._steered.holds(name)
+        is_held = self._has_approval and self._plan.holds(name)
         return partial(self._needs_approval, name) if is_held else False
 
     async def _needs_approval(
@@ -163,10 +159,10 @@ class PlanningTools(list[Tool]):
             if session is None:
                 return False
             await session.off_loop(partial(self._decide, session, ctx))
-            reason = await self._steered.arefusal(session, name)
+            reason = await self._plan.refusal(session, name)
             if reason is not None and pending_approval(session) is not None:
                 call = Call(call_id, name, None)
-                await self._steered.arecord(session, call, self._actor, reason, failed=True)
+                await self._plan.arecord(session, call, self._actor, reason, failed=True)
                 return True
         return False
 
@@ -179,7 +175,7 @@ class PlanningTools(list[Tool]):
             session = self._sessions.given(ctx.context)
             if session is not None and self._has_approval:
                 await session.off_loop(partial(self._decide, session, ctx, call))
-            reason = None if tool is None else await self._steered.arefusal(session, name)
+            reason = None if tool is None else await self._plan.refusal(session, name)
         except AWAY as error:
             return out_of_reach(name, error).message
         with self._sessions.within(session):
@@ -187,7 +183,7 @@ class PlanningTools(list[Tool]):
                 return (await acarry_out(self._boxes[name], call, actor)).message
             answer = await tool(ctx, arguments) if reason is None else reason
             is_failed = reason is not None or answer == default_tool_error_function(ctx, Exception())
-            await self._steered.arecord(session, call, actor, answer, failed=is_failed)
+            await self._plan.arecord(session, call, actor, answer, failed=is_failed)
             return answer
 
     def _decide(self, session: Session, ctx: RunContextWrapper[Any], call: Call | None = None) -> None:
@@ -248,9 +244,9 @@ def planning_tools(
         for each in tools:
             others.append(each) if isinstance(each, FunctionTool) else declared.append(each)
         tools = declared
-    given = AgentTools(session, tools, section, strategy, policy)
-    if not given.sessions.are_given:
+    plan = AgentPlan(session, tools, section, strategy, policy, read_only)
+    if not plan.sessions.are_given:
         raise TypeError(
             "planning_tools needs a session, or a function that returns one: the SDK does not keep the plan"
         )
-    return PlanningTools(given, others, read_only, actor)
+    return PlanningTools(plan, others, actor)

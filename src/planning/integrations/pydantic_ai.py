@@ -11,19 +11,18 @@ from functools import partial
 from typing import Any, Literal
 
 from planning.errors import unknown_option
-from planning.integrations._common import Call, acarry_out, out_of_reach
+from planning.integrations._agents import AgentPlan
+from planning.integrations._calls import Call, acarry_out, out_of_reach
 from planning.integrations._rewind import (
     Position,
     calling,
     go_back,
     is_current,
     is_older,
-    news,
     position_of,
     settle,
 )
-from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
-from planning.integrations._steered import Steered
+from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.plan.model import Plan
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
@@ -50,15 +49,16 @@ try:
     from pydantic_ai.toolsets import AbstractToolset
     from pydantic_graph import End
 
-    from planning.integrations._pydantic_history import (
+    from planning.integrations._pydantic_messages import (
         KEY,
+        TEXT,
+        PlanningToolset,
         made_of,
-        name_of_turn,
         position_in,
+        turn_of,
         unkept,
         with_tail,
     )
-    from planning.integrations._pydantic_tools import TEXT, PlanningToolset, definition
 except ImportError as error:
     raise ImportError(
         "planning in Pydantic AI's agents needs pydantic-ai: pip install 'session-planning[pydantic-ai]'"
@@ -108,18 +108,11 @@ class Planning(AbstractCapability[Any]):
             follow_history: Whether a run with an earlier message history rewinds the host's session to that
                 point. Two runs at once with the same history then take back each other's changes.
             id: The id of the capability and of its toolset.
-
-        Raises:
-            TypeError: An argument is of another type.
-            ValueError: Two tools have the same name.
         """
         self.id = id
-        self._given = given = AgentTools(session, tools, section, strategy, policy)
-        self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
-        self._steered = Steered(given, read_only)
-        self._definitions = [definition(each, given) for each in given.tools.values()]
-        self._actor = actor
-        self._follows = follow_history
+        self._plan = plan = AgentPlan(session, tools, section, strategy, policy, read_only)
+        self._sessions, self._section, self._boxes = plan.sessions, plan.section, plan.boxes
+        self._actor, self._follows = actor, follow_history
         self._own: Session | None = None  # of the run, when it comes from the message history
         self._position: Position | None = None
         self._is_lost = False
@@ -132,12 +125,7 @@ class Planning(AbstractCapability[Any]):
         actor: str | None = None,
         id: str | None = KEY,  # noqa: A002 - as above
     ) -> Planning:
-        """Make the capability for ``Agent.from_spec``.
-
-        Args:
-            strategy: The mindset of the section's copy.
-            actor: Who makes the calls, for the history; the name of the agent if omitted.
-            id: The id of the capability and of its toolset.
+        """Make the capability for ``Agent.from_spec``, with a strategy by its name.
 
         Raises:
             ValueError: There is no such strategy.
@@ -156,19 +144,13 @@ class Planning(AbstractCapability[Any]):
             messages: What ``result.all_messages()`` returned, all or up to any point.
             ctx: The context of a run, for a ``session`` that takes it.
 
-        Returns:
-            What the selectors take; None when the host has no session for this call.
-
         Raises:
             VersionError: The messages are of another session, or of a version that the session does not have.
             SnapshotError: What the messages hold of the session cannot be read.
         """
-        given = self._sessions.are_given
-        return (
-            self._sessions.read(position_in(messages), ctx)
-            if given
-            else made_of(messages, self._section.policy)[0]
-        )
+        if not self._sessions.are_given:
+            return made_of(messages, self._sessions)[0]
+        return self._sessions.read(position_in(messages), ctx)
 
     def plan_of(self, messages: Sequence[ModelMessage], session: Session | None = None) -> Plan | None:
         """The plan at the end of a message history; None when there was none.
@@ -194,7 +176,7 @@ class Planning(AbstractCapability[Any]):
         run = copy(self)
         run._position = position = position_in(ctx.messages)
         if not self._sessions.are_given:
-            run._own, run._is_lost = made_of(ctx.messages, self._section.policy)
+            run._own, run._is_lost = made_of(ctx.messages, self._sessions)
             if run._is_lost:
                 warnings.warn(f"{_LOST} Keep them whole, or give Planning a session.", stacklevel=2)
             if run._own.version:
@@ -218,11 +200,11 @@ class Planning(AbstractCapability[Any]):
 
     def get_instructions(self) -> str | None:
         """The section, which never changes."""
-        return self._given.copy
+        return self._plan.copy
 
     def get_toolset(self) -> AbstractToolset[Any]:
         """The planning tools, and those given."""
-        return PlanningToolset(self)
+        return PlanningToolset(self.id, self._plan, self.call)
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -240,25 +222,18 @@ class Planning(AbstractCapability[Any]):
             session = self._session(ctx)
             if session is None:
                 return ""
-            if self._sessions.are_given and session.store is not None:
-                await session.off_loop(session.refresh)  # other processes may have changed it
-            told, self._is_lost = _LOST if self._is_lost else "", False
-            if self._position is not None and not is_current(session, self._position):
-                told = told or await session.off_loop(partial(news, session, self._position))
-                self._position = position_of(session, self._position)
-            return "\n\n".join(filter(None, [self._section.reminder(session=session), told]))
+            lost = [_LOST] * self._is_lost
+            reminder, kept = await session.off_loop(partial(self._plan.shown, session, self._position, *lost))
         except AWAY as error:
             return unread(error)
+        self._position, self._is_lost = kept or self._position, False
+        return reminder
 
     async def after_model_request(
-        self,
-        ctx: RunContext[Any],
-        *,
-        request_context: ModelRequestContext,
-        response: ModelResponse,
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Keep the position with an answer to messages without one, for who keeps the last messages alone."""
-        await self._noting(ctx, self._steered.notice)
+        await self._noting(ctx, self._plan.notice)
         if self._position is None or position_in(request_context.messages[-1:]) is not None:
             return response
         return replace(response, metadata={**(response.metadata or {}), KEY: self._position})
@@ -295,17 +270,17 @@ class Planning(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
         """Hold back another tool while the plan waits for approval, and note its call."""
-        name, steered = call.tool_name, self._steered
-        if name in self._boxes or tool_def.kind == "output" or not steered.records:
+        name, plan = call.tool_name, self._plan
+        if name in self._boxes or tool_def.kind == "output" or not plan.records:
             return await handler(args)
         if (tool_def.metadata or {}).get("read_only") is True:
-            steered.reading.add(name)
+            plan.reading.add(name)
         try:
-            reason = await steered.arefusal(self._session(ctx), name)
+            reason = await plan.refusal(self._session(ctx), name)
         except AWAY as error:
             reason = out_of_reach(name, error).message
         made = Call(call.tool_call_id, name, call.args)
-        noting = partial(self._steered.record, call=made, actor=self._actor_of(ctx))
+        noting = partial(plan.record, call=made, actor=self._actor_of(ctx))
         if reason is not None:
             await self._noting(ctx, partial(noting, answer=reason, failed=True))
             raise ToolFailedError(ToolReturnPart(name, reason, call.tool_call_id, outcome="failed"))
@@ -331,7 +306,7 @@ class Planning(AbstractCapability[Any]):
         except AWAY as error:
             session, result = None, out_of_reach(name, error)
         else:
-            turn = name_of_turn(ctx.messages, ctx.tool_call_id)
+            turn = turn_of(ctx.messages, ctx.tool_call_id)
             call = Call(ctx.tool_call_id, name, sent, turn=turn, agent=ctx.run_id)
             with self._sessions.within(session), calling(session, _place(ctx), str(ctx.run_id)):
                 result = await acarry_out(self._boxes[name], call, actor)

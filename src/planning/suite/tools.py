@@ -34,8 +34,8 @@ from planning.suite.kept import Policies, hold_back, register_facts
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
+from planning.tools.once import RepeatedIds, find_repeat, fingerprint_of
 from planning.tools.pipeline import PATIENCE
-from planning.tools.repeats import RepeatedIds, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session, StoreError, ToolInvoked, replace_latest

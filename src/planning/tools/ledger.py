@@ -12,7 +12,7 @@ from uuid import UUID
 
 import attrs
 
-from planning.tools.repeats import RepeatedIds
+from planning.tools.once import RepeatedIds
 from planning.tools.result import ToolResult
 from session import Session, ToolFailed, ToolInvoked
 

@@ -36,6 +36,7 @@ from planning.tools.errors import (
     UserInputNeeded,
     type_name,
 )
+from planning.tools.once import RunningCalls, claim, doubt, find_repeat, fingerprint_of
 from planning.tools.outcome import (
     failed,
     is_cancelling,
@@ -44,7 +45,6 @@ from planning.tools.outcome import (
     settled,
     withholding,
 )
-from planning.tools.repeats import POLLED, RunningCalls, claim, doubt, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
 from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked
 
@@ -206,8 +206,8 @@ class CallPipeline(Attempts):
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return self._walk(tool, params, started)
         with session.companion(RunningCalls).alone(tool.name, key) as call:
-            while not call.may_begin():
-                sleep(POLLED)
+            for pause in call.pauses():
+                sleep(pause)
             found = self._find_repeat(session, tool, params, key)
             return self._walk(tool, params, started) if found is None else found
 
@@ -217,8 +217,8 @@ class CallPipeline(Attempts):
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return await self._awalk(tool, params, started)
         with session.companion(RunningCalls).alone(tool.name, key) as call:
-            while not call.may_begin(is_async=True):
-                await background().asyncio.sleep(POLLED)
+            for pause in call.pauses(is_async=True):
+                await background().asyncio.sleep(pause)
             found = await session.off_loop(partial(self._find_repeat, session, tool, params, key))
             return await self._awalk(tool, params, started) if found is None else found
 

@@ -8,9 +8,10 @@ from typing import Any
 from uuid import uuid4
 
 from adk_models import ScriptedLlm, said, tail
-from frameworks import Answer, Request, playing
+from frameworks import READING, Answer, Request, playing
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
@@ -35,10 +36,13 @@ class Run:
 
     config = RunConfig()
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
-        planning = PlanningToolset(session, tools=tools, policy=policy)
-        agent = LlmAgent(name="clerk", model=ScriptedLlm(script=self.play), tools=[planning])
-        self.runner = Runner(app_name="shop", agent=agent, session_service=SERVICE, auto_create_session=True)
+    def __init__(
+        self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None, others: Any = ()
+    ) -> None:
+        planning = PlanningToolset(session, tools=tools, policy=policy, read_only=READING)
+        agent = LlmAgent(name="clerk", model=ScriptedLlm(script=self.play), tools=[planning, *others])
+        app = App(name="shop", root_agent=agent, plugins=[planning] if others or policy else [])
+        self.runner = Runner(app=app, session_service=SERVICE, auto_create_session=True)
 
     def play(self, request: LlmRequest) -> LlmResponse:
         offered: list[Any] = request.config.tools or []
@@ -74,7 +78,8 @@ class Run:
         events = await self.go(of)
         said = [each for event in events for each in event.get_function_responses()]
         answers = [
-            Answer(each.id, "result" in each.response, next(iter(each.response.values()))) for each in said
+            Answer(each.id, "result" in each.response, str(next(iter(each.response.values()))))
+            for each in said
         ]
         return answers, (of, events[-1].invocation_id)
 

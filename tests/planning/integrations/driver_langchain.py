@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
-from frameworks import Answer, Request, added_to, playing
+from frameworks import READING, Answer, Request, added_to, playing
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import tool as langchain_tool
 from langchain_models import ScriptedModel
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -27,11 +28,14 @@ SAVER = InMemorySaver()  # the database of the checkpoints: what runs in another
 class Awaited:
     """Runs by ``ainvoke``."""
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
+    def __init__(
+        self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None, others: Any = ()
+    ) -> None:
         self.model = ScriptedModel(script=self.play)
         self.agent: Any = create_agent(
             self.model,
-            middleware=[PlanningMiddleware(session, tools=tools, policy=policy)],
+            list(map(langchain_tool, others)),
+            middleware=[PlanningMiddleware(session, tools=tools, policy=policy, read_only=READING)],
             checkpointer=SAVER,
             name="clerk",
         )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
-from agents import Agent, RunConfig, Runner
+from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.testing.model import ModelCall
-from frameworks import Answer, Request, added_to, playing
+from frameworks import READING, Answer, Request, added_to, playing
 
 from planning import PlanPolicy
 from planning.integrations.openai_agents import planning_tools
-from planning.tools import Tool
 
 __all__ = ["Run", "Streamed"]
 
@@ -23,8 +21,11 @@ _FAILURES = ("Refused, ", " was not called: ", " could not write: ", " cannot re
 class Run:
     """Runs by ``run``; a conversation is the list of its items."""
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
-        planning = planning_tools(session, tools=tools, policy=policy)
+    def __init__(
+        self, session: Any, tools: Any = (), policy: PlanPolicy | None = None, others: Any = ()
+    ) -> None:
+        given = [*tools, *map(function_tool, others)] if others else tools
+        planning = planning_tools(session, tools=given, policy=policy, read_only=READING)
         model = ScriptedModel([ModelStep.respond(self.play)] * 100)
         self.config = planning.run_config(RunConfig(tracing_disabled=True))
         self.agent = Agent("clerk", model=model, tools=planning)
@@ -50,8 +51,8 @@ class Run:
         answers = [
             Answer(
                 each.raw_item["call_id"],
-                not any(failure in each.output for failure in _FAILURES),
-                each.output,
+                not any(failure in str(each.output) for failure in _FAILURES),
+                str(each.output),
             )
             for each in result.new_items
             if each.type == "tool_call_output_item"

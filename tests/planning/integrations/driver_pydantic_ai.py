@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from frameworks import Answer, Request, playing
+from frameworks import READING, Answer, Request, playing
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
@@ -29,13 +29,17 @@ class Run:
 
     follows = False
 
-    def __init__(self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None) -> None:
-        planning = Planning(session, tools=tools, follow_history=self.follows, policy=policy)
-        self.agent = Agent(FunctionModel(self.play), capabilities=[planning], name="clerk")
+    def __init__(
+        self, session: Any, tools: Iterable[Tool] = (), policy: PlanPolicy | None = None, others: Any = ()
+    ) -> None:
+        planning = Planning(
+            session, tools=tools, follow_history=self.follows, policy=policy, read_only=READING
+        )
+        self.agent = Agent(FunctionModel(self.play), capabilities=[planning], tools=others, name="clerk")
 
     def play(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         parts = [
-            f"{part.part_kind}: {content if isinstance(content, str) else content[-1]}"
+            f"{part.part_kind}: {content[-1] if isinstance(content, list) else content}"
             for message in messages
             for part in message.parts
             for content in (getattr(part, "content", None) or [getattr(part, "args", None)],)

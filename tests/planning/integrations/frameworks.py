@@ -24,6 +24,8 @@ Call = tuple[str, Any]
 """A tool's name and the arguments; text is sent as it is."""
 Turns = Sequence[Sequence[Call]]
 READ: Call = ("planning_read_plan", {})
+READING = ("look",)
+"""The tools of the agents' own that change nothing."""
 
 
 def setup(objective: str, *titles: str) -> Call:
@@ -153,9 +155,16 @@ class Driver(Protocol):
     """An agent named ``clerk`` of a framework with our integration, and a model that plays ``playing``."""
 
     def __init__(
-        self, session: Any, tools: Iterable[Tool] | Toolbox = (), policy: PlanPolicy | None = None
+        self,
+        session: Any,
+        tools: Iterable[Tool] | Toolbox = (),
+        policy: PlanPolicy | None = None,
+        others: Iterable[Callable[..., Any]] = (),
     ) -> None:
-        """Make the agent with a session, or a function that returns one, further tools and a policy."""
+        """Make the agent with a session, or a function that returns one, further tools and a policy.
+
+        A framework's agent has ``others`` as tools of its own, of which ``look`` is named as one that reads.
+        """
 
     async def run(self, before: Any = None) -> tuple[list[Answer], Any]:
         """Run the agent to its end, with a user who says ``Go``.
@@ -190,12 +199,16 @@ class EntryPoint:
     cannot: Mapping[str, str] = {}
 
     def agent(
-        self, session: Any, tools: Iterable[Tool] | Toolbox = (), policy: PlanPolicy | None = None
+        self,
+        session: Any,
+        tools: Iterable[Tool] | Toolbox = (),
+        policy: PlanPolicy | None = None,
+        **others: Iterable[Callable[..., Any]],
     ) -> Driver:
         """An agent; skips the test where the framework is not installed."""
         pytest.importorskip(self.needs, reason=f"{self.name} needs {self.needs}")
         module, _, name = self.driver.partition(":")
-        made: Driver = getattr(import_module(module), name)(session, tools, policy)
+        made: Driver = getattr(import_module(module), name)(session, tools, policy, **others)
         return made
 
     def play(self, session: Any, turns: Turns, tools: Iterable[Tool] | Toolbox = ()) -> Talk:
@@ -305,11 +318,7 @@ TABLE = [
         BY_PYDANTIC_AI,
     ),
     EntryPoint(
-        "openai_agents",
-        "driver_openai_agents:Run",
-        "OPENAI_AGENTS.md",
-        "agents",
-        cannot=BY_OPENAI_AGENTS,
+        "openai_agents", "driver_openai_agents:Run", "OPENAI_AGENTS.md", "agents", cannot=BY_OPENAI_AGENTS
     ),
     EntryPoint(
         "openai_agents_stream",
@@ -330,12 +339,7 @@ TABLE = [
         {"not JSON": BY_ADK},
     ),
     EntryPoint(
-        "google_adk_sync",
-        "driver_google_adk:Sync",
-        "GOOGLE_ADK.md",
-        "google.adk",
-        True,
-        {"not JSON": BY_ADK},
+        "google_adk_sync", "driver_google_adk:Sync", "GOOGLE_ADK.md", "google.adk", True, {"not JSON": BY_ADK}
     ),
     EntryPoint("mcp", "driver_mcp:Auto", "MCP.md", "mcp", cannot=BY_MCP),
     EntryPoint("mcp_legacy", "driver_mcp:Legacy", "MCP.md", "mcp", cannot=BY_MCP),

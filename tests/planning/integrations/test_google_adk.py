@@ -28,7 +28,7 @@ from google.genai.types import Blob, Content, Part
 
 from planning import register_plan
 from planning.integrations.google_adk import PlanningToolset
-from planning.plan.commands import MarkStep, NewPlanStep, SetupPlan
+from planning.plan.commands import NewPlanStep, SetupPlan
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
@@ -41,23 +41,6 @@ def stored(tmp_path: Path) -> Iterator[Session]:
 
 of_agent_tool = pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")
 """ADK's own ``AgentTool`` does what ADK warns of."""
-
-
-@pytest.mark.parametrize("way", ["sync", "stream"])
-def test_the_plan_is_kept_when_a_run_is_streamed_or_sync(way: str, stored: Session) -> None:
-    calls = turn(SHOP, mark("S001", "in_progress"), mark("S001"))
-    runner, _ = run_with(PlanningToolset(stored), InMemorySessionService(), calls, said())
-    if way == "sync":
-        asyncio.run(runner.session_service.create_session(app_name="shop", **ADA))
-        list(runner.run(**ADA, new_message=Content(role="user", parts=[Part(text="Go")])))
-    else:
-        asyncio.run(go(runner, run_config=RunConfig.model_validate({"streaming_mode": "sse"})))
-    assert text_of(stored) == HALF
-    assert [(each.call_id, each.actor) for each in stored.select_all(ToolInvoked)] == [
-        ("c1", "clerk"),
-        ("c2", "clerk"),
-        ("c3", "clerk"),
-    ]
 
 
 @pytest.mark.filterwarnings("ignore:ParallelAgent is deprecated")
@@ -152,27 +135,6 @@ def test_a_call_id_that_comes_again_in_a_later_turn_is_another_call(stored: Sess
     asyncio.run(go(runner))
     assert text_of(stored) == HALF
     assert [each.call_id for each in stored.select_all(ToolInvoked)] == ["c1"] * 4
-
-
-def test_the_model_reads_once_in_a_run_what_the_host_has_changed(stored: Session) -> None:
-    register_plan(stored)
-    stored.dispatch(SetupPlan("Open the shop"))
-
-    async def main() -> None:
-        runner, model = run_with(
-            PlanningToolset(stored),
-            InMemorySessionService(),
-            *(turn(SHOP), said(), turn(("planning_read_plan", {})), said()),
-        )
-        await go(runner)
-        stored.dispatch(MarkStep("S001", "done"))
-        await go(runner)
-        assert [tail(each) for each in model.requests[-2:]] == [
-            f"{HALF}\n\nThe plan has changed since your last turn: S001 done.",
-            HALF,
-        ]
-
-    asyncio.run(main())
 
 
 class Connection(BaseLlmConnection):

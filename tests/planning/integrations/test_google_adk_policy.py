@@ -196,22 +196,6 @@ def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() -> Non
     asyncio.run(main())
 
 
-def test_a_stale_plan_is_mentioned_once() -> None:
-    async def main() -> None:
-        session = Session()
-        looks = [turn(("look", {})) for _ in range(3)]
-        talk = Conversation(session, PlanPolicy(stale_after=2), turn(SHOP), *looks, said())
-        await talk.say()
-        assert [tail(each).removeprefix(OPEN) for each in talk.model.requests[1:]] == [
-            "",
-            "",
-            "\nThe plan has not changed for 2 tool calls. Mark what is done, or change it.",
-            "",
-        ]
-
-    asyncio.run(main())
-
-
 def test_an_agent_that_would_end_with_open_steps_goes_on() -> None:
     async def main() -> None:
         session = Session()
@@ -263,12 +247,6 @@ def test_an_agent_that_does_not_plan_may_end() -> None:
         assert len(model.requests) == 1
 
     asyncio.run(main())
-
-
-def test_names_of_tools_that_read_are_not_one_text() -> None:
-    with pytest.raises(TypeError) as raised:
-        PlanningToolset(policy=APPROVAL, read_only="look")
-    assert str(raised.value) == 'read_only must be names of tools, such as ("search", "fetch")'
 
 
 def test_a_finish_gate_needs_the_tool_that_reads_the_plan() -> None:

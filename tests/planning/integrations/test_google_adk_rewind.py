@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("google.adk", reason="needs Google ADK: pip install '.[google-adk]'")
 
-from adk_models import ADA, BOB, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
+from adk_models import ADA, ScriptedLlm, adk_of, back, go, run_with, said, tail, turn
 from frameworks import HALF, OPEN, SHOP, mark, text_of
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig
@@ -38,55 +38,8 @@ def stored(path: Path) -> Iterator[Session]:
         yield Session(session_id="run-7", store=store)
 
 
-def both(test: Any) -> Any:
-    """Test with a session in memory, and with one in a store."""
-    return pytest.mark.parametrize("is_stored", [False, True], ids=["memory", "store"])(test)
-
-
 def database(folder: Path) -> DatabaseSessionService:
     return DatabaseSessionService(f"sqlite+aiosqlite:///{folder / 'adk.db'}")
-
-
-@both
-def test_the_session_goes_back_with_adk_and_both_branches_stay(is_stored: bool, stored: Session) -> None:
-    session = stored if is_stored else Session()
-
-    async def main() -> None:
-        runner, model = run_with(
-            PlanningToolset(session),
-            InMemorySessionService(),
-            *(turn(SHOP), said(), turn(mark("S001")), said(), turn(mark("S002")), said()),
-        )
-        await go(runner)
-        second = await go(runner)
-        version = session.version
-        assert text_of(session) == HALF
-        await back(runner, second)
-        await go(runner)
-        assert [tail(each) for each in model.requests[-2:]] == [
-            OPEN,
-            "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves",
-        ]
-        assert text_of(session.at(version)) == HALF
-
-    asyncio.run(main())
-
-
-@both
-def test_a_run_taken_back_to_before_the_plan_leaves_none(is_stored: bool, stored: Session) -> None:
-    session = stored if is_stored else Session()
-
-    async def main() -> None:
-        runner, model = run_with(
-            PlanningToolset(session), InMemorySessionService(), turn(SHOP), said(), said(), said()
-        )
-        first = await go(runner)
-        await back(runner, first)
-        await go(runner)
-        assert tail(model.requests[-1]) == ""
-        assert text_of(session) == ""
-
-    asyncio.run(main())
 
 
 def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
@@ -127,47 +80,6 @@ def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path
     assert asyncio.run(process(said(), taken_back=second))[1:] == (OPEN, OPEN)
 
 
-def test_without_a_session_the_plan_is_adks_own_for_each_user_and_goes_back(tmp_path: Path) -> None:
-    async def process(of: dict[str, Any], *script: Any, taken_back: str | None = None) -> tuple[str, str]:
-        async with database(tmp_path) as service:
-            planning = PlanningToolset()
-            runner, _ = run_with(planning, service, *script)
-            if taken_back:
-                await back(runner, taken_back)
-            invocation = await go(runner, of)
-            return invocation, text_of(planning.session_of(await adk_of(runner, of)))
-
-    asyncio.run(process(ADA, turn(SHOP), said()))
-    second, plan = asyncio.run(process(ADA, turn(mark("S001")), said()))
-    assert plan == HALF
-    assert asyncio.run(process(BOB, turn(SHOP), said()))[1] == OPEN
-    assert asyncio.run(process(ADA, said(), taken_back=second))[1] == OPEN
-
-
-@both
-def test_what_the_host_changed_since_stays_and_the_model_reads_so(is_stored: bool, stored: Session) -> None:
-    session = stored if is_stored else Session()
-
-    async def main() -> None:
-        runner, model = run_with(
-            PlanningToolset(session),
-            InMemorySessionService(),
-            *(turn(SHOP), said(), turn(mark("S001")), said(), said(), said()),
-        )
-        await go(runner)
-        second = await go(runner)
-        session.dispatch(MarkStep("S002", "in_progress"))
-        await back(runner, second)
-        await go(runner)
-        shown = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
-        assert tail(model.requests[-1]) == (
-            f"{shown}\n\nThe plan has changed since your last turn: S001 done. S002 in_progress."
-        )
-        assert text_of(session) == shown
-
-    asyncio.run(main())
-
-
 def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(stored: Session) -> None:
     async def main() -> None:
         runner, _ = run_with(
@@ -198,24 +110,6 @@ def test_what_was_changed_between_runs_that_are_taken_back_stays_with_them(store
         second = await go(runner)
         stored.dispatch(MarkStep("S002", "in_progress"))
         await go(runner)
-        before = text_of(stored)
-        await back(runner, second)
-        await go(runner)
-        assert text_of(stored) == before
-
-    asyncio.run(main())
-
-
-def test_another_conversation_about_the_session_keeps_its_work(stored: Session) -> None:
-    async def main() -> None:
-        runner, _ = run_with(
-            PlanningToolset(stored),
-            InMemorySessionService(),
-            *(turn(SHOP), said(), turn(mark("S001")), said(), turn(mark("S002")), said(), said()),
-        )
-        await go(runner)
-        second = await go(runner)
-        await go(runner, BOB)
         before = text_of(stored)
         await back(runner, second)
         await go(runner)

@@ -232,17 +232,6 @@ def test_an_update_of_the_head_is_no_way_back() -> None:
     assert (statuses(session), rewinds(session)) == (["done", "in_progress"], 0)
 
 
-def test_another_threads_work_stays_when_a_thread_goes_back() -> None:
-    session = planned()
-    script = [calls(mark("S001")), said(), calls(mark("S002")), said(), said()]
-    agent = worker(session, script, checkpointer=InMemorySaver())
-    agent.invoke(asked(), T)
-    first = next(each for each in agent.get_state_history(T) if len(each.values["messages"]) == 1)
-    agent.invoke(asked(), {"configurable": {"thread_id": "U"}})
-    agent.invoke(asked("Otherwise"), first.config)
-    assert (statuses(session), rewinds(session)) == (["done", "done"], 0)
-
-
 def supervised(session: Session, *, plans: bool) -> tuple[Any, ScriptedModel]:
     """A supervisor that delegates each step to an agent, one turn after the other."""
 

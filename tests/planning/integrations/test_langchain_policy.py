@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import Call, mark, setup
+from frameworks import Call, setup
 from langchain.agents import create_agent
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import tool
@@ -25,8 +24,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import ApprovePlan, ClearPlan, Plan, PlanningToolsSection, PlanPolicy, RejectPlan, UpdateStep
 from planning.integrations.langchain import PlanningMiddleware
 from planning.plan.facts import EvidenceCall, PlanFacts
-from planning.policy.reducers import AskToFinish
-from session import Session, ToolFailed, ToolInvoked
+from session import Session
 from session.stores import SqliteStore
 
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
@@ -93,77 +91,6 @@ def read(messages: list[AnyMessage]) -> str:
     return "\n".join(lines) + "\n"
 
 
-CHEATS: dict[str, tuple[PlanPolicy, Script]] = {
-    "marks done without evidence": (
-        PlanPolicy(evidence="required"),
-        [
-            [SHOP, LOOK],
-            [mark("S001"), proved("S002", "C7"), proved("S001", "I did it")],
-            [("work", {"on": "nothing"}), proved("S001", "C2")],
-            [WORK, proved("1", "C3"), LOOK],
-            [mark("S002", "in_progress"), proved("s002", "C3")],
-            "Half done.",
-        ],
-    ),
-    "works before approval": (APPROVAL, [[SHOP, WORK], [LOOK, WORK], [mark("S001")], "Please approve."]),
-    "finishes early": (
-        PlanPolicy(finish_gate=2),
-        [[SHOP], [mark("S001")], "All done!", "Really.", [mark("S002", "blocked")], "S002 is blocked."],
-    ),
-    "insists on finishing": (PlanPolicy(finish_gate=2), [[SHOP], "Done.", "Done!", "Done!!"]),
-    "works without a change of the plan": (
-        PlanPolicy(stale_after=2),
-        [[SHOP], [WORK], [WORK], [WORK], "End."],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CHEATS)
-def test_what_a_policy_stops(name: str, snapshot: SnapshotAssertion) -> None:
-    policy, script = CHEATS[name]
-    shown = set()
-    for given, is_async in product((True, False), (True, False)):
-        agent = Agent(policy, list(script), Session() if given else None)
-        result = agent.run(is_async=is_async)
-        last = [str(request[-1].content) for request in agent.model.requests]
-        tails = "\n".join(last)
-        shown.add(f"{read(result['messages'])}-- the last message of each request\n{tails}\n")
-    assert len(shown) == 1  # the same in async code, and whoever has the session
-    assert shown.pop() == snapshot
-
-
-def test_when_the_agent_is_let_go_the_history_says_why() -> None:
-    session = Session()
-    Agent(*CHEATS["insists on finishing"], session).run()
-
-    asked = [each for change in session.history() for each in change.events if isinstance(each, AskToFinish)]
-
-    open_ = ("S001", "S002")
-    assert asked == [AskToFinish(open_, False, True), AskToFinish(open_, False), AskToFinish(open_, True)]
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_the_history_has_each_call_that_was_held_back(*, is_async: bool) -> None:
-    session = Session()
-    Agent(*CHEATS["works before approval"], session).run(is_async=is_async)
-    made = [each for change in session.history() for each in change.events]
-    calls = [
-        each for each in made if isinstance(each, (ToolFailed, ToolInvoked)) and each.name in {"work", "look"}
-    ]
-    assert sorted((type(each).__name__, each.name) for each in calls) == [
-        ("ToolFailed", "work"),
-        ("ToolFailed", "work"),
-        ("ToolInvoked", "look"),
-    ]
-
-
-def test_a_new_message_of_the_user_counts_anew() -> None:
-    agent = Agent(PlanPolicy(finish_gate=1), [[SHOP], "1", "2", "3", "4"], checkpointer=InMemorySaver())
-    agent.run()
-    result = agent.run()
-    assert [each.content for each in result["messages"] if each.type == "ai" and each.content] == list("1234")
-
-
 def asked_for(result: dict[str, Any]) -> list[Any]:
     """What a run that was interrupted asks its user."""
     return [each.value for each in result.get("__interrupt__", ())]
@@ -181,12 +108,7 @@ ANSWERS: list[tuple[Any, list[str], str]] = [
 @pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize(("answer", "worked", "approval"), ANSWERS)
 def test_the_graph_is_interrupted_for_the_user_to_decide(
-    answer: Any,
-    worked: list[str],
-    approval: str,
-    stored: bool,
-    is_async: bool,
-    tmp_path: Path,
+    answer: Any, worked: list[str], approval: str, stored: bool, is_async: bool, tmp_path: Path
 ) -> None:
     store = SqliteStore(tmp_path / "s.db")
     saver = InMemorySaver()
@@ -331,43 +253,7 @@ def test_a_thread_that_is_rewound_takes_back_what_the_policy_noted(work: Call) -
     assert (plan.progress, facts.calls, facts.proofs) == ((0, 2), 0, {})
 
 
-def test_tools_that_only_read_are_named_or_name_themselves() -> None:
-    agent = Agent(APPROVAL, [[SHOP], [WORK], "End."], planning={"read_only": ["work"]})
-    agent.run()
-    assert agent.worked == ["shelves"]
-    with pytest.raises(TypeError, match="read_only"):
-        PlanningMiddleware(read_only="work")
-
-
-def test_a_section_brings_its_policy() -> None:
-    section = PlanningToolsSection(session=Session(), policy=APPROVAL)
-    with pytest.raises(TypeError, match="the section has its policy"):
-        PlanningMiddleware(section=section, policy=APPROVAL)
-    agent = create_agent(
-        ScriptedModel(script=[turn(SHOP), said()]), middleware=[PlanningMiddleware(section=section)]
-    )
-    assert "PlanningMiddleware.after_model" in agent.get_graph().nodes
-
-
 def test_without_a_gate_the_graph_has_no_further_node() -> None:
     for policy in (None, PlanPolicy(evidence="required")):
         agent = create_agent(ScriptedModel(script=[]), middleware=[PlanningMiddleware(policy=policy)])
         assert "PlanningMiddleware.after_model" not in agent.get_graph().nodes
-
-
-def test_a_store_that_is_gone_does_not_end_the_run(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    session = Session(session_id="s", store=SqliteStore(path))
-    policy = PlanPolicy(approval=True, finish_gate=1, stale_after=1, evidence="required")
-    agent = Agent(policy, [[SHOP], [WORK], "End."], session)
-
-    def vanish(messages: list[Any]) -> Any:
-        if len(messages) > 4:
-            path.write_bytes(b"something else")
-        return script.pop(0)
-
-    script = list(agent.model.script)
-    agent.model.script = vanish
-    result = agent.run()
-    assert result["messages"][-1].content == "End."
-    assert agent.worked == []

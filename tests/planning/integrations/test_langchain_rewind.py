@@ -124,29 +124,6 @@ def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session,
             assert text_of(session) == plan_of(agent.get_state(A).values["messages"])
 
 
-def test_going_on_from_an_old_checkpoint_leaves_both_branches_whole(session: Session) -> None:
-    agent, model = agent_of(session)
-    agent.invoke(ASKED, A)
-    first_head = agent.get_state(A).config
-    plan = text_of(session)
-    first_turn = next(
-        each for each in agent.get_state_history(A) if len(each.values.get("messages", ())) == 4
-    )
-
-    model.script = [turn(mark("S002"), mark("S001"), prefix="x"), said()]
-    agent.invoke({"messages": [HumanMessage("Otherwise")]}, first_turn.config)
-    second_head, other_plan = agent.get_state(A).config, text_of(session)
-    assert (
-        other_plan == "Open the shop (completed, 2 of 2 done)\nS001 done: Rent a room\nS002 done: Buy shelves"
-    )
-
-    for head, expected in [(first_head, plan), (second_head, other_plan), (first_head, plan)]:
-        model.script = [turn(("planning_read_plan", {}), prefix="y"), said()]
-        result = agent.invoke({"messages": [HumanMessage("Read it")]}, head)
-        assert result["messages"][-2].content == expected
-        assert text_of(session) == expected
-
-
 def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
     agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
     agent.invoke(ASKED, A)
@@ -160,26 +137,6 @@ def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
     agent.invoke(ASKED, A)
     assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
     assert rewinds(session) == 1
-
-
-def test_an_edit_of_the_host_stays_when_the_caller_goes_back_behind_it_and_the_model_reads_so(
-    session: Session,
-) -> None:
-    agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
-    agent.invoke(ASKED, A)
-    head = agent.get_state(A).config
-    session.dispatch(AddStep((NewPlanStep("Count the money"),)))
-    model.script = [turn(mark("S001"), prefix="d"), said()]
-    agent.invoke(ASKED, A)
-
-    model.script = [said()]
-    agent.invoke(ASKED, head)
-    plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Count the money"
-    assert text_of(session) == plan
-    assert model.requests[-1][-1].content == (
-        f"{plan}\n\nThe plan has changed since your last turn: S001 done. Added S002."
-    )
-    assert rewinds(session) == 0
 
 
 def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> None:
@@ -255,15 +212,6 @@ class TestInMemory:
         assert reminder_in(model.requests[-1]) == plan_of(messages)
         assert messages[-2].content == "S002 done. Next: S003 Paint it"
 
-    def test_a_session_that_keeps_a_part_of_its_history_alone_stays(self) -> None:
-        session = Session(history=1)
-        agent, model = agent_of(session)
-        plan = plan_of(agent.invoke(ASKED, A)["messages"])
-        start = next(each for each in agent.get_state_history(A) if len(each.values.get("messages", ())) == 4)
-        model.script = [said()]
-        agent.invoke(ASKED, start.config)
-        assert text_of(session) == plan
-
     def test_a_session_that_has_changes_of_its_own_is_not_overwritten(self) -> None:
         saver = InMemorySaver()
         agent, _ = agent_of(Session(session_id="shop"), saver=saver)
@@ -338,24 +286,6 @@ class TestInAStore:
             agent.invoke(ASKED, A)
         assert text_of(session).startswith("Open the shop (completed, 3 of 3 done)")
         assert rewinds(session) == 0
-
-    def test_another_process_goes_back_to_a_checkpoint_before_the_first_change(
-        self, stored: Callable[..., Session]
-    ) -> None:
-        saver = InMemorySaver()
-        agent, _ = agent_of(stored(), [said("Hello.")], saver)
-        agent.invoke(ASKED, A)
-        start = agent.get_state(A)
-        assert start.values["planning"]["version"] == 0
-        agent, _ = agent_of(stored(), [*RUN], saver)
-        first = plan_of(agent.invoke(ASKED, A)["messages"])
-        session = stored()
-        version = session.version
-        agent, model = agent_of(session, [turn(setup("Close the shop"), prefix="d"), said()], saver)
-        agent.invoke(ASKED, start.config)
-        assert reminder_in(model.requests[0]) == ""
-        assert (text_of(session), rewinds(session)) == ("Close the shop (active, 0 of 0 done)", 1)
-        assert text_of(session.at(version)) == first
 
     def test_a_session_that_was_deleted_and_began_anew_is_another_one(
         self, stored: Callable[..., Session]

@@ -20,7 +20,7 @@ from frameworks import OPEN, READ, SHOP, Call, setup
 from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
 from planning.integrations.openai_agents import PlanningTools, planning_tools
 from planning.plan.facts import EvidenceCall
-from session import Session, StoreError, ToolFailed, ToolInvoked
+from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
 ASK = "Plan set: S001 to S002. Ask the user to approve it before you go on."
@@ -287,20 +287,6 @@ class TestApproval:
         planning_tools(Session(), tools=[pay], policy=APPROVAL, read_only=["pay"])
         assert planning_tools(Session(), tools=[pay])[-1] is pay
 
-    def test_a_store_that_is_gone_is_a_failed_call_and_no_question(self) -> None:
-        def away() -> Session:
-            raise StoreError("the file is gone")
-
-        planning = planning_tools(away, tools=[work, paint], policy=APPROVAL)
-        agent, model = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
-        result = run_async(planning, agent)
-        assert outputs(result) == [
-            f"{name} cannot reach its data now. Try again later, or go on without it."
-            for name in ("work", "paint")
-        ]
-        assert tails(model) == ["The plan cannot be read now: the file is gone"] * 2
-        assert worked == []
-
     def test_without_a_session_nobody_is_asked(self) -> None:
         planning = planning_tools(lambda: None, tools=[work, paint], policy=APPROVAL)
         agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
@@ -343,12 +329,6 @@ class TestEvidence:
         ]
         assert [each.result.success for each in session.select_all(ToolFailed)] == [False] * 3
         assert "a password" not in str([each.events for each in session.history()])
-
-    def test_a_plan_that_did_not_change_is_mentioned_once(self) -> None:
-        _, ends = self.said(Session(), [SHOP], [WORK], [("look", {})], [READ], "Done.")
-        one, two = "Evidence for S001: C1 (work)", "Evidence for S001: C1 (work), C2 (look)"
-        stale = "The plan has not changed for 2 tool calls. Mark what is done, or change it."
-        assert ends[1:] == [OPEN, f"{OPEN}\n{one}", f"{OPEN}\n{two}\n{stale}", f"{OPEN}\n{two}"]
 
 
 def test_an_agent_with_open_steps_is_sent_back_by_the_host() -> None:

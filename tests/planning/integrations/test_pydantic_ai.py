@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
 from frameworks import OPEN, READ, SHOP, mark, plan_after, rewinds, text_of
-from pydantic_ai import Agent, RunContext
+from pydantic_ai import Agent
 from pydantic_ai.messages import (
     CachePoint,
     ModelMessage,
@@ -118,37 +117,6 @@ def test_the_section_follows_your_instructions_and_the_reminder_is_behind_a_cach
     assert [part.content for part in kept] == ["Go"]
 
 
-@dataclass
-class Deps:
-    """What a user's run knows."""
-
-    user: str
-    session: Session
-
-
-def test_two_users_at_once_keep_two_plans_in_the_sessions_of_their_deps() -> None:
-    def play(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        if len(messages) > 1:
-            return ModelResponse([TextPart("Done.")])
-        user = str(messages[0].parts[0].content)  # type: ignore[union-attr]  # the prompt
-        setup = {"objective": f"Plan of {user}", "initial_steps": [{"title": "One"}]}
-        return ModelResponse([ToolCallPart("planning_setup_plan", setup), ToolCallPart(*mark("S001"))])
-
-    def of_deps(ctx: RunContext[Deps]) -> Session:
-        return ctx.deps.session
-
-    agent = Agent(FunctionModel(play), deps_type=Deps, capabilities=[Planning(of_deps)])
-    everyone = [Deps(user, Session()) for user in "ABCDEF"]
-
-    async def main() -> None:
-        await asyncio.gather(*(agent.run(deps.user, deps=deps) for deps in everyone))
-
-    asyncio.run(main())
-    assert [text_of(deps.session) for deps in everyone] == [
-        f"Plan of {deps.user} (completed, 1 of 1 done)\nS001 done: One" for deps in everyone
-    ]
-
-
 def test_the_test_model_calls_every_tool() -> None:
     agent = Agent(TestModel(), capabilities=[Planning(Session())], retries=0)
     called = [call_id for call_id, _, _ in answers(run_sync(agent))]
@@ -207,10 +175,3 @@ class TestMessageHistory:
         run(agent, "Go on", message_history=messages)
         assert text_of(session).endswith("S003 done: Count the money")
         assert rewinds(session) == 1
-
-    def test_a_new_conversation_keeps_the_plan_of_the_session(self, run: Way) -> None:
-        session = Session()
-        agent, _ = agent_of(Planning(session), [SHOP], "Done.", [mark("S001")], "Done.")
-        run(agent)
-        run(agent, "Something else")
-        assert text_of(session).startswith("Open the shop (active, 1 of 2 done)")

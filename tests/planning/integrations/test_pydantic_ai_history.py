@@ -27,11 +27,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
-from test_pydantic_ai import Turn, Way, agent_of, answers, run_async, run_iter, run_sync
+from test_pydantic_ai import Way, agent_of, answers, run_async, run_iter, run_sync
 
-from planning import MarkStep
 from planning.integrations.pydantic_ai import Planning
-from session import Session, SnapshotError, VersionError
+from session import Session, SnapshotError
 from session.stores import SqliteStore
 
 LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
@@ -106,32 +105,6 @@ class TestHostSession:
         told = "The plan has changed since your last turn: S001 done."
         assert reminder_of(script.requests[-2]) == f"{HALF}\n\n{told}"
         assert told not in reminder_of(script.requests[-1])
-
-    def test_what_the_host_changed_is_news_once(self) -> None:
-        session = Session()
-
-        def look() -> str:
-            return "seen"
-
-        turns: list[Turn] = [[SHOP], "Done.", [("look", {})], "Done."]
-        agent, script = agent_of(Planning(session), *turns, tools=[look])
-        messages = run_async(agent)
-        session.dispatch(MarkStep("S001", "done"))
-        run_async(agent, "Go on", message_history=messages)
-        news = "The plan has changed since your last turn: S001 done."
-        assert [news in str(request[-1]) for request in script.requests] == [False, False, True, False]
-
-    def test_following_the_history_does_not_undo_what_the_host_did(self, run: Way) -> None:
-        session = Session()
-        agent, script = agent_of(Planning(session, follow_history=True), [SHOP], [mark("S001")], "Done.")
-        messages = run(agent)
-        session.dispatch(MarkStep("S002", "in_progress"))
-        script.turns = ["Done."]
-        run(agent, "Go on", message_history=messages[:3])
-        assert text_of(session).splitlines()[1:] == [
-            "S001 done: Rent a room",
-            "S002 in_progress: Buy shelves",
-        ]
 
     def test_following_a_history_that_lost_its_metadata_goes_nowhere(self, run: Way) -> None:
         session = Session()
@@ -215,30 +188,13 @@ class TestOwnHistory:
 class TestStore:
     """A session in a file; a store that is busy or out of reach ends no run."""
 
-    def test_another_process_goes_on_with_the_plan_of_the_history(self, run: Way, tmp_path: Path) -> None:
+    def test_the_plan_of_a_history_is_read_from_the_store(self, run: Way, tmp_path: Path) -> None:
         with closing(SqliteStore(tmp_path / "plans.db")) as store:
-            first = Session(session_id="shop", store=store)
-            planning = Planning(first)
+            session = Session(session_id="shop", store=store)
+            planning = Planning(session)
             agent, _ = agent_of(planning, [SHOP], [mark("S001", "in_progress")], [mark("S001")], "Done.")
             messages = run(agent)
-            assert planning.plan_of(messages[:5]) == planning.plan_of(messages[:5], first) is not None
-        with closing(SqliteStore(tmp_path / "plans.db")) as store:
-            second = Session(session_id="shop", store=store)
-            planning = Planning(second, follow_history=True)
-            agent, script = agent_of(planning, [mark("S002")], "Done.")
-            run(agent, "Go on", message_history=messages)
-            assert plans_of(second) == [(2, 2)]
-            script.turns = [[mark("S002")], "Done."]
-            run(agent, "Go on", message_history=messages[:5])
-            steps = ["S001 in_progress: Rent a room", "S002 done: Buy shelves"]
-            assert text_of(second).splitlines()[1:] == steps
-            agent, _ = agent_of(Planning(Session(session_id="other")), "Done.")
-            with pytest.raises(VersionError) as caught:
-                run(agent, "Go on", message_history=messages)
-        assert str(caught.value) == (
-            "the agent's state is of session shop, and the session of this call is other: "
-            "let each thread keep its session"
-        )
+            assert planning.plan_of(messages[:5]) == planning.plan_of(messages[:5], session) is not None
 
 
 class TestSpec:

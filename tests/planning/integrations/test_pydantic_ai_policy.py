@@ -10,24 +10,15 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
-from frameworks import Call, mark, setup
+from frameworks import Call, setup
 from pydantic_ai import Agent, ModelRetry, RunContext
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from syrupy.assertion import SnapshotAssertion
 
-from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
+from planning import ApprovePlan, PlanPolicy
 from planning.integrations.pydantic_ai import Planning
 from planning.plan.facts import EvidenceCall, PlanFacts
-from planning.policy.reducers import AskToFinish
-from session import Session, ToolFailed, ToolInvoked
+from session import Session
 from session.stores import SqliteStore
 
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
@@ -82,86 +73,6 @@ class Worker:
     def run(self, prompt: str | None = "Go", **options: Any) -> list[ModelMessage]:
         found: list[ModelMessage] = asyncio.run(self.agent.run(prompt, **options)).all_messages()
         return found
-
-
-def read(messages: list[ModelMessage]) -> str:
-    """A conversation as lines."""
-    lines = []
-    for message in messages:
-        for part in message.parts:
-            match part:
-                case ToolCallPart():
-                    lines.append(f"model: {part.tool_name}({part.args})")
-                case ToolReturnPart():
-                    lines.append(f"tool: {part.content}")
-                case UserPromptPart():
-                    lines.append(f"user: {part.content}")
-                case TextPart():
-                    lines.append(f"model: {part.content}")
-    return "\n".join(lines) + "\n"
-
-
-CHEATS: dict[str, tuple[PlanPolicy, Script]] = {
-    "marks done without evidence": (
-        PlanPolicy(evidence="required"),
-        [
-            [SHOP],
-            [mark("S001"), proved("S002", "C7"), proved("S001", "I did it")],
-            [("work", {"on": "nothing"}), proved("S001", "C1")],
-            [WORK, proved("1", "C2")],
-            [mark("S002", "in_progress"), proved("s002", "C2")],
-            "Half done.",
-        ],
-    ),
-    "works before approval": (APPROVAL, [[SHOP, WORK], [LOOK, WORK], [mark("S001")], "Please approve."]),
-    "finishes early": (
-        PlanPolicy(finish_gate=2),
-        [[SHOP], [mark("S001")], "All done!", "Really.", [mark("S002", "blocked")], "S002 is blocked."],
-    ),
-    "insists on finishing": (PlanPolicy(finish_gate=2), [[SHOP], "Done.", "Done!", "Done!!"]),
-    "works without a change of the plan": (
-        PlanPolicy(stale_after=2),
-        [[SHOP], [WORK], [WORK], [WORK], "End."],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CHEATS)
-def test_what_a_policy_stops(name: str, snapshot: SnapshotAssertion) -> None:
-    policy, script = CHEATS[name]
-    shown = set()
-    for session in (Session(), None):
-        worker = Worker(Planning(session, policy=policy), *script)
-        conversation = read(worker.run())
-        tails = "\n".join(["-- the last message of each request", *worker.last])
-        shown.add(f"{conversation}{tails}\n")
-    assert len(shown) == 1  # whoever has the session
-    assert shown.pop() == snapshot
-
-
-def test_the_gate_counts_anew_for_the_user_and_the_history_says_why_it_let_go() -> None:
-    session = Session()
-    planning = Planning(session, policy=PlanPolicy(finish_gate=1))
-    messages = Worker(planning, [SHOP], "1", "2").run()
-    Worker(planning, "3", "4").run("Go on", message_history=messages)
-    asked = [each for change in session.history() for each in change.events if isinstance(each, AskToFinish)]
-    open_ = ("S001", "S002")
-    assert asked == [AskToFinish(open_, False, True), AskToFinish(open_, True)] * 2
-
-
-def test_the_history_has_each_call_that_was_held_back() -> None:
-    session = Session()
-    policy, script = CHEATS["works before approval"]
-    Worker(Planning(session, policy=policy), *script).run()
-    made = [each for change in session.history() for each in change.events]
-    calls = [
-        each for each in made if isinstance(each, (ToolFailed, ToolInvoked)) and each.name in {"work", "look"}
-    ]
-    assert sorted((type(each).__name__, each.name) for each in calls) == [
-        ("ToolFailed", "work"),
-        ("ToolFailed", "work"),
-        ("ToolInvoked", "look"),
-    ]
 
 
 def test_an_answer_that_is_a_tool_call_is_held_back_too() -> None:
@@ -225,30 +136,3 @@ def test_calls_that_failed_are_kept_as_such() -> None:
         EvidenceCall("work", "c2.0", False),
         EvidenceCall("work", "c2.1", True),
     }
-
-
-def test_tools_that_only_read_are_named_and_a_section_brings_its_policy() -> None:
-    section = PlanningToolsSection(session=Session(), policy=APPROVAL)
-    worker = Worker(Planning(section=section, read_only=["work"]), [SHOP], [WORK], "End.")
-    worker.run()
-    assert worker.worked == ["shelves"]
-    with pytest.raises(TypeError, match="the section has its policy"):
-        Planning(section=section, policy=APPROVAL)
-
-
-def test_a_store_that_is_gone_does_not_end_the_run(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    policy = PlanPolicy(approval=True, finish_gate=1, stale_after=1, evidence="required")
-    worker = Worker(
-        Planning(Session(session_id="s", store=SqliteStore(path)), policy=policy), [SHOP], [WORK], "E"
-    )
-    play = worker.play
-
-    def vanish(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        if len(messages) > 1:
-            path.write_bytes(b"something else")
-        return play(messages, info)
-
-    worker.agent.model = FunctionModel(vanish)
-    worker.run()
-    assert worker.worked == []

@@ -27,7 +27,7 @@ from planning import register_plan
 from planning.integrations.pydantic_ai import Planning
 from planning.plan.commands import SetupPlan
 from planning.tools import Tool
-from planning.tools.repeats import RepeatedIds
+from planning.tools.once import RepeatedIds
 from session import Session
 from session.stores import SqliteStore
 

@@ -165,8 +165,7 @@ class TestPydanticAI:
         assert [each["text"] for each in again] == ["Go on", HALF]
 
     @pytest.mark.parametrize(
-        ("returned", "read"),
-        [({"rooms": [1, 2]}, '{"rooms":[1,2]}'), (["a"], '["a"]'), (None, "")],
+        ("returned", "read"), [({"rooms": [1, 2]}, '{"rooms":[1,2]}'), (["a"], '["a"]'), (None, "")]
     )
     def test_what_another_tool_returned_is_read_as_before(self, returned: Any, read: str) -> None:
         def look() -> Any:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planning import PlanningToolsSection, Toolbox
 from planning.integrations import anthropic, openai
-from planning.integrations._common import call_context
+from planning.integrations._calls import call_context
 from planning.tools import tool
 from session import Session, ToolInvoked, select_all
 

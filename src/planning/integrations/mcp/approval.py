@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.plan.commands import AddStep, RejectPlan, SetupPlan, UpdateStep
 from planning.plan.facts import PlanFacts
 from planning.suite.approval import Pending, answer_approval, decision_of, pending_approval, state_of
-from planning.tools import ToolResult
+from planning.tools import Tool, ToolResult
 from planning.tools.context import Gate
-from planning.tools.tool import Tool
-from session.errors import StoreError
+from session import Session, StoreError
 
-if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-
-    from session import Session
-
+_Context = ServerRequestContext[Any]
 _KEY: Final = "planning/approval"
 _FORM: Final[dict[str, Any]] = {
     "type": "object",
@@ -39,25 +35,13 @@ _DECLINED: Final = "the user declined it"
 
 
 async def before_call(
-    ctx: ServerRequestContext[Any],
-    params: types.CallToolRequestParams,
-    session: Session,
-    tool: Tool | None,
+    ctx: _Context, params: types.CallToolRequestParams, session: Session, tool: Tool | None
 ) -> types.InputRequiredResult | ToolResult | None:
     """Take the user's decision that a call brings, or ask for it where the plan holds the tool back.
-
-    Args:
-        ctx: The request.
-        params: The call.
-        session: The session.
-        tool: The tool.
 
     Returns:
         The answer to the call in place of making it: in the newer protocol a client asks its user, and sends
         the call again; None where it is to be made.
-
-    Raises:
-        StoreError: The session's store cannot be reached.
     """
     if tool is None:
         return None
@@ -74,13 +58,9 @@ async def before_call(
 
 
 async def after_call(
-    ctx: ServerRequestContext[Any], session: Session, tool: Tool | None, result: ToolResult
+    ctx: _Context, session: Session, tool: Tool | None, result: ToolResult
 ) -> types.InputRequiredResult | ToolResult:
-    """Ask the user to approve a plan that a call has set up or changed.
-
-    Returns:
-        The result, with the decision if there is one; or what makes the client ask, and send the call again.
-    """
+    """Ask the user to approve a plan that a call has set up or changed; the result with the decision."""
     if tool is None or not result.success or not isinstance(result.value, _CHANGING):
         return result
     try:
@@ -90,9 +70,7 @@ async def after_call(
     return _with(result, asked) if isinstance(asked, str) else asked
 
 
-async def _ask(
-    ctx: ServerRequestContext[Any], session: Session, reply: ToolResult | None
-) -> types.InputRequiredResult | str:
+async def _ask(ctx: _Context, session: Session, reply: ToolResult | None) -> types.InputRequiredResult | str:
     """Ask the user; what the model is to read of the decision, which is empty where there is none."""
     pending, client = pending_approval(session), ctx.session.client_params
     if pending is None or client is None or client.capabilities.elicitation is None:

@@ -6,28 +6,21 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from mcp.server.session import ServerSession
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
 from planning.plan.model import Plan
 from planning.suite.events import PlanChanged
-
-if TYPE_CHECKING:
-    from mcp.server.session import ServerSession
-
-    from session import Session
-
-__all__ = ["PlanEvents", "uri_of", "watching"]
+from session import Session
 
 _logger = logging.getLogger("planning.mcp")
 
 
 def watching(session: Session, client: ServerSession) -> Callable[[], None]:
-    """Notify a client of changes of a session's plan; several changes while it does not read are one.
+    """Notify a client of changes of a session's plan, until what is returned is called.
 
-    Returns:
-        What stops it.
+    Several changes while it does not read are one.
     """
     changed = asyncio.Event()
 

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import mcp_types as types
-from mcp import Client, StdioServerParameters
+from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
@@ -21,20 +21,14 @@ from planning.tools.errors import StorageUnavailable, ToolTimeout
 from planning.tools.spec import as_name
 from planning.tools.tool import Tool
 
-if TYPE_CHECKING:
-    from mcp.client.session import ClientSession
-
-__all__ = ["open_server", "tools_from"]
-
+_AnyClient = ClientSession | Client
 _TIMEOUT: Final = 60.0
 _MOST_PAGES: Final = 100
 _LONGEST_REASON: Final = 300
 _MOST_TOOLS: Final = 1_000
 
 
-async def tools_from(
-    client: ClientSession | Client, *, prefix: str = "", timeout: float = _TIMEOUT
-) -> tuple[Tool, ...]:
+async def tools_from(client: _AnyClient, *, prefix: str = "", timeout: float = _TIMEOUT) -> tuple[Tool, ...]:
     """The tools of an MCP server, for a toolbox, a workflow's capabilities or the engine.
 
     Arguments are checked against the server's own schema before they are sent. The calls run in the event
@@ -90,15 +84,13 @@ async def open_server(command: str, *, timeout: float = _TIMEOUT) -> AsyncIterat
             await client.__aexit__(None, None, None)
 
 
-async def _listed(client: ClientSession | Client) -> list[types.Tool]:
+async def _listed(client: _AnyClient) -> list[types.Tool]:
     """All pages of a server's tools."""
     tools: list[types.Tool] = []
     cursor = None
     for _ in range(_MOST_PAGES):
-        if isinstance(client, Client):
-            page = await client.list_tools(cursor=cursor)
-        else:
-            page = await client.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+        session = client.session if isinstance(client, Client) else client
+        page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
         tools += page.tools
         cursor = page.next_cursor
         if cursor is None or len(tools) > _MOST_TOOLS:
@@ -110,11 +102,7 @@ async def _listed(client: ClientSession | Client) -> list[types.Tool]:
 
 
 def _tool(
-    client: ClientSession | Client,
-    listed: types.Tool,
-    prefix: str,
-    timeout: float,
-    loop: asyncio.AbstractEventLoop,
+    client: _AnyClient, listed: types.Tool, prefix: str, timeout: float, loop: asyncio.AbstractEventLoop
 ) -> Tool:
     async def there(arguments: dict[str, Any]) -> Any:
         return _value(listed.name, await _called(client, listed.name, arguments, timeout))
@@ -140,17 +128,15 @@ def _tool(
 
 
 async def _called(
-    client: ClientSession | Client, name: str, arguments: dict[str, Any], timeout: float
+    client: _AnyClient, name: str, arguments: dict[str, Any], timeout: float
 ) -> types.CallToolResult:
     if isinstance(client, Client) and not _is_open(client):
         raise _closed(name)
     try:
         async with asyncio.timeout(timeout):
             return await client.call_tool(name, arguments)
-    except TimeoutError:
-        raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
-    except MCPError as error:
-        if error.code == types.REQUEST_TIMEOUT:
+    except (TimeoutError, MCPError) as error:
+        if isinstance(error, TimeoutError) or error.code == types.REQUEST_TIMEOUT:
             raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
         if error.code == types.CONNECTION_CLOSED:
             raise _closed(name) from None

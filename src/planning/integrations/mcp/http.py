@@ -16,8 +16,6 @@ from planning.serving import LOOPBACK, Guard, Limits, is_loopback, listening, se
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-__all__ = ["http_app", "serve_http"]
-
 _PATH: Final = "/mcp"
 _ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, and not listened on
 

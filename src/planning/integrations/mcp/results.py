@@ -5,36 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Set
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.errors import LONGEST_MESSAGE
-from planning.integrations._common import call_context
+from planning.integrations._calls import call_context
 from planning.plan.model import STEP_STATUSES, Plan, PlanStatus
 from planning.plan.render import plan_to_dict
 from planning.tools.context import AGENT
 from planning.tools.parameters.schema import single_types
 from planning.tools.parameters.words import declared_names
 from planning.tools.result import ToolResult, plain
-
-if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-
-    from planning.tools.tool import Tool
-    from session import Session
-
-__all__ = [
-    "CLIENT_FIELDS",
-    "called",
-    "connection_of",
-    "context_of",
-    "declared",
-    "definition",
-    "is_single",
-    "refused",
-]
+from planning.tools.tool import Tool
+from session import Session
 
 CLIENT_FIELDS: Final = (
     *("toolCallId", "sessionId", "action", "chatInput"),  # n8n
@@ -183,16 +169,10 @@ def _hints(tool: Tool) -> types.ToolAnnotations | None:
 def _plan_now(plan: Plan | None, *, with_steps: bool) -> dict[str, Any] | None:
     if plan is None:
         return None
-    done, total = plan.progress
-    following = plan.next_step
-    shown: dict[str, Any] = {
-        "objective": plan.objective,
-        "status": plan.status,
-        "done": done,
-        "total": total,
-        "next_step": None if following is None else following.step_id,
-    }
-    whole = plan_to_dict(plan) if with_steps else None
+    (done, total), following = plan.progress, plan.next_step
+    shown = {"objective": plan.objective, "status": plan.status, "done": done, "total": total}
+    shown["next_step"] = None if following is None else following.step_id
+    whole = plan_to_dict(plan) if with_steps else None  # of a long plan that takes its time
     return shown if whole is None else shown | _if_short("steps", whole["steps"])
 
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from contextvars import ContextVar
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakSet
 
 import attrs
 import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from planning.errors import cut, printable, show
-from planning.integrations._common import out_of_reach, toolbox_of
+from planning.integrations._calls import out_of_reach, toolbox_of
+from planning.integrations._sessions import SessionsOfStates
 from planning.integrations.mcp.approval import after_call, before_call
 from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
-from planning.integrations.mcp.prompts import Strategies
 from planning.integrations.mcp.results import (
     CLIENT_FIELDS,
     called,
@@ -37,27 +37,27 @@ from planning.integrations.mcp.results import (
 from planning.plan.render import plan_to_dict
 from planning.policy.policy import PlanPolicy
 from planning.prompt.definitions import ToolSource, tools_of
-from planning.prompt.planning_section import PlanningStrategy
+from planning.prompt.planning_section import PlanningStrategy, section_body
 from planning.prompt.section import Section
 from planning.suite.tools import planning_tools, register_plan
+from planning.tools import Toolbox
 from planning.tools.errors import ContextInvalid
-from planning.tools.toolbox import Toolbox
 from session import Session, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-    from mcp.server.session import ServerSession
-
-    from planning.tools.result import ToolResult
-    from planning.tools.tool import Tool
     from planning.workflow.capabilities import Capabilities
 
-__all__ = ["PLAN_TOOLS", "SessionOf", "build_server"]
-
 SessionOf = Callable[[], Session | None]
+_Context = ServerRequestContext[Any]
 PLAN_TOOLS: Final = tuple(tool.name for tool in planning_tools(lambda: None))
+_PROMPTS: Final = {
+    "react": (PlanningStrategy.REACT, "Keep a plan: reason, act, observe, repeat."),
+    "plan-act-reflect": (PlanningStrategy.PLAN_ACT_REFLECT, "Keep a plan: outline, act, reflect."),
+    "goal-decompose-route-synthesise": (
+        PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE,
+        "Keep a plan: restate the goal, split it, choose tools, combine the results.",
+    ),
+}
 _RESUMED: Final = "Planning-Session"
 _MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
 _NO_SESSION: Final = "no session for this call"
@@ -117,23 +117,44 @@ def build_server(
             given beside a toolbox.
         TypeError: ``tools`` is not a toolbox, a section or a collection of tools, or ``ignore`` is a string.
     """
+    if isinstance(ignore, str):
+        raise TypeError(f"ignore must be a collection of names, got {show(ignore)}")
+    known = tuple(tool.name for tool in planning_tools(lambda: None, policy))
+    names = known if plan_tools is None else tuple(plan_tools)
+    if unknown := [each for each in names if each not in known]:
+        raise ValueError(f"{show(unknown[0])} is not a planning tool; they are {', '.join(known)}")
+    box = toolbox_of(tools) if isinstance(tools, (Toolbox, Section)) else None
+    if box is not None and (session is not None or policy is not None):
+        given = "session" if session is not None else "policy"
+        raise ValueError(f"the toolbox has its own {given}: omit {given}=")
+    sessions = SessionsOfStates(session, policy)
+    progress_of: Callable[[ServerSession], AbstractContextManager[object]] = nullcontext
+    others = list(() if box is not None else tools_of(tools))
+    if workflows is not None:
+        from planning.integrations.mcp import workflows as runs  # noqa: PLC0415 - only servers that run them
+
+        progress_of = runs.progress_of
+        others.append(runs.workflow_tool(workflows))
+    own = [each for each in planning_tools(sessions.current, policy) if each.name in names]
     service = _Service(
-        tools,
-        session,
-        new_session,
+        Toolbox([*own, *others], session=sessions.current) if box is None else box,
+        None if box is not None else sessions,
+        attrs.evolve(policy or PlanPolicy(), tools=names) if names and box is None else None,
+        new_session or (lambda: Session(history=_MOST_CHANGES)),
         resume,
-        plan_tools,
-        policy,
-        workflows,
-        always_load=always_load,
-        structured=structured,
-        ignore=ignore,
+        progress_of,
+        frozenset(ignore),
+        structured,
     )
+    service.definitions = [
+        definition(tool, always_load=always_load, structured=structured)
+        for tool in service.toolbox.tools.values()
+    ]
     server: Server[Any] = Server(
         name,
         version=version("session-planning"),
-        instructions=service.strategies.text(strategy),
-        lifespan=service.lifespan,
+        instructions=service.text(strategy),
+        lifespan=_lifespan,
         get_tool_input_schema=service.input_schema,
         on_list_tools=service.list_tools,
         on_call_tool=service.call_tool,
@@ -142,12 +163,12 @@ def build_server(
         on_subscribe_resource=service.subscribe,
         on_unsubscribe_resource=service.unsubscribe,
         on_subscriptions_listen=service.listen,
-        on_list_prompts=service.strategies.list_prompts,
-        on_get_prompt=service.strategies.get_prompt,
+        on_list_prompts=service.list_prompts,
+        on_get_prompt=service.get_prompt,
     )
     discover = server.get_request_handler("server/discover")
 
-    async def discovered(ctx: ServerRequestContext[Any], params: types.RequestParams) -> Any:
+    async def discovered(ctx: _Context, params: types.RequestParams) -> Any:
         result = await discover.handler(ctx, params) if discover is not None else None
         if service.needs_connection(ctx) and isinstance(result, types.DiscoverResult):
             # Without a connection there is nothing that a session or an agent could be: the client falls
@@ -168,90 +189,62 @@ class _Stream:
     state: dict[str, Any] = attrs.field(factory=dict)
 
 
+@asynccontextmanager
+async def _lifespan(_server: Server[Any]) -> AsyncIterator[_Stream]:
+    async with AsyncExitStack() as stack:
+        yield _Stream(stack)
+
+
+@attrs.define(eq=False)
 class _Service:
-    """Answers the requests of all clients of one server."""
+    """Answers the requests of all clients of one server.
 
-    def __init__(
-        self,
-        tools: ToolSource,
-        session: Session | SessionOf | None,
-        new_session: Callable[[], Session] | None,
-        resume: Callable[[str], Session | None] | None,
-        plan_tools: Iterable[str] | None,
-        policy: PlanPolicy | None,
-        workflows: Capabilities | None,
-        *,
-        always_load: bool,
-        structured: bool,
-        ignore: Iterable[str],
-    ) -> None:
-        if isinstance(ignore, str):
-            raise TypeError(f"ignore must be a collection of names, got {show(ignore)}")
-        self._ignored = frozenset(ignore)
-        known = tuple(tool.name for tool in planning_tools(lambda: None, policy))
-        self._names = known if plan_tools is None else tuple(plan_tools)
-        unknown = [each for each in self._names if each not in known]
-        if unknown:
-            raise ValueError(f"{show(unknown[0])} is not a planning tool; they are {', '.join(known)}")
-        self._policy = policy
-        tools = toolbox_of(tools) if isinstance(tools, Section) else tools
-        self._is_own = not isinstance(tools, Toolbox)
-        if not self._is_own and (session is not None or policy is not None):
-            given = "session" if session is not None else "policy"
-            raise ValueError(f"the toolbox has its own {given}: omit {given}=")
-        self._given = session
-        if isinstance(session, Session):
-            register_plan(session, policy)  # it can be read before the first call
-        self._new_session = new_session or (lambda: Session(history=_MOST_CHANGES))
-        self._resume = resume
-        self._current: ContextVar[Session | None] = ContextVar("planning_mcp_session", default=None)
-        self._progress_of: Callable[[ServerSession], AbstractContextManager[object]] = nullcontext
-        self._toolbox = tools if isinstance(tools, Toolbox) else self._made(tools, workflows)
-        self._structured = structured
-        self._definitions = [
-            definition(tool, always_load=always_load, structured=structured)
-            for tool in self._toolbox.tools.values()
-        ]
-        self._schemas = {each.name: each.input_schema for each in self._definitions}
-        self.strategies = Strategies(self._names if self._is_own else (), policy)
-        self._prepared: WeakSet[Session] = WeakSet()
+    Attributes:
+        toolbox: Its tools.
+        sessions: Where the sessions come from; None for a toolbox with its own.
+        offered: The policy of the planning tools that it offers; None if it offers none.
+    """
 
-    @asynccontextmanager
-    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[_Stream]:
-        """What the session of a stream is kept in, for as long as the stream is open."""
-        async with AsyncExitStack() as stack:
-            yield _Stream(stack)
+    toolbox: Toolbox
+    sessions: SessionsOfStates | None
+    offered: PlanPolicy | None
+    new_session: Callable[[], Session]
+    resume: Callable[[str], Session | None] | None
+    progress_of: Callable[[ServerSession], AbstractContextManager[object]]
+    ignored: frozenset[str]
+    structured: bool
+    definitions: list[types.Tool] = attrs.field(factory=list)
 
-    def has_no_connection(self, ctx: ServerRequestContext[Any]) -> bool:
+    def has_no_connection(self, ctx: _Context) -> bool:
         """Whether a session for each connection is asked for, and the request belongs to none."""
-        return is_single(ctx) and self._given is None and self._is_own
+        return is_single(ctx) and self.sessions is not None and not self.sessions.are_given
 
-    def needs_connection(self, ctx: ServerRequestContext[Any]) -> bool:
+    def needs_connection(self, ctx: _Context) -> bool:
         """Whether the request belongs to no connection, but needs one: for a plan, or for news of it."""
-        has_no_news = self._is_own and self._given is not None and self._policy is None
+        sessions = self.sessions
+        has_no_news = sessions is not None and sessions.are_given and sessions.policy is None
         return is_single(ctx) and not has_no_news
 
-    def session_of(self, ctx: ServerRequestContext[Any]) -> Session | None:
+    def session_of(self, ctx: _Context) -> Session | None:
         """The session that a request is for."""
-        if not self._is_own:
-            session = _session_of(self._toolbox)
-        elif self._given is not None:
-            session = self._given() if callable(self._given) else self._given
-        elif self.has_no_connection(ctx):
-            session = None
-        else:
-            session = self._of_connection(ctx)
-        if session is not None and session not in self._prepared:
-            register_plan(session, self._policy)
-            self._prepared.add(session)
-        return session
+        if self.sessions is None:
+            try:
+                session = self.toolbox.session
+            except ContextInvalid:  # its callable finds none: the call is refused with the reason
+                return None
+            if session is not None:
+                register_plan(session)
+            return session
+        if self.sessions.are_given:
+            return self.sessions.given()
+        return None if self.has_no_connection(ctx) else self.sessions.prepare(self._of_connection(ctx))
 
-    def _of_connection(self, ctx: ServerRequestContext[Any]) -> Session:
+    def _of_connection(self, ctx: _Context) -> Session:
         connection = connection_of(ctx)
         session: Session | None = connection.state.get("planning")
         if session is None:
             named = None if ctx.request is None else ctx.request.headers.get(_RESUMED)
-            session = self._new_session() if named is None or self._resume is None else self._resume(named)
+            session = self.new_session() if named is None or self.resume is None else self.resume(named)
             if session is None:
                 problem = f"no session {show(named)} is here; omit the header {_RESUMED} to begin a new one"
                 raise MCPError(types.INVALID_PARAMS, problem)
@@ -259,68 +252,42 @@ class _Service:
             connection.exit_stack.callback(session.close)
         return session
 
-    def _made(self, tools: ToolSource, workflows: Capabilities | None) -> Toolbox:
-        """The planning tools and others, in the name of the session of each call."""
-        own = [each for each in planning_tools(self._current.get, self._policy) if each.name in self._names]
-        if workflows is None:
-            return Toolbox([*own, *tools_of(tools)], session=self._current.get)
-        from planning.integrations.mcp import workflows as runs  # noqa: PLC0415 - only servers that run them
-
-        self._progress_of = runs.progress_of
-        others = [*tools_of(tools), runs.workflow_tool(workflows)]
-        return Toolbox([*own, *others], session=self._current.get)
-
     # Tools
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         """The schema of a tool's arguments."""
-        return self._schemas.get(name)
+        return next((each.input_schema for each in self.definitions if each.name == name), None)
 
-    async def list_tools(self, _ctx: ServerRequestContext[Any], _params: object) -> types.ListToolsResult:
+    async def list_tools(self, _ctx: _Context, _params: object) -> types.ListToolsResult:
         """All tools."""
-        return types.ListToolsResult(tools=self._definitions)
+        return types.ListToolsResult(tools=self.definitions)
 
     async def call_tool(
-        self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+        self, ctx: _Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Call a tool; a failure is a result, so that the model reads it."""
+        name, tool = params.name, self.toolbox.tools.get(params.name)
         try:
             session = self.session_of(ctx)
+            if session is None and self.sessions is not None:
+                return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
+            answer = None if session is None else await before_call(ctx, params, session, tool)
         except StoreError as error:
-            return refused(out_of_reach(params.name, error).message)
-        if session is None and self._is_own:
-            return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
-        tool = self._toolbox.tools.get(params.name)
-        try:
-            asked = None if session is None else await before_call(ctx, params, session, tool)
-        except StoreError as error:
-            return refused(out_of_reach(params.name, error).message)
-        if asked is not None:
-            return self._answer(tool, asked, session)
-        token = self._current.set(session)
-        try:
-            with self._progress_of(ctx.session):
-                schema = self._schemas.get(params.name, {})
-                arguments = declared(params.arguments or {}, schema, self._ignored)
-                context = context_of(ctx)
-                result = await self._toolbox.acall(params.name, arguments, context=context)
-        finally:
-            self._current.reset(token)
-        answer = result if session is None else await after_call(ctx, session, tool, result)
-        return self._answer(tool, answer, session)
-
-    def _answer(
-        self, tool: Tool | None, answer: ToolResult | types.InputRequiredResult, session: Session | None
-    ) -> types.CallToolResult | types.InputRequiredResult:
+            return refused(out_of_reach(name, error).message)
+        if answer is None:
+            arguments = declared(params.arguments or {}, self.input_schema(name) or {}, self.ignored)
+            within = nullcontext() if self.sessions is None else self.sessions.within(session)
+            with within, self.progress_of(ctx.session):
+                answer = await self.toolbox.acall(name, arguments, context=context_of(ctx))
+            if session is not None:
+                answer = await after_call(ctx, session, tool, answer)
         if isinstance(answer, types.InputRequiredResult):
             return answer
-        return called(tool, answer, session, structured=self._structured)
+        return called(tool, answer, session, structured=self.structured)
 
     # The plan as a resource
 
-    async def list_resources(
-        self, ctx: ServerRequestContext[Any], _params: object
-    ) -> types.ListResourcesResult:
+    async def list_resources(self, ctx: _Context, _params: object) -> types.ListResourcesResult:
         """The plan of the client's session, and no other."""
         session = self.session_of(ctx)
         if session is None:
@@ -331,7 +298,7 @@ class _Service:
         return types.ListResourcesResult(resources=[plan])
 
     async def read_resource(
-        self, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+        self, ctx: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """The plan as JSON; null when there is none."""
         session = self._own(ctx, params.uri)
@@ -341,9 +308,7 @@ class _Service:
         contents = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])
 
-    async def subscribe(
-        self, ctx: ServerRequestContext[Any], params: types.SubscribeRequestParams
-    ) -> types.EmptyResult:
+    async def subscribe(self, ctx: _Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Notify a client of changes, until it unsubscribes or leaves."""
         session = self._own(ctx, params.uri)
         connection = ctx.session._connection  # as in _of_connection
@@ -352,9 +317,7 @@ class _Service:
             connection.exit_stack.callback(stop)
         return types.EmptyResult()
 
-    async def unsubscribe(
-        self, ctx: ServerRequestContext[Any], params: types.UnsubscribeRequestParams
-    ) -> types.EmptyResult:
+    async def unsubscribe(self, ctx: _Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         """Stop that."""
         self._own(ctx, params.uri)
         stop = ctx.session._connection.state.pop("planning/watch", None)  # as in _of_connection
@@ -363,19 +326,40 @@ class _Service:
         return types.EmptyResult()
 
     async def listen(
-        self, ctx: ServerRequestContext[Any], params: types.SubscriptionsListenRequestParams
+        self, ctx: _Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """The same in the newer protocol: a stream of changes, until the client closes it."""
         return await ListenHandler(PlanEvents(self.session_of(ctx)))(ctx, params)
 
-    def _own(self, ctx: ServerRequestContext[Any], uri: str) -> Session:
+    def _own(self, ctx: _Context, uri: str) -> Session:
         session = self.session_of(ctx)
         if session is None or uri != uri_of(session):
             raise MCPError(types.INVALID_PARAMS, f"no resource is {cut(printable(uri), 200)}; list them")
         return session
 
+    # The strategies as prompts
 
-async def _contain(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+    def text(self, strategy: PlanningStrategy) -> str | None:
+        """What a model reads of a strategy, which names only the tools that are offered."""
+        return None if self.offered is None else section_body(strategy, self.offered)
+
+    async def list_prompts(self, _ctx: _Context, _params: object) -> types.ListPromptsResult:
+        """The strategies, when the planning tools are offered."""
+        offered = {} if self.offered is None else _PROMPTS
+        prompts = [types.Prompt(name=name, description=each[1]) for name, each in offered.items()]
+        return types.ListPromptsResult(prompts=prompts)
+
+    async def get_prompt(self, _ctx: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """A strategy's text."""
+        strategy, description = _PROMPTS.get(params.name, (None, None))
+        text = None if strategy is None else self.text(strategy)
+        if text is None:
+            raise MCPError(types.INVALID_PARAMS, f"no prompt is named {show(params.name)}; list them")
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(description=description, messages=[message])
+
+
+async def _contain(ctx: _Context, call_next: CallNext) -> HandlerResult:
     """Answer what no handler expects without its text, which may hold anything."""
     try:
         return await call_next(ctx)
@@ -386,10 +370,3 @@ async def _contain(ctx: ServerRequestContext[Any], call_next: CallNext) -> Handl
     except Exception as error:  # noqa: BLE001 - what comes here is a defect, and may be of any kind
         _logger.warning("%s failed with %s", ctx.method, type(error).__name__)
         raise MCPError(types.INTERNAL_ERROR, f"{ctx.method} failed") from None
-
-
-def _session_of(toolbox: Toolbox) -> Session | None:
-    try:
-        return toolbox.session
-    except ContextInvalid:  # its callable finds none: the call is refused with the reason
-        return None

@@ -10,8 +10,6 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
-__all__ = ["serve_stdio"]
-
 _LAST_ANSWERS: Final = 5.0  # seconds for the answers that are due when the input has ended
 _STREAM: Final = "subscriptions/listen"
 

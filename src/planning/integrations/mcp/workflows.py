@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from mcp.server.session import ServerSession
 
 from planning.errors import ToolError, show
+from planning.integrations._rewind import setting
 from planning.tools.context import ToolContext
 from planning.tools.result import plain
 from planning.tools.tool import Tool
+from planning.workflow.capabilities import Capabilities
 from planning.workflow.failures import WorkflowError
+from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import StepChanged
 from planning.workflow.run.resolve import step_with_prompt
+from planning.workflow.run.result import WorkflowResult
 from planning.workflow.validate import validate_workflow
 from planning.workflow.wire.schemas import schema
 from session import Session
-
-if TYPE_CHECKING:
-    from mcp.server.session import ServerSession
-
-    from planning.workflow.capabilities import Capabilities
-    from planning.workflow.model import Workflow
-    from planning.workflow.run.result import WorkflowResult
-
-__all__ = ["progress_of", "workflow_tool"]
 
 _CLIENT: ContextVar[ServerSession | None] = ContextVar("planning_mcp_client", default=None)
 _OPEN: Final = ("pending", "in_progress")
@@ -66,22 +63,13 @@ def _schema() -> dict[str, Any]:
     }
 
 
-@contextmanager
-def progress_of(client: ServerSession) -> Iterator[None]:
+def progress_of(client: ServerSession) -> AbstractContextManager[None]:
     """Send the progress of workflows that run in this block to a client."""
-    token = _CLIENT.set(client)
-    try:
-        yield
-    finally:
-        _CLIENT.reset(token)
+    return setting(_CLIENT, client)
 
 
 def workflow_tool(capabilities: Capabilities) -> Tool:
-    """The tool that checks a workflow document and runs it in the session of the call.
-
-    Args:
-        capabilities: What its steps may call.
-    """
+    """The tool that checks a workflow document and runs it in the session of the call."""
 
     async def run(arguments: dict[str, Any], context: ToolContext) -> Any:
         report = await asyncio.to_thread(validate_workflow, arguments["document"], capabilities)

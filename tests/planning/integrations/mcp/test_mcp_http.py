@@ -94,10 +94,7 @@ async def test_a_server_for_all_addresses_knows_the_one_that_was_called() -> Non
     requests = [
         {"headers": allowed | extra} for extra in ({}, {"Host": "evil.example"}, {"Host": EVERYWHERE})
     ]
-    async with (
-        over_http(build_server(), host=EVERYWHERE, token=TOKEN) as url,
-        httpx2.AsyncClient() as http,
-    ):
+    async with over_http(build_server(), host=EVERYWHERE, token=TOKEN) as url, httpx2.AsyncClient() as http:
         here = url.replace(EVERYWHERE, "127.0.0.1")
         result = [
             (await http.post(here, json=HELLO, headers=JSON | each["headers"])).status_code

@@ -300,10 +300,7 @@ async def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
     ("wrong", "message"),
     [
         ({"tools": Toolbox([add]), "session": Session()}, "the toolbox has its own session: omit session="),
-        (
-            {"plan_tools": ["mark"]},
-            f"'mark' is not a planning tool; they are {', '.join(PLAN_TOOLS)}",
-        ),
+        ({"plan_tools": ["mark"]}, f"'mark' is not a planning tool; they are {', '.join(PLAN_TOOLS)}"),
         ({"tools": [Tool(READ, "", add)]}, "two tools are named planning_read_plan"),
         *(
             ({"tools": given}, f"expected a Toolbox, a Section or an iterable of tools, got {kind}")

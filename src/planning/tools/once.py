@@ -1,19 +1,22 @@
-"""Repeats: a call with the idempotency key of an earlier one.
+"""Not twice: keys that name a call, calls that run at the same time, and claims of calls that must run once.
 
-A repeat returns what the model got the first time, changes nothing and publishes nothing. A key made of a
-provider's ids is a guess, because servers repeat ids. After one came with a different call, no guess counts
-in that session any more.
+A call with the idempotency key of an earlier one is a repeat: it returns what the model got the first time,
+changes nothing and publishes nothing. A host gives keys of its own. An integration gives two names, the
+turn's and the call's, and the key is made of them here. Such a key is a guess, because servers repeat ids:
+after one came with a different call, no guess counts in that session any more.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from enum import Enum
-from threading import get_ident
-from typing import Any
+from threading import Lock, get_ident
+from time import monotonic
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -22,10 +25,17 @@ from planning.tools.result import ToolResult, field_names, plain
 from session import Session, SessionBusyError, SessionEvent, StoreError, TransactionError
 from session.locks import Block, ProcessLock
 
-POLLED = 0.01
-"""After how many seconds a call looks again whether another with its key is over."""
+T = TypeVar("T")
+_POLLED = 0.01
+"""The most seconds after which a call checks again whether those that it waits for are over."""
+_GRACE = 2.0
+"""The seconds to wait for earlier calls of a turn that have not begun: other code may hold them back."""
+_MOST_TURNS = 1_000
 _inside: ContextVar[RunningCall | None] = ContextVar("_inside", default=None)
 """The call with a key that the running code is part of, while that runs."""
+
+
+# Keys
 
 
 class GuessedKey(str):
@@ -37,6 +47,23 @@ class GuessedKey(str):
 @attrs.frozen(slots=False)
 class RepeatedIds(SessionEvent):
     """Two different calls had one guessed key: in this session, guessed keys name nothing."""
+
+
+@attrs.frozen(slots=False)  # made in half the time
+class Turn:
+    """What a model answered at once.
+
+    Attributes:
+        name: What no other turn is named, in any conversation; None if nothing names it.
+        calls: The ids of its calls.
+    """
+
+    name: str | None
+    calls: Sequence[object]
+
+    def key_of(self, call_id: object) -> GuessedKey | None:
+        """The key of a call; None if its id and the turn's name do not name one call."""
+        return guessed_key(self.name, call_id) if self.calls.count(call_id) == 1 else None
 
 
 def guessed_key(turn: str | None, call_id: object) -> GuessedKey | None:
@@ -104,6 +131,9 @@ def _repeats_ids(session: Session) -> bool:
     return session.select_latest(RepeatedIds) is not None
 
 
+# Calls at the same time
+
+
 class RunningCalls(ProcessLock):
     """The calls with idempotency keys that are running in a session in this process."""
 
@@ -116,7 +146,7 @@ class RunningCalls(ProcessLock):
         self.running = {key: call for key, call in self.running.items() if call.thread == get_ident()}
 
     def alone(self, name: str, key: str) -> RunningCall:
-        """A block in which no other call with a key is running, once it is known that it may begin."""
+        """A block in which no other call with a key is running, once its ``pauses`` are over."""
         return RunningCall(self, name, key)
 
 
@@ -138,25 +168,23 @@ class RunningCall(Block):
         self._outer = _inside.get()
         self.thread = get_ident()
 
-    def may_begin(self, *, is_async: bool = False) -> bool:
-        """Whether no other call with the key is running; ask again after ``POLLED`` seconds where one is.
+    def pauses(self, *, is_async: bool = False) -> Iterator[float]:
+        """Seconds to sleep, one after the other, until no other call with the key is running.
 
         Raises:
             ContextInvalid: The other call cannot end while this one waits: it is of this thread, or this one
                 is made by a call with a key. No two calls wait for each other.
         """
-        other = self._calls.running.setdefault(self._key, self)
-        if other is self:
-            self._token = _inside.set(self)
-            return True
-        outer = self._outer
-        while outer is not None and not outer.is_running():
-            outer = outer._outer
-        if outer is not None or (other.thread == self.thread and not is_async):
-            raise ContextInvalid(
-                f"{self._name} was not called: the same call is still running; wait until it ends"
-            )
-        return False
+        while (other := self._calls.running.setdefault(self._key, self)) is not self:
+            outer = self._outer
+            while outer is not None and not outer.is_running():
+                outer = outer._outer
+            if outer is not None or (other.thread == self.thread and not is_async):
+                raise ContextInvalid(
+                    f"{self._name} was not called: the same call is still running; wait until it ends"
+                )
+            yield _POLLED
+        self._token = _inside.set(self)
 
     def is_running(self) -> bool:
         """Whether it has begun, and is not over."""
@@ -170,6 +198,62 @@ class RunningCall(Block):
             with suppress(ValueError, RuntimeError):  # closed in another context, or done before
                 _inside.reset(self._token)
         self.watch = None
+
+
+class LastUsed(Generic[T]):
+    """Makes what belongs to a key, and forgets it when so many other keys were used since."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+
+    def of(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What belongs to a key; made unless it is kept."""
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+            return self._kept[key]
+
+
+class TurnOrder:
+    """Lets each call of a turn begin when the earlier ones are over.
+
+    An earlier call may never come, because it waits for a person or was over before a restart: that is waited
+    for ``_GRACE`` seconds in all.
+    """
+
+    def __init__(self) -> None:
+        self._turns = LastUsed[dict[str, bool]](_MOST_TURNS)
+
+    @contextmanager
+    def place_of(self, turn: Hashable, call_id: str, earlier: Collection[str]) -> Iterator[Iterator[float]]:
+        """A block of a call, which begins with sleeping so many seconds, one after the other.
+
+        Args:
+            turn: The turn, unlike that of any other run.
+            call_id: The call; others of the turn wait for the end of the block.
+            earlier: The calls of the turn that it waits for.
+        """
+        calls = self._turns.of(turn, dict[str, bool])
+        calls[call_id] = True
+        try:
+            yield _pauses(calls, earlier)
+        finally:
+            calls[call_id] = False
+
+
+def _pauses(calls: Mapping[str, bool], earlier: Collection[str]) -> Iterator[float]:
+    """Seconds to sleep until calls are over, by whether each of those that have begun is running."""
+    pause, end = 0.0005, monotonic() + _GRACE
+    while any(calls.get(each, monotonic() < end) for each in earlier):
+        yield pause
+        pause = min(2 * pause, _POLLED)
+
+
+# Claims
 
 
 def claim(session: Session, name: str, key: str, fingerprint: str | None) -> None:

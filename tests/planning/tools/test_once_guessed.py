@@ -13,7 +13,7 @@ from repeat_calls import SCHEMA, counting, openers
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolResult
-from planning.tools.repeats import RepeatedIds, guessed_key
+from planning.tools.once import RepeatedIds, guessed_key
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
@@ -213,6 +213,19 @@ def test_the_events_of_a_guess_have_its_key_as_plain_text() -> None:
 )
 def test_what_has_no_name_has_no_key(turn: str | None, call_id: object) -> None:
     assert guessed_key(turn, call_id) is None
+
+
+def test_stores_keep_the_name_that_the_event_had_first(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    with closing(SqliteStore(path)) as store:
+        box = planned(Session(session_id="run-7", store=store))
+        for status in ("in_progress", "blocked"):
+            box.call(*mark(status), context=guess())
+    assert b"planning.tools.repeats:RepeatedIds" in path.read_bytes()
+    with closing(SqliteStore(path)) as store:
+        session = Session(session_id="run-7", store=store)
+        planned(session)
+        assert session.select_latest(RepeatedIds) is not None
 
 
 def test_the_history_of_a_session_says_that_ids_are_repeated(tmp_path: Path) -> None:

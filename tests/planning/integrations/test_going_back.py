@@ -1,0 +1,130 @@
+"""When a conversation goes back, so does the plan, unless that would lose the work of others.
+
+The table's frameworks whose conversations can go back; what only one of them has is in its own tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frameworks import HALF, OPEN, OTHER, READ, SHOP, TABLE, EntryPoint, mark, play, rewinds, text_of
+
+from planning import register_plan
+from planning.plan.commands import MarkStep
+from session import Session
+from session.stores import SqliteStore
+
+BACK = [each for each in TABLE if "rewind" not in each.cannot]
+through = pytest.mark.parametrize("entry", BACK, ids=[each.name for each in BACK])
+NO_PLAN = "Refused, nothing changed. no plan yet; call planning_setup_plan first"
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[[], Session]]:
+    """Opens the session of a file, as a process does that starts."""
+    with ExitStack() as stack:
+
+        def open_() -> Session:
+            store = SqliteStore(tmp_path / "plans.db")
+            stack.callback(store.close)
+            session = Session(session_id="shop", store=store)
+            register_plan(session)
+            return session
+
+        yield open_
+
+
+@pytest.fixture(params=["memory", "a file"])
+def session(request: pytest.FixtureRequest, opened: Callable[[], Session]) -> Session:
+    return Session() if request.param == "memory" else opened()
+
+
+@through
+def test_both_branches_stay_whole(entry: EntryPoint, session: Session) -> None:
+    agent = entry.agent(session)
+    start = play(agent, [[SHOP]]).after
+    first = play(agent, [[mark("S001")]], start)
+    version = session.version
+    second = play(agent, [[mark("S002")]], start)
+    assert [each.last for each in second.requests] == [OPEN, OTHER]
+    assert text_of(session.at(version)) == HALF
+    assert [play(agent, [[READ]], each.after).texts for each in (first, second)] == [[HALF], [OTHER]]
+
+
+@through
+def test_before_the_first_change_there_is_no_plan(entry: EntryPoint, session: Session) -> None:
+    agent = entry.agent(session)
+    start = play(agent, []).after
+    play(agent, [[SHOP]], start)
+    assert play(agent, [[READ]], start).texts == [NO_PLAN]
+    assert (text_of(session), rewinds(session)) == ("", 1)
+
+
+@through
+def test_another_process_goes_back(entry: EntryPoint, opened: Callable[[], Session]) -> None:
+    start = play(entry.agent(opened()), [[SHOP]]).after
+    later = play(entry.agent(opened()), [[mark("S001")]], start).after
+    assert play(entry.agent(opened()), [[READ]], later).texts == [HALF]
+    assert play(entry.agent(opened()), [[READ]], start).texts == [OPEN]
+
+
+@through
+def test_without_a_session_the_plan_is_the_conversations_own(entry: EntryPoint) -> None:
+    start = play(entry.agent(None), [[SHOP]]).after
+    ends = [play(entry.agent(None), [[mark(each)]], start).after for each in ("S001", "S002")]
+    for after, plan in ((ends[0], HALF), (ends[1], OTHER), (start, OPEN)):
+        assert play(entry.agent(None), [[READ]], after).texts == [plan]
+    assert play(entry.agent(None), [[READ]]).texts == [NO_PLAN]
+
+
+@through
+def test_what_the_host_changed_since_stays_and_the_model_reads_so(
+    entry: EntryPoint, session: Session
+) -> None:
+    agent = entry.agent(session)
+    start = play(agent, [[SHOP]]).after
+    play(agent, [[mark("S001")]], start)
+    session.dispatch(MarkStep("S002", "in_progress"))
+    talk = play(agent, [[READ]], start)
+    plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
+    news = "The plan has changed since your last turn: S001 done. S002 in_progress."
+    assert (talk.texts, text_of(session), rewinds(session)) == ([plan], plan, 0)
+    assert [each.last for each in talk.requests] == [f"{plan}\n\n{news}", plan]
+
+
+@through
+def test_what_another_conversation_did_stays(entry: EntryPoint, session: Session) -> None:
+    agent = entry.agent(session)
+    start = play(agent, [[SHOP]]).after
+    play(agent, [[mark("S001")]], start)
+    play(agent, [[mark("S002", "in_progress")]])
+    talk: Any = play(agent, [[READ]], start)
+    plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 in_progress: Buy shelves"
+    assert (talk.texts, rewinds(session)) == ([plan], 0)
+
+
+@through
+def test_history_that_is_not_kept_is_no_proof(entry: EntryPoint) -> None:
+    session = Session(history=1)
+    agent = entry.agent(session)
+    start = play(agent, [[SHOP]]).after
+    play(agent, [[mark("S001", "in_progress")], [mark("S001")]], start)
+    assert play(agent, [[READ]], start).texts == [HALF]
+
+
+KEEPS = [each for each in TABLE if each.keeps_position]
+
+
+@pytest.mark.parametrize("entry", KEEPS, ids=[each.name for each in KEEPS])
+def test_what_the_host_changed_between_two_runs_is_read_once(entry: EntryPoint, session: Session) -> None:
+    agent = entry.agent(session)
+    after = play(agent, [[SHOP]]).after
+    session.dispatch(MarkStep("S001", "done"))
+    talk = play(agent, [[READ]], after)
+    news = "The plan has changed since your last turn: S001 done."
+    assert [each.last for each in talk.requests] == [f"{HALF}\n\n{news}", HALF]
+    assert [each.last for each in play(agent, [], talk.after).requests] == [HALF]

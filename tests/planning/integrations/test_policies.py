@@ -1,0 +1,179 @@
+"""What a policy asks of every framework's agent, whose other tools the framework has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, mark, plans_of, play
+
+from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
+from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.policy.reducers import AskToFinish
+from session import Session, ToolFailed, ToolInvoked
+from session.stores import SqliteStore
+
+WORK: Call = ("work", {"on": "shelves"})
+LOOK: Call = ("look", {})
+worked: list[str] = []
+
+
+def work(on: str) -> Any:
+    """Work."""
+    worked.append(on)
+    return {"success": False} if on == "nothing" else f"worked on {on}"
+
+
+def look() -> str:
+    """Look around."""
+    return "seen"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_worked() -> None:
+    worked.clear()
+
+
+def through(*without: str) -> Callable[[Any], Any]:
+    """Test a promise through each framework, but for some."""
+    entries = [each for each in TABLE if each.needs not in {"planning", "mcp", *without}]
+    return pytest.mark.parametrize("entry", entries, ids=[each.name for each in entries])
+
+
+def proved(step_id: str, *evidence: str) -> Call:
+    """A call that marks a step done with evidence."""
+    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
+
+
+@through()
+def test_until_the_user_has_approved_the_plan_only_tools_that_read_are_called(entry: EntryPoint) -> None:
+    session = Session()
+    agent = entry.agent(session, (), PlanPolicy(approval=True), others=[work, look])
+    play(agent, [[SHOP], [LOOK], [WORK]])
+    facts = session.select_latest(PlanFacts)
+    assert facts is not None
+    assert (facts.approval, worked) == ("waiting", [])
+    session.dispatch(ApprovePlan())
+    play(agent, [[WORK]])
+    assert worked == ["shelves"]
+    made = [each for change in session.history() for each in change.events]
+    calls = [
+        each for each in made if isinstance(each, (ToolFailed, ToolInvoked)) and each.name in {"work", "look"}
+    ]
+    is_asked_by_langgraph = entry.needs == "langchain"  # before the call is made
+    assert [(type(each).__name__, each.name) for each in calls] == [
+        ("ToolInvoked", "look"),
+        *[("ToolFailed", "work")] * (not is_asked_by_langgraph),
+        ("ToolInvoked", "work"),
+    ]
+
+
+@through()
+def test_a_call_that_succeeded_is_evidence_and_one_that_failed_is_not(entry: EntryPoint) -> None:
+    session = Session()
+    agent = entry.agent(session, (), PlanPolicy(evidence="required"), others=[work, look])
+    talk = play(
+        agent,
+        [
+            [SHOP, mark("S001", "in_progress")],
+            [mark("S001"), proved("S001", "I did it")],
+            [("work", {"on": "nothing"}), proved("S001", "C1")],
+            [WORK, proved("1", "C2")],
+        ],
+    )
+    refused = "Refused, nothing changed. "
+    first, second, *_, third = [each for each in talk.texts if each.startswith(refused)]
+    assert "evidence" in first
+    assert "I did it" in second
+    assert third == f"{refused}C1 (work) failed; call a tool that does the work of S001 first"
+    assert talk.texts[-1] == "S001 done. Next: S002 Buy shelves"
+    assert session.select_all(EvidenceCall) == (
+        EvidenceCall("work", "call_5", False),
+        EvidenceCall("work", "call_7", True),
+    )
+
+
+@through()
+def test_a_plan_that_does_not_change_is_mentioned_once(entry: EntryPoint) -> None:
+    agent = entry.agent(Session(), (), PlanPolicy(stale_after=2), others=[look])
+    talk = play(agent, [[SHOP], [LOOK], [LOOK], [LOOK]])
+    stale = f"{OPEN}\nThe plan has not changed for 2 tool calls. Mark what is done, or change it."
+    assert [each.last for each in talk.requests] == ["", OPEN, OPEN, stale, OPEN]
+
+
+@through("agents")  # there the host asks may_finish()
+def test_an_agent_that_would_end_with_open_steps_is_sent_back(entry: EntryPoint) -> None:
+    session = Session()
+    agent = entry.agent(session, (), PlanPolicy(finish_gate=2), others=[look])
+    talk = play(agent, [[SHOP], [], [mark("S001")], [], [mark("S002")]])
+    assert len(talk.requests) == 6
+    assert plans_of(session) == [(2, 2)]
+
+
+@through("agents")
+def test_an_agent_that_insists_is_let_go_and_the_history_says_why(entry: EntryPoint) -> None:
+    session = Session()
+    agent = entry.agent(session, (), PlanPolicy(finish_gate=1), others=[look])
+    after = play(agent, [[SHOP], []]).after
+    play(agent, [], after)  # a new message of the user counts again
+    asked = [each for change in session.history() for each in change.events if isinstance(each, AskToFinish)]
+    open_ = ("S001", "S002")
+    assert asked == [AskToFinish(open_, False, True), AskToFinish(open_, True)] * 2
+
+
+@through()
+def test_a_store_that_is_gone_holds_the_work_and_does_not_end_the_run(
+    entry: EntryPoint, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.db"
+
+    def look() -> str:
+        """Look around: the store is gone then."""
+        path.write_bytes(b"something else")
+        return "seen"
+
+    policy = PlanPolicy(approval=True, finish_gate=1, stale_after=1, evidence="required")
+    with closing(SqliteStore(path)) as store:
+        agent = entry.agent(Session(session_id="s", store=store), (), policy, others=[work, look])
+        talk = play(agent, [[SHOP], [LOOK], [WORK]])
+    away = "work cannot reach its data now. Try again later, or go on without it."
+    assert (talk.texts[-1], worked) == (away, [])
+
+
+MADE = {
+    "langchain": "langchain:PlanningMiddleware",
+    "pydantic_ai": "pydantic_ai:Planning",
+    "agents": "openai_agents:planning_tools",
+    "google.adk": "google_adk:PlanningToolset",
+}
+
+
+@pytest.mark.parametrize("needs", MADE)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"read_only": "look", "session": Session()},
+            'read_only must be names of tools, such as ("search", "fetch")',
+        ),
+        (
+            {"section": PlanningToolsSection(session=Session()), "policy": PlanPolicy(approval=True)},
+            "give a policy or a section, not both: the section has its policy",
+        ),
+        (
+            {"section": PlanningToolsSection(session=Session()), "session": Session()},
+            "give a session or a section, not both: the section has its session",
+        ),
+        ({"session": 7}, "session must be a Session or a function, got int"),
+    ],
+)
+def test_what_an_agent_cannot_be_given_is_refused(needs: str, options: dict[str, Any], message: str) -> None:
+    pytest.importorskip(needs)
+    module, _, name = MADE[needs].partition(":")
+    with pytest.raises(TypeError) as caught:
+        getattr(import_module(f"planning.integrations.{module}"), name)(**options)
+    assert str(caught.value) == message

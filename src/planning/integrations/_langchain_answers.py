@@ -15,7 +15,7 @@ from planning.errors import ToolValidationError
 from planning.integrations._common import Call, dicts, out_of_reach, with_text
 from planning.integrations._rewind import Position, checked, position_of
 from planning.tools import ToolResult
-from planning.tools.decode import read_arguments
+from planning.tools.parameters.arguments import read_arguments
 from session import Session
 
 TEXT, CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read

@@ -12,7 +12,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from planning.errors import ToolValidationError
 from planning.integrations._sessions import AgentTools
 from planning.tools import Tool
-from planning.tools.decode import read_arguments
+from planning.tools.parameters.arguments import read_arguments
 
 TEXT = "__text__"  # the arguments of a call that are not a JSON object
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planning.plan.model import StepStatus, plain_status, setters
+from planning.plan.model import StepStatus, plain_status
 from planning.plan.step_ids import as_text
 from planning.plan.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
@@ -50,22 +50,13 @@ class UpdateStep:
     details: str | None = field(default=None, metadata=DETAILS.about('New details; "" clears them'))
 
 
-@dataclass(slots=True, frozen=True, init=False)
+@dataclass(slots=True, frozen=True)
 class MarkStep:
     """Set a step's status, and append a note."""
 
     step_id: str = field(metadata=_STEP_ID)
     status: StepStatus = field(metadata=_STATUS)
     note: str | None = field(default=None, metadata=NOTE.about("What was observed"))
-
-    def __init__(self, step_id: str, status: StepStatus, note: str | None = None) -> None:
-        set_step_id, set_status, set_note = _SET_MARK
-        set_step_id(self, step_id)
-        set_status(self, status)
-        set_note(self, note)
-
-
-_SET_MARK = setters(MarkStep)
 
 
 @dataclass(slots=True, frozen=True)

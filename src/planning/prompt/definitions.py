@@ -10,7 +10,7 @@ from planning.errors import listed, show, unknown_option
 from planning.prompt.section import Section
 from planning.suite.tools import planning_tools
 from planning.tools.declare import Declaration, as_tool
-from planning.tools.parameters.forms import is_recursive
+from planning.tools.parameters.schema import is_recursive
 from planning.tools.tool import Tool
 from planning.tools.toolbox import Toolbox
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from planning.errors import ToolValidationError
 from planning.tools.attempts import background
 from planning.tools.contract import ToolContract
-from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import PASSING, ErrorKind, UserInputNeeded, classify_error
 from planning.tools.outcome import question_of
+from planning.tools.parameters.arguments import decode, read_arguments
 from planning.tools.parameters.model import FreeModel
 from planning.tools.spec import QueryTypes
 from session.locks import Block

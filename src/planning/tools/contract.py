@@ -9,8 +9,8 @@ import attrs
 
 from planning.errors import Problem
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
-from planning.tools.parameters.forms import strict_schema
 from planning.tools.parameters.model import ParameterModel
+from planning.tools.parameters.schema import strict_schema
 from planning.tools.parameters.signature import read_signature
 from planning.tools.spec import check_name, error_types
 
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 import inspect
 
 from planning.tools.docstrings import read_docstring
-from planning.tools.parameters.declared import model_of
 from planning.tools.parameters.signature import (
     Signature,
     behind,
     is_of_type,
     signature_fields,
 )
-from planning.tools.spec import QueryCall, QueryModel, QueryTypes
+from planning.tools.spec import QueryCall, QueryModel, QueryTypes, model_of
 
 Run = Callable[[Any, ToolContext], Any]
 _Bound = tuple[ParameterModel, Run, bool]

@@ -26,7 +26,6 @@ from planning.tools.admission import (
 from planning.tools.attempts import Attempts, Runner, background
 from planning.tools.context import BEGAN, Gate, Refusal, SessionOfCall, ToolContext
 from planning.tools.contract import ToolContract
-from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import (
     PASSING,
     ContextInvalid,
@@ -44,6 +43,7 @@ from planning.tools.outcome import (
     settled,
     withholding,
 )
+from planning.tools.parameters.arguments import decode, read_arguments
 from planning.tools.repeats import POLLED, RunningCalls, claim, doubt, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
 from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planning import ToolValidationError
-from planning.tools.parameters.declared import model_of
+from planning.tools.spec import model_of
 from planning.tools.parameters.model import ParameterModel
 
 

@@ -20,7 +20,7 @@ from decoding import decode, problems
 from pydantic import Field
 
 from planning.tools import tool
-from planning.tools.parameters.declared import model_of
+from planning.tools.spec import model_of
 from planning.tools.parameters.model import ParameterModel
 
 T = TypeVar("T")

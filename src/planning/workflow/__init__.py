@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planning.workflow.run.result import WorkflowResult
     from planning.workflow.validate import validate_workflow
     from planning.workflow.wire.build import dump_workflow
-    from planning.workflow.wire.schemas import schema_text
+    from planning.workflow.wire.form import schema_text
 
 __all__ = [
     "Workflow",

@@ -17,7 +17,7 @@ from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import StepChanged
 from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.validate import validate_workflow
-from planning.workflow.wire.schemas import schema
+from planning.workflow.wire.form import schema
 from session import Session
 
 if TYPE_CHECKING:

@@ -346,7 +346,7 @@ def _strict(node: Any, root: Node, path: tuple[str | int, ...], name: str) -> An
         made["format"] = node["format"]
     if node.get("minItems") in {0, 1}:
         made["minItems"] = node["minItems"]
-    if said := limits(node, node.keys() - made.keys()):
+    if said := limits({key: value for key, value in node.items() if key not in made}):
         made["description"] = f"{made['description']} ({said})" if "description" in made else said
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from planning.errors import Problem, listed, nearest, show, unknown_option
@@ -38,8 +38,8 @@ _FORMATS = {
 }
 BOUNDS = {
     "minimum": "at least {}",
-    "maximum": "at most {}",
     "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
     "exclusiveMaximum": "less than {}",
     "multipleOf": "a multiple of {}",
     "minLength": "at least {} characters",
@@ -88,10 +88,17 @@ def _unknown_field(wrong: Wrong) -> str:
     return f"unknown field; {f'the fields are {listed(known)}' if known else 'send no fields'}"
 
 
+def choices(node: Node) -> list[Any]:
+    """The options that a schema lists, or all in a union; without null, unless there is no other."""
+    nodes = node.get("anyOf", [node])
+    values = [
+        value for each in nodes for value in each.get("enum", [each["const"]] if "const" in each else ())
+    ]
+    return [value for value in values if value is not None] or values
+
+
 def _wrong_option(wrong: Wrong) -> str:
-    value, nodes = wrong.got, wrong.limit.get("anyOf", [wrong.limit])
-    values = [each for node in nodes for each in node.get("enum", [node["const"]] if "const" in node else ())]
-    values = [each for each in values if each is not None] or values
+    value, values = wrong.got, choices(wrong.limit)
     known = dict.fromkeys(map(_option, values))
     is_number = type(value) is int or type(value) is float
     if is_number and abs(value) < _LONG and {int, float} & {*map(type, values)}:  # type: ignore[arg-type]  # a number
@@ -153,20 +160,22 @@ def expected(node: Node) -> str:
     if "properties" in node:
         names = listed(node["properties"]) or ("" if node.get("additionalProperties") else "no fields")
         return f"{word} with {names}" if names else word
-    bounds = [_counted(words, node[key]) for key, words in BOUNDS.items() if key in node]
+    bounds = bounds_of(node)
     phrase = f"{word} of {' and '.join(bounds)}" if bounds else word
     return f"{phrase} that matches {node['pattern']}" if "pattern" in node else phrase
 
 
-def limits(node: Node, keywords: Container[str]) -> str:
-    """What some of the limits of a schema say, for a field's description; empty when it has none of them."""
-    named = [key for key in BOUNDS if key in keywords and key in node]
-    phrases = [_counted(BOUNDS[key], node[key]) for key in named]
-    if {"minLength", "maxLength"}.issubset(named):
+def bounds_of(node: Node) -> list[str]:
+    """What each of the limits of a schema asks for."""
+    return [_counted(words, node[key]) for key, words in BOUNDS.items() if key in node]
+
+
+def limits(node: Node) -> str:
+    """What the limits and the pattern of a schema say, for a field's description; empty without them."""
+    phrases = bounds_of(node)
+    if {"minLength", "maxLength"} <= node.keys():
         phrases = [f"{node['minLength']} to {node['maxLength']} characters"]
-    if "pattern" in keywords and "pattern" in node:
-        phrases.append(f"matches {node['pattern']}")
-    return ", ".join(phrases)
+    return ", ".join([*phrases, f"matches {node['pattern']}"] if "pattern" in node else phrases)
 
 
 def names_in(node: Node) -> list[str]:

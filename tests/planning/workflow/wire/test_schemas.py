@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from planning.workflow import Report, schema_text, validate_workflow
-from planning.workflow.wire import schemas
+from planning.workflow.wire import form
 
 CARE = {
     "expected_key": "k",

@@ -69,12 +69,19 @@ def options(root: Node, node: Node) -> list[Node]:
                 seen.add(id(target))
                 todo.append({**target, **{key: value for key, value in each.items() if key != "$ref"}})
         elif "anyOf" in each or "oneOf" in each:
-            todo += [*each.get("oneOf", ())[::-1], *each.get("anyOf", ())[::-1]]
+            todo += [*listed(each, "anyOf"), *listed(each, "oneOf")][::-1]
         elif isinstance(each.get("type"), list):
             todo += [_NULL if kind == "null" else {**each, "type": kind} for kind in each["type"][::-1]]
         else:
             found.append(each)
     return found
+
+
+def listed(node: Node, keyword: str) -> list[Node]:
+    """The schemas in the list of a keyword: ``True`` allows anything, and ``False`` is dropped."""
+    found = node.get(keyword)
+    parts = found if isinstance(found, (list, tuple)) else ()
+    return [each if isinstance(each, Mapping) else {} for each in parts if each is not False]
 
 
 def union(nodes: Sequence[Node]) -> Node:
@@ -112,7 +119,7 @@ def takes_null(root: Node, node: Node) -> bool:
 
 def declared_names(node: Node) -> set[str]:
     """The names of the fields that an object has, in any part of its schema."""
-    inner = [part for key in ("allOf", *_UNIONS) for part in node.get(key, ()) if isinstance(part, Mapping)]
+    inner = [part for key in ("allOf", *_UNIONS) for part in listed(node, key)]
     return set(node.get("properties", ())).union(*map(declared_names, inner))
 
 
@@ -169,8 +176,8 @@ def branches(schema: Node, *unions: str) -> bool:
     has_reference = has_choice = False
     for node in parts(schema):
         has_reference |= "$ref" in node
-        listed = [each for key in unions for each in node.get(key, ()) if isinstance(each, Mapping)]
-        has_choice |= sum("$ref" in each or each.get("type") == "object" for each in listed) > 1
+        choice = [each for key in unions for each in listed(node, key)]
+        has_choice |= sum("$ref" in each or each.get("type") == "object" for each in choice) > 1
     return has_reference and has_choice
 
 
@@ -231,11 +238,11 @@ def published_schema(schema: Node) -> dict[str, Any]:
 def without_null(node: Node) -> dict[str, Any]:
     """A part of a schema that does not take null, unless it takes nothing else."""
     rest = {key: value for key, value in node.items() if key not in {"anyOf", "enum"}}
-    listed = [option for option in node.get("anyOf", ()) if option != _NULL]
+    others = [option for option in node.get("anyOf", ()) if option != _NULL]
     values = [value for value in node.get("enum", ()) if value is not None]
-    if len(listed) == 1:
-        return {**listed[0], **rest}
-    return {**node, **({"anyOf": listed} if listed else {}), **({"enum": values} if values else {})}
+    if len(others) == 1:
+        return {**others[0], **rest}
+    return {**node, **({"anyOf": others} if others else {}), **({"enum": values} if values else {})}
 
 
 def single_types(schema: Any) -> Any:
@@ -321,8 +328,8 @@ def _strict(node: Any, root: Node, path: tuple[str | int, ...], name: str) -> An
             _refuse(name, path, f"refers to {node['$ref']}; refer to a definition in $defs")
         return {"$ref": node["$ref"]}
     made = {key: value for key, value in node.items() if key in _STRICT}
-    listed = node.get("enum", [node.get("const")])
-    if any(isinstance(value, (Mapping, list)) for value in listed):
+    values = node.get("enum", [node.get("const")])
+    if any(isinstance(value, (Mapping, list)) for value in values):
         _refuse(name, path, "lists arrays or objects; list text or numbers")
     kind = None if "anyOf" in node or "oneOf" in node else node.get("type")
     if kind == "object":

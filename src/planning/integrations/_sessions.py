@@ -15,8 +15,8 @@ from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite.tools import register_plan
 from planning.tools import Toolbox
-from planning.tools.declare import Declaration
 from planning.tools.errors import ContextInvalid
+from planning.tools.tool import Declaration
 from session import PastState, Session, StoreError, TransactionError
 
 SessionSource = Session | Callable[..., Session | None]

@@ -25,7 +25,7 @@ from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite.approval import answer_approval, decision_of, pending_approval
 from planning.tools import Tool, Toolbox
-from planning.tools.declare import Declaration
+from planning.tools.tool import Declaration
 from session import PastState, Session
 
 try:

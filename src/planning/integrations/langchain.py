@@ -17,7 +17,7 @@ from planning.integrations._steered import Steered
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Toolbox
-from planning.tools.declare import Declaration
+from planning.tools.tool import Declaration
 from session import PastState, Session
 
 try:

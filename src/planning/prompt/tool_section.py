@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 from planning.prompt.section import Enabled, Section
-from planning.tools.declare import Declaration, as_tool
 from planning.tools.parameters.schema import listed, options
 from planning.tools.registry import ToolRegistry
-from planning.tools.tool import Tool
+from planning.tools.tool import Declaration, Tool, as_tool
 
 _MOST_LEVELS: Final = 3
 _MOST_OPTIONS: Final = 20

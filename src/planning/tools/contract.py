@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,21 +12,18 @@ from planning.errors import Problem
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.schema import strict_schema
-from planning.tools.parameters.signature import read_signature
-from planning.tools.spec import check_name, error_types
-
-if TYPE_CHECKING:
-    from planning.tools.guard import CircuitBreaker, Retry
-import inspect
-
-from planning.tools.docstrings import read_docstring
 from planning.tools.parameters.signature import (
     Signature,
     behind,
     is_of_type,
+    read_docstring,
+    read_signature,
     signature_fields,
 )
-from planning.tools.spec import QueryCall, QueryModel, QueryTypes, model_of
+from planning.tools.spec import QueryCall, QueryModel, QueryTypes, check_name, error_types, model_of
+
+if TYPE_CHECKING:
+    from planning.tools.guard import CircuitBreaker, Retry
 
 Run = Callable[[Any, ToolContext], Any]
 _Bound = tuple[ParameterModel, Run, bool]

@@ -53,7 +53,7 @@ _HOMES = {
     "Report": "reports.report",
     "Finding": "findings",
     "dump_workflow": "wire.build",
-    "schema_text": "wire.schemas",
+    "schema_text": "wire.form",
     "run_workflow": "run.engine",
     "arun_workflow": "run.engine",
     "WorkflowResult": "run.result",

@@ -210,8 +210,7 @@ def _has_tag(data: Node, option: Node) -> bool:
 
 def _has_fields(data: Node, option: Node) -> bool:
     """Whether an option of a union has all the fields of the data, and the data all that it requires."""
-    needed = set(option.get("required", ()))
-    return needed <= data.keys() <= option.get("properties", {}).keys()
+    return data.keys() <= set(option.get("properties", ())) and data.keys() >= set(option.get("required", ()))
 
 
 def _wants_integer(allowed: Sequence[Node], number: float) -> bool:
@@ -278,7 +277,7 @@ def _scalar(text: str, allowed: Sequence[Node]) -> bool | int | float | str:
         return text
     is_exact = type(number) is int or "number" in types or (number.is_integer() and abs(number) < _EXACT)
     is_number = type(number) in {int, float} and is_exact and abs(number) < math.inf
-    return number if is_number else text  # type: ignore[no-any-return]  # it was asked just now
+    return number if is_number else text
 
 
 # Refusals

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planning import ToolValidationError
-from planning.tools.spec import model_of
 from planning.tools.parameters.model import ParameterModel
+from planning.tools.spec import model_of
 
 
 @dataclass

@@ -146,11 +146,7 @@ _RETURN = "return text, numbers, booleans, None, lists, dicts or records of thes
 
 
 def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
-    """The result for the value that a tool returned.
-
-    Raises:
-        ResultInvalid: That is not a result.
-    """
+    """The result for the value that a tool returned."""
     if type(outcome) in _SCALARS:  # which say nothing of a failure
         result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     elif isinstance(outcome, ToolResult):
@@ -170,9 +166,6 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
     Args:
         name: The tool's name.
         outcome: What it returned: ``{"success", "data", "error", "user_message"}``, or a result.
-
-    Raises:
-        ResultInvalid: It is neither.
     """
     if isinstance(outcome, ToolResult):
         return outcome
@@ -365,11 +358,7 @@ def _reported(name: str, outcome: Mapping[str, Any], value: Any, elapsed: float 
 
 
 def text_of(name: str, value: Any) -> str:
-    """A value as the model reads it: text as it is, all else as JSON.
-
-    Raises:
-        ResultInvalid: It has no JSON form.
-    """
+    """A value as the model reads it: text as it is, all else as JSON."""
     if type(value) is str:
         return value
     if value is None:

@@ -493,10 +493,6 @@ def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:
     """The arguments, read as far as it takes to see that they say whom the call is about.
 
     It comes before the parameter model is asked, which would only say that a field is missing.
-
-    Raises:
-        UserInputNeeded: They do not, with the question for the user.
-        ToolValidationError: They cannot be read.
     """
     given: dict[str, Any] = decode(FreeModel(), arguments, is_private=tool.returns_private_data)
     check_identifiers(tool, given)
@@ -504,11 +500,7 @@ def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:
 
 
 def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
-    """Reject a call without an identifier.
-
-    Raises:
-        UserInputNeeded: With the question for the user.
-    """
+    """Reject a call without an identifier."""
     if isinstance(tool.parameters, QueryTypes):
         inner = arguments.get("parameters")
         if isinstance(inner, (str, bytes, bytearray)):

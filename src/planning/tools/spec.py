@@ -88,12 +88,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9_./-]")
 
 
 def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
-    """Refuse a name that a tool cannot have; a validator of attrs.
-
-    Raises:
-        TypeError: It is not a string.
-        ValueError: It is empty, too long, or has other characters than a name may have.
-    """
+    """Refuse a name that a tool cannot have; a validator of attrs."""
     if not isinstance(value, str):
         raise TypeError(f"a tool's {field.name} must be text, got {type(value).__name__}")
     if not value.strip():
@@ -110,11 +105,7 @@ def as_name(text: str) -> str:
 
 
 def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[type[Exception], ...]:
-    """The types of exceptions in a tuple, or one alone.
-
-    Raises:
-        TypeError: They are something else.
-    """
+    """The types of exceptions in a tuple, or one alone."""
     types: tuple[Any, ...] = (given,) if isinstance(given, type) else tuple(given)
     if all(isinstance(each, type) and issubclass(each, Exception) for each in types):
         return types
@@ -185,11 +176,7 @@ def unsupported(query_type: object, tool: str, supported: list[str]) -> QueryTyp
 
 
 def check_parameters(model: ParameterModel, params: Mapping[str, Any]) -> None:
-    """Hold parameters against their model.
-
-    Raises:
-        ParameterError: With every problem and its path.
-    """
+    """Hold parameters against their model."""
     try:
         model.convert(params if type(params) is dict else _as_dict(params))
     except ToolValidationError as error:

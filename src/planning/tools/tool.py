@@ -284,11 +284,7 @@ def tool_from_schema(
 
 
 def as_tool(declaration: Declaration) -> Tool:
-    """The tool behind a declaration, in whichever way it was written.
-
-    Raises:
-        TypeError: It is not a declaration.
-    """
+    """The tool behind a declaration, in whichever way it was written."""
     if isinstance(declaration, Tool):
         return declaration
     if isinstance(declaration, BaseTool):

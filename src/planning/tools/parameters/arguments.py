@@ -30,11 +30,7 @@ def decode(
     *,
     is_private: bool = False,
 ) -> Any:
-    """Turn arguments into parameters.
-
-    Raises:
-        ToolValidationError: With every problem and its path.
-    """
+    """Turn arguments into parameters."""
     try:
         return model.convert(read_arguments(arguments), diagnose)
     except ToolValidationError as error:
@@ -49,11 +45,7 @@ def decode(
 
 
 def read_arguments(arguments: object) -> dict[str, Any]:
-    """Turn JSON text, or a mapping, into a dict; None and blank text are empty. No field is checked yet.
-
-    Raises:
-        ToolValidationError: It is not a JSON object, too long, too deep, or a field occurs twice.
-    """
+    """Turn JSON text, or a mapping, into a dict; None and blank text are empty. No field is checked yet."""
     if type(arguments) is dict:
         return arguments
     data = arguments

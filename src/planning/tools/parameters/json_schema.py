@@ -70,12 +70,7 @@ class SchemaModel(ParameterModel):
     name = "an object"
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        """Take a schema.
-
-        Raises:
-            TypeError: It is not a JSON value.
-            ValueError: It is not a valid schema, not that of an object, or refers to another document.
-        """
+        """Take a schema."""
         try:
             self._schema: dict[str, Any] = json.loads(json.dumps(dict(schema), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:

@@ -61,11 +61,7 @@ class Hints:
         self._twins: dict[Any, Any] = {}
 
     def rewritten(self, hint: Any) -> Any:
-        """The hint with every record in it marked, at any depth.
-
-        Raises:
-            TypeError: It is a generic record, a type variable, or has a bound that pydantic does not check.
-        """
+        """The hint with every record in it marked, at any depth."""
         hint = resolved(hint)
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if is_record(origin) or isinstance(hint, typing.TypeVar):
@@ -91,11 +87,7 @@ class Hints:
         return union if tag is None else typing.Annotated[union, pydantic.Discriminator(tag)]
 
     def twin(self, kind: Any) -> Any:
-        """The TypedDict with the fields of a record.
-
-        Raises:
-            TypeError: A hint of a field cannot be read.
-        """
+        """The TypedDict with the fields of a record."""
         if kind not in self._twins:
             fields = list(fields_of(kind))
             hints = {field.name: self._field(field) for field in fields}
@@ -162,11 +154,7 @@ def omitting_null(hint: Any, default: object) -> Any:
 
 
 def fields_of(kind: Any) -> Iterator[Field]:
-    """The fields that may be sent of a record, in order.
-
-    Raises:
-        TypeError: A type hint names something undefined, or the class takes something other than fields.
-    """
+    """The fields that may be sent of a record, in order."""
     try:
         # make_dataclass writes "typing.Any" where no type is given.
         hints = typing_extensions.get_type_hints(kind, localns={"typing": typing}, include_extras=True)

@@ -300,9 +300,6 @@ def strict_schema(schema: Node, name: str) -> dict[str, Any]:
     """A schema for a provider's strict mode: every property is required, an optional one may be null.
 
     Limits that the strict modes do not take are in the field's description.
-
-    Raises:
-        ValueError: A strict schema cannot describe the arguments.
     """
     schema = single_types(schema)
     made: dict[str, Any] = _strict(schema, schema, (), name)

@@ -139,11 +139,7 @@ def remedy(value: object) -> str:
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
-    """Look at a function.
-
-    Raises:
-        TypeError: It cannot be called.
-    """
+    """Look at a function."""
     if not callable(function):
         raise TypeError(
             f"a tool's function must be callable, got {type(function).__name__}{remedy(function)}"
@@ -171,9 +167,6 @@ def signature_fields(
     Returns:
         Of each parameter its name, its type hint and its default; the names of those that take the context;
         and the name and the type hint of ``**others``, None without them.
-
-    Raises:
-        TypeError: A parameter has no name to send it by, or a type hint cannot be read.
     """
     first = next(iter(signature.parameters.values()), None)
     if first is not None and first.name in {"self", "cls"} and first.annotation is first.empty:
@@ -209,11 +202,7 @@ def signature_fields(
 
 
 def refuse_field_default(owner: str, name: str, default: object) -> None:
-    """Refuse ``pydantic.Field(...)`` as a default: only pydantic's own models read what it says.
-
-    Raises:
-        TypeError: It is one.
-    """
+    """Refuse ``pydantic.Field(...)`` as a default: only pydantic's own models read what it says."""
     if type(default).__name__ == "FieldInfo" and type(default).__module__ == "pydantic.fields":
         raise TypeError(
             f"{owner} has pydantic.Field as the default of {name}; put it into the type: "

@@ -173,10 +173,6 @@ class TypedModel(ParameterModel):
             kind: The type.
             rules: Whether the limits and checks in field metadata hold. Otherwise they are read only to
                 say all that is wrong with arguments which are refused anyway.
-
-        Raises:
-            TypeError: It has no fields, a type hint cannot be read, or arguments in JSON cannot become what
-                it names.
         """
         origin = typing.get_origin(kind) or kind
         if not (is_record(kind) or _is_pydantic(origin)):
@@ -199,11 +195,7 @@ class TypedModel(ParameterModel):
         others: tuple[str, Any] | None,
         reserved: Collection[str],
     ) -> TypedModel:
-        """The model of a function's parameters, as ``signature_fields`` reads them; arguments stay a dict.
-
-        Raises:
-            TypeError: Arguments in JSON cannot become what a type hint names.
-        """
+        """The model of a function's parameters, as ``signature_fields`` reads them; arguments stay a dict."""
         if others is not None and typing.get_origin(others[1]) is typing.Unpack:
             more = fields_of(typing.get_args(others[1])[0])
             fields = [*fields, *((x.name, x.hint, Parameter.empty if x.required else ...) for x in more)]

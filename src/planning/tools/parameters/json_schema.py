@@ -12,9 +12,10 @@ import jsonschema_rs
 from planning.errors import Problem
 from planning.tools.parameters.arguments import MOST_PROBLEMS, coerced, refusal
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import TOO_DEEP, Node, branches, is_too_deep, node_at
+from planning.tools.parameters.schema import TOO_DEEP, Node, branches, is_too_deep, node_at, options
 from planning.tools.parameters.words import BOUNDS, Path, Wrong, unknown_field
 
+_WHOLE = frozenset({"type", "enum", "const", "falseSchema"})  # that a value is of another option
 Errors = list[jsonschema_rs.ValidationError]
 
 
@@ -30,11 +31,13 @@ def errors_of(errors: Iterable[jsonschema_rs.ValidationError], data: object, sha
             case "additionalProperties":
                 for name in details["unexpected"]:
                     yield unknown_field(path, name, node, got)
-            case "falseSchema":
-                pass  # the items after a tuple's last: that there are too many is reported
+            case "falseSchema" if any(
+                "maxItems" in each for each in options(shape, node_at(shape, path[:-1]))
+            ):
+                pass  # an item after a tuple's last: that there are too many is reported
             case "anyOf" | "oneOfNotValid" if inner := _nearest(details["context"], len(path)):
                 yield from errors_of(inner, data, shape)
-            case "enum" | "const" as keyword:
+            case "enum" | "const" | "falseSchema" as keyword:
                 yield Wrong(path, keyword, node, got)
             case keyword if keyword in BOUNDS or keyword == "pattern":
                 yield Wrong(path, keyword, next(iter(details.values()), None), got)
@@ -51,14 +54,14 @@ def _named(path: list[str | int], data: Any) -> Path:
     return tuple(named)
 
 
-def _nearest(options: list[Errors], depth: int) -> Errors:
+def _nearest(choice: list[Errors], depth: int) -> Errors:
     """The errors about the option of a union that is meant: of its type, and with the fewest of them."""
-    fitting = [errors for errors in options if not any(_is_of_other_type(error, depth) for error in errors)]
+    fitting = [errors for errors in choice if not any(_is_of_other_type(error, depth) for error in errors)]
     return min(fitting, key=len, default=[])
 
 
 def _is_of_other_type(error: jsonschema_rs.ValidationError, depth: int) -> bool:
-    return error.kind.name in {"type", "enum", "const"} and len(error.instance_path) == depth
+    return error.kind.name in _WHOLE and len(error.instance_path) == depth
 
 
 class SchemaModel(ParameterModel):
@@ -92,21 +95,20 @@ class SchemaModel(ParameterModel):
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:
         """See ``ParameterModel``."""
-        problems: list[Problem] = []
         repaired = data
         try:
             if self._validator.is_valid(data):
                 return dict(data)
             repaired = coerced(data, self._schema)
+            if self._validator.is_valid(repaired):
+                return repaired
             if self._branches and is_too_deep(repaired):
-                problems = [] if self._validator.is_valid(repaired) else [Problem(TOO_DEEP)]
+                problems = [Problem(TOO_DEEP)]
             else:
                 errors = errors_of(self._validator.iter_errors(repaired), repaired, self._schema)
                 problems = [each.problem() for each in islice(errors, MOST_PROBLEMS)]
         except (TypeError, ValueError, RecursionError):
             problems = [Problem(NO_JSON)]
-        if not problems:
-            return repaired
         raise refusal(problems, self._schema, () if diagnose is None else diagnose(repaired))
 
 

@@ -127,6 +127,7 @@ _WORDS: dict[str, Callable[[Wrong], str]] = {
     "oneOf": lambda _wrong: "only one form has this field; send the fields of one form",
     "enum": _wrong_option,
     "const": _wrong_option,
+    "falseSchema": lambda _wrong: "not allowed; remove it",
     "pattern": lambda wrong: f"expected text that matches {wrong.limit}, got other text",
 }
 """The message for each keyword that is neither a limit nor a type."""

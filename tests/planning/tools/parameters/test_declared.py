@@ -233,3 +233,29 @@ def test_the_fields_of_two_forms_at_once_are_named_and_no_field_is_said_to_mean_
         "- query.number: only one form has this field; send the fields of one form\n"
         "- query.name: only one form has this field; send the fields of one form"
     )
+
+
+TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "given", "message"),
+    [
+        ({"properties": {"a": False}}, {"a": 1}, "a: not allowed; remove it"),
+        ({"patternProperties": {"^a": False}}, {"ab": 1}, "ab: not allowed; remove it"),
+        ({"propertyNames": False}, {"a": 1}, "not allowed; remove it"),
+        ({"properties": {"a": TUPLE}}, {"a": [1, 2]}, "a[1]: not allowed; remove it"),
+        ({"properties": {"a": {**TUPLE, "maxItems": 1}}}, {"a": [1, 2]},
+         "a: expected at most 1 item, got 2 items"),
+        ({"properties": {"a": {"anyOf": [False, {"type": "integer"}]}}}, {"a": "x"},
+         "a: expected an integer, got a string"),
+        ({"properties": {"a": {"anyOf": [False]}}}, {"a": 1}, "a: expected a value, got a number"),
+        ({"properties": {"a": {"anyOf": [True]}, "b": {"type": "integer"}}}, {"a": 1, "b": "x"},
+         "b: expected an integer, got a string"),
+    ],
+)  # fmt: skip
+def test_true_and_false_are_schemas_too(
+    keywords: dict[str, Any], given: dict[str, Any], message: str
+) -> None:
+    result = Toolbox([Tool("t", "T.", echo, parameters={"type": "object", **keywords})]).call("t", given)
+    assert (result.success, result.message) == (False, f"Refused, nothing changed. {message}")

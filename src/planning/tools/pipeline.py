@@ -463,7 +463,7 @@ class CallPipeline:
         self, name: str, result: ToolResult, error: BaseException, bound: SessionOfCall | None = None
     ) -> None:
         """Record and publish a call that failed; a failure to record it is only logged."""
-        if issubclass(type(error), ToolValidationError):
+        if self._key is not None and issubclass(type(error), ToolValidationError):
             doubt(self.context.session, name, self._key)
         level = _INFO if result.code in BLAMELESS else _ERROR
         # The cause of a defect names types alone.

@@ -83,19 +83,14 @@ _OPTIONS = (
 class BaseTool(QueryResponses, ABC):
     """A tool that is a class.
 
-    A subclass sets ``name`` and ``description``, and whatever else of the attributes below it needs;
-    they mean what they mean for ``Tool``.
+    A subclass sets ``name`` and ``description``, and whatever else of the attributes it needs; those that are
+    not listed here mean what they mean for ``Tool``.
 
     Attributes:
         name: What a planner calls it by.
         description: Its description for a planner, which decides when to call it.
         parameters: What ``args`` are checked against and become; None for any dict.
         requires_identifier: Whether a call without an identifier is refused, and the user is asked for it.
-        returns_private_data: Whether its arguments and results are private.
-        rate_limit_key: The group of tools whose calls are limited together.
-        read_only: Whether it changes nothing; see ``Tool``.
-        idempotent: Whether a call may be repeated when the outcome of the first is unknown.
-        visible_errors: The types of exceptions whose text the model reads.
     """
 
     name: str

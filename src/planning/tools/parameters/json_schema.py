@@ -95,7 +95,7 @@ class SchemaModel(ParameterModel):
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:
         """See ``ParameterModel``."""
-        repaired = data
+        repaired: dict[str, Any] = data
         try:
             if self._validator.is_valid(data):
                 return dict(data)

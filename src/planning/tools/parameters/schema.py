@@ -17,7 +17,7 @@ _BY_NAME = frozenset({
 _UNIONS = ("anyOf", "oneOf")
 _PARTS = frozenset({
     *_UNIONS, "allOf", "not", "if", "then", "else", "items", "prefixItems", "additionalItems", "contains",
-    "unevaluatedItems", "additionalProperties", "propertyNames", "unevaluatedProperties",
+    "unevaluatedItems", "additionalProperties", "propertyNames", "unevaluatedProperties", "contentSchema",
 })  # fmt: skip
 _COMPOSED = frozenset({"$ref", *_UNIONS})
 _NULL: Node = {"type": "null"}

@@ -45,7 +45,7 @@ def schema(version: int) -> dict[str, Any]:
 def part_of(version: int, part: str | None) -> dict[str, Any]:
     """The schema of a document, or of one of its own definitions; not to be changed."""
     whole = schema(version)
-    return whole if part is None else {"$defs": whole["$defs"], "$ref": f"#/$defs/{part}"}
+    return whole if part is None else {**whole["$defs"][part], "$defs": whole["$defs"]}
 
 
 @cache

@@ -127,9 +127,9 @@ def _of_part(
     outline = _outline(given, version, part) if isinstance(given, dict) else given
     if has_steps:
         outline["steps"] = []
-    known = tuple(names_in(node_at(shape, ())))
+    known = tuple(names_in(shape))
     for error in validator(version, part).iter_errors(outline):
-        is_conflict = "dependentSchemas" in map(str, error.schema_path)
+        is_conflict = "dependentSchemas" in error.schema_path
         for wrong in errors_of([error], outline, shape):
             if wrong.keyword != "required" or wrong.path[-1] not in renamed_fields(given, known):
                 yield from (_conflict(wrong, prefix) if is_conflict else _worded(wrong, shape, given, prefix))

@@ -106,7 +106,11 @@ class SchemaModel(ParameterModel):
                 problems = [Problem(TOO_DEEP)]
             else:
                 errors = errors_of(self._validator.iter_errors(repaired), repaired, self._schema)
-                problems = [each.problem() for each in islice(errors, MOST_PROBLEMS)]
+                found = list(islice(errors, 2 * MOST_PROBLEMS))
+                named = {each.path for each in found if each.keyword in {"enum", "const"}}
+                problems = [  # what is not one of the options is often not of their type either
+                    each.problem() for each in found if each.keyword != "type" or each.path not in named
+                ]
         except (TypeError, ValueError, RecursionError):
             problems = [Problem(NO_JSON)]
         raise refusal(problems, self._schema, () if diagnose is None else diagnose(repaired))

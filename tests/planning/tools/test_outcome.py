@@ -10,7 +10,7 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_entries import NOW, Answer, in_async, piped, raising, returning, safely, through
+from tool_entries import NOW, Answer, in_async, piped, returning, safely, through
 
 from planning.tools import Tool, ToolResult
 from planning.tools.errors import ErrorKind
@@ -247,12 +247,6 @@ def test_all_envelopes_of_a_result_agree(result: ToolResult) -> None:
     assert told == expected
     assert [*executed] == ["success", "tool", "result", "error", "elapsed"]
     assert [*told][:4] == ["success", "data", "error", "user_message"]
-
-
-def test_only_the_envelope_of_execute_tells_the_text_of_an_exception() -> None:
-    made = raising(RuntimeError("4711"))
-    assert made.execute()["error"] == "4711"
-    assert piped([made], [{"tool": "t"}])["t"]["error"] == "Tool 't' encountered an error"
 
 
 every_kind = pytest.mark.parametrize("tool", [Answer({}), returning(1)], ids=["BaseTool", "Tool"])

@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from tool_entries import CALLS, SORRY, raising, through
 
-from planning import PlanningToolsSection, tool
+from planning import tool
 from planning.errors import Problem
 from planning.tools import (
     BaseTool,
@@ -157,13 +157,6 @@ def test_what_is_refused_before_the_tool_began_changed_nothing(entry: str) -> No
     assert through(entry, tool, {"lef": 1}).message == (
         "Refused, nothing changed. 2 problems:\n"
         "- left: missing; send a value\n- lef: unknown field; did you mean left?"
-    )
-
-
-def test_a_planning_tool_that_refuses_has_rolled_back(session: Session) -> None:
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-    assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).message == (
-        "Refused, nothing changed. no plan yet; call planning_setup_plan first"
     )
 
 

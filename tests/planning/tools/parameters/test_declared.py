@@ -61,9 +61,6 @@ def connected(to: sqlite3.Connection) -> None: ...
 def called(back: Callable[[], int]) -> None: ...
 
 
-def placed(a: int, /) -> None: ...
-
-
 def defaulted(a: int = pydantic.Field(1, ge=1)) -> None: ...
 
 
@@ -91,7 +88,6 @@ class Thing:
             "Annotated[int, pydantic.Field(ge=1)] = 1",
         ),
         (Thing, f"@tool decorates a function, got {Thing}"),
-        (placed, "placed takes a by position only; wrap it in a function that takes it by name"),
         (
             Thing.method,
             "method takes self: it is a method; make the tool of a bound one, such as tool(thing.method)",

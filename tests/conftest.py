@@ -19,7 +19,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import PlanningToolsSection, Toolbox
 from planning.testing import TextFiles
 from planning.tools import ToolRegistry
-from planning.tools.admission import DEFAULT_LIMITS
+from planning.tools.rate_limit import DEFAULT_LIMITS
 from planning.tools.registry import default_registry
 from session import InProcessEventBus, Session
 from session.stores import SqliteStore

@@ -54,10 +54,12 @@ class Problem:
     Attributes:
         message: What is wrong, and what to send instead.
         path: Where, such as ``initial_steps[1].title``; empty for the call as a whole.
+        keyword: The keyword of JSON Schema that is broken, such as ``required``; empty for another rule.
     """
 
     message: str = attrs.field(converter=writable)
     path: str = ""
+    keyword: str = attrs.field(default="", eq=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message

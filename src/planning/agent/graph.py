@@ -25,9 +25,9 @@ from planning.agent.nodes import AgentTools, Clarify, Node, generating, plan, to
 from planning.agent.planner_nodes import CallRunning, planning, responding, searching
 from planning.agent.progress import show_progress
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
-from planning.tools.declare import Declaration
 from planning.tools.planner import should_execute_tools
 from planning.tools.registry import ToolRegistry
+from planning.tools.tool import Declaration
 from session import Session
 
 Checkpointer = BaseCheckpointSaver[Any] | bool | None

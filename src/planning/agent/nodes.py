@@ -20,15 +20,14 @@ from planning.agent.sql.guard import WROTE_TEXT
 from planning.agent.state import MOST_ITERATIONS, AgentState, begun, decide_next_action
 from planning.errors import ToolError
 from planning.tools.context import ToolContext, context_values
-from planning.tools.declare import Declaration, as_tool
-from planning.tools.envelopes import execution_envelope
 from planning.tools.errors import SORRY, ErrorKind, nearest_tool
+from planning.tools.outcome import execution_envelope
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import read_signature
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
-from planning.tools.tool import Tool
+from planning.tools.tool import Declaration, Tool, as_tool
 from planning.tools.toolbox import Toolbox
 from session import Session
 

@@ -12,8 +12,7 @@ from planning.agent.state import PlannerState
 from planning.prompt import Prompt, ToolAwarenessSection
 from planning.tools.background import run_coroutine, run_in_thread
 from planning.tools.errors import SORRY
-from planning.tools.execute import execute_tools
-from planning.tools.planner import PlannerOutput, parse_planner_output
+from planning.tools.planner import PlannerOutput, execute_tools, parse_planner_output
 from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
 from session import Session

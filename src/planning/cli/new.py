@@ -141,17 +141,18 @@ def _call_of(name: str, function: Callable[..., Any] | None, *, is_agent: bool) 
 
 def _example(node: Mapping[str, Any]) -> Any:
     """A value that a schema takes, with what is required alone; of a text, the prompt."""
+    from planning.tools.parameters.schema import options
+
     for key in ("default", "const"):
         if key in node:
             return node[key]
     for key in ("examples", "enum"):
         if node.get(key):
             return node[key][0]
-    for option in (*node.get("anyOf", ()), *node.get("oneOf", ())):
-        if option.get("type") != "null":
-            return _example(option)
-    types = node.get("type")
-    match types if isinstance(types, str) else next((each for each in types or () if each != "null"), None):
+    allowed = [each for each in options({}, node) if each.get("type") != "null"]
+    if allowed and allowed[0] is not node:
+        return _example(allowed[0])
+    match node.get("type"):
         case "object":
             fields = node.get("properties", {})
             return {name: _example(fields.get(name, {})) for name in node.get("required", ())}

@@ -78,7 +78,7 @@ def print_schema(
     ] = SchemaVersion.OBJECT_OF_STEPS,
 ) -> None:
     """Print the JSON Schema of a workflow."""
-    from planning.workflow.wire.schemas import schema_text
+    from planning.workflow.wire.form import schema_text
 
     typer.echo(schema_text(int(version)), nl=False)
 

@@ -18,8 +18,8 @@ from planning.suite.kept import demands_on
 from planning.suite.tools import register_plan
 from planning.tools import Toolbox, ToolContext, ToolResult
 from planning.tools.context import BEGAN, Gate, Refusal
-from planning.tools.declare import Declaration
 from planning.tools.errors import ContextInvalid
+from planning.tools.tool import Declaration
 from session import Session, ToolFailed, ToolInvoked
 
 

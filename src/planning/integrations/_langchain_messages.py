@@ -28,8 +28,8 @@ from planning.integrations._calls import Call, acarry_out, carry_out
 from planning.integrations._messages import dicts, with_text
 from planning.integrations._rewind import Position, checked, position_of
 from planning.tools import Tool, Toolbox, ToolContext, ToolResult
-from planning.tools.decode import read_arguments
 from planning.tools.once import Turn
+from planning.tools.parameters.arguments import read_arguments
 from session import Session
 
 _TEXT, _CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read

@@ -30,8 +30,8 @@ from planning.integrations._rewind import Position, checked
 from planning.integrations._sessions import SessionsOfStates
 from planning.suite.tools import planning_tools
 from planning.tools import Toolbox
-from planning.tools.decode import read_arguments
 from planning.tools.once import Turn
+from planning.tools.parameters.arguments import read_arguments
 from session import Session
 
 KEY = "planning"

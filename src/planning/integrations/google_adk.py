@@ -27,8 +27,8 @@ from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite.approval import answer_approval, decision_of, pending_approval
 from planning.tools import Tool, Toolbox
-from planning.tools.declare import Declaration
 from planning.tools.once import Turn, TurnOrder
+from planning.tools.tool import Declaration
 from session import PastState, Session, SessionId
 
 try:

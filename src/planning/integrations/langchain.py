@@ -14,8 +14,8 @@ from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Toolbox
-from planning.tools.declare import Declaration
 from planning.tools.once import TurnOrder
+from planning.tools.tool import Declaration
 from session import PastState, Session
 
 try:

@@ -19,7 +19,7 @@ from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.prompt.definitions import tool_definitions
 from planning.suite.approval import answer_approval, decision_of, pending_approval
 from planning.tools import Toolbox
-from planning.tools.declare import Declaration
+from planning.tools.tool import Declaration
 from session import Session, ToolFailed, VersionError
 
 try:

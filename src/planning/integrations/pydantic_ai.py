@@ -28,7 +28,7 @@ from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite.events import last_change
 from planning.tools import Toolbox
-from planning.tools.declare import Declaration
+from planning.tools.tool import Declaration
 from session import PastState, Session
 
 try:

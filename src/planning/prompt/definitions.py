@@ -9,9 +9,8 @@ from typing import Any, Literal, get_args
 from planning.errors import listed, show, unknown_option
 from planning.prompt.section import Section
 from planning.suite.tools import planning_tools
-from planning.tools.declare import Declaration, as_tool
-from planning.tools.parameters.forms import is_recursive
-from planning.tools.tool import Tool
+from planning.tools.parameters.schema import is_recursive
+from planning.tools.tool import Declaration, Tool, as_tool
 from planning.tools.toolbox import Toolbox
 
 DefinitionFormat = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]

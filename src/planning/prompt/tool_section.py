@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 from planning.prompt.section import Enabled, Section
-from planning.tools.declare import Declaration, as_tool
+from planning.tools.parameters.schema import listed, options
 from planning.tools.registry import ToolRegistry
-from planning.tools.tool import Tool
+from planning.tools.tool import Declaration, Tool, as_tool
 
 _MOST_LEVELS: Final = 3
 _MOST_OPTIONS: Final = 20
@@ -139,11 +139,11 @@ def _line(tool: Describable) -> str:
 def _fields(node: Mapping[str, Any], levels: int, remark: Callable[[Any], str] = lambda _value: "") -> str:
     """The properties of an object: ``name: type, required (remark); name: type``."""
     properties, required = node.get("properties"), node.get("required")
-    listed = properties.items() if isinstance(properties, Mapping) else ()
+    fields = properties.items() if isinstance(properties, Mapping) else ()
     needed = required if isinstance(required, (list, tuple)) else ()
     return "; ".join(
         _one_line(name) + f": {_type(value, levels)}{', required' if name in needed else ''}{remark(value)}"
-        for name, value in listed
+        for name, value in fields
     )
 
 
@@ -157,19 +157,15 @@ def _type(node: Any, levels: int) -> str:
     node = node if isinstance(node, Mapping) else {}
     if "const" in node:
         return _value(node["const"])
-    options = node.get("enum")
-    if isinstance(options, (list, tuple)):
-        more = [f"{len(options) - _MOST_OPTIONS} more"] if len(options) > _MOST_OPTIONS else []
-        return " | ".join([*map(_value, options[:_MOST_OPTIONS]), *more])
-    word = next(
-        (word for word in ("anyOf", "oneOf", "allOf") if isinstance(node.get(word), (list, tuple))), ""
-    )
-    if word:
-        options = [_type(option, levels - 1) for option in node[word]] if levels else []
-        return (" and " if word == "allOf" else " or ").join(dict.fromkeys(options)) or _ANYTHING
+    values = node.get("enum")
+    if isinstance(values, (list, tuple)):
+        more = [f"{len(values) - _MOST_OPTIONS} more"] if len(values) > _MOST_OPTIONS else []
+        return " | ".join([*map(_value, values[:_MOST_OPTIONS]), *more])
     kind = node.get("type", "object" if "properties" in node else _ANYTHING)
-    if isinstance(kind, (list, tuple)):
-        return " or ".join(_type({**node, "type": name}, levels) for name in kind) or _ANYTHING
+    allowed, needed = options({}, node), listed(node, "allOf")
+    if allowed != [node] or needed:
+        parts = [_type(each, levels - (kind is _ANYTHING)) for each in needed or allowed] if levels else []
+        return (" and " if needed else " or ").join(dict.fromkeys(parts)) or _ANYTHING
     if kind == "object" and levels:
         return _object(node, levels - 1)
     if kind == "array" and levels and "items" in node:

@@ -42,10 +42,10 @@ from planning.policy.policy import PlanPolicy, strictest
 from planning.policy.reducers import RequestApproval, evidence_call
 from planning.suite.events import sign
 from planning.suite.kept import Policies, facts_in, new_ids, register_facts
-from planning.tools.attempts import background
 from planning.tools.context import BEGAN, Gate, ToolContext
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import read_signature
+from planning.tools.pipeline import background
 from session import Session, ToolFailed, ToolInvoked, Transaction
 
 _STEPS: Final[Mapping[type, str]] = {SetupPlan: "initial_steps", AddStep: "steps"}

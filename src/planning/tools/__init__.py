@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 
 from planning.errors import ToolError, ToolValidationError
 from planning.lazy import lazy_names
-from planning.tools.base import BaseTool
 from planning.tools.context import ToolContext
 from planning.tools.contract import ToolExample
-from planning.tools.declare import tool, tool_from_schema
-from planning.tools.envelopes import QueryResponses
 from planning.tools.errors import (
     DataNotFound,
     ErrorKind,
@@ -21,6 +18,7 @@ from planning.tools.errors import (
     classify_error,
 )
 from planning.tools.ledger import ToolCall, tool_calls
+from planning.tools.outcome import QueryResponses
 from planning.tools.registry import (
     ToolRegistry,
     get_all_tools,
@@ -31,13 +29,12 @@ from planning.tools.registry import (
     validate_call,
 )
 from planning.tools.result import ToolResult
-from planning.tools.tool import Tool, ToolSpec
+from planning.tools.tool import BaseTool, Tool, ToolSpec, tool, tool_from_schema
 from planning.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from planning.tools.execute import execute_tools
     from planning.tools.guard import CircuitBreaker, Retry
-    from planning.tools.planner import parse_planner_output, should_execute_tools
+    from planning.tools.planner import execute_tools, parse_planner_output, should_execute_tools
     from planning.tools.rate_limit import RateLimiter
 
 __all__ = [
@@ -77,7 +74,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "execute_tools": "execute",
+    "execute_tools": "planner",
     "parse_planner_output": "planner",
     "should_execute_tools": "planner",
     "Retry": "guard",

@@ -143,9 +143,6 @@ class SessionOfCall:
         Args:
             source: Called once for each call, in the caller's context.
             prepare: Called once for each session that is returned, before its first call.
-
-        Raises:
-            TypeError: It is neither.
         """
         if not isinstance(source, Session) and (isinstance(source, type) or not callable(source)):
             raise TypeError(f"session must be a Session or return one, got {source!r}"[:200])

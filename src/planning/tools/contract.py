@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,24 +10,20 @@ import attrs
 
 from planning.errors import Problem
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
-from planning.tools.parameters.forms import strict_schema
 from planning.tools.parameters.model import ParameterModel
-from planning.tools.parameters.signature import read_signature
-from planning.tools.spec import check_name, error_types
-
-if TYPE_CHECKING:
-    from planning.tools.guard import CircuitBreaker, Retry
-import inspect
-
-from planning.tools.docstrings import read_docstring
-from planning.tools.parameters.declared import model_of
+from planning.tools.parameters.schema import strict_schema
 from planning.tools.parameters.signature import (
     Signature,
     behind,
     is_of_type,
+    read_docstring,
+    read_signature,
     signature_fields,
 )
-from planning.tools.spec import QueryCall, QueryModel, QueryTypes
+from planning.tools.spec import QueryCall, QueryModel, QueryTypes, check_name, error_types, model_of
+
+if TYPE_CHECKING:
+    from planning.tools.guard import CircuitBreaker, Retry
 
 Run = Callable[[Any, ToolContext], Any]
 _Bound = tuple[ParameterModel, Run, bool]
@@ -36,11 +33,7 @@ _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def bind(
     name: str, function: Callable[..., Any], parameters: Any, signature: Signature, *, rules: bool
 ) -> _Bound:
-    """Decide what a tool's arguments are checked against, how its function is called, if with a context.
-
-    Raises:
-        TypeError: The function cannot be called with its parameters, or they are of no known kind.
-    """
+    """Decide what a tool's arguments are checked against, how its function is called, if with a context."""
     if parameters is None:
         return _function_run(name, function, signature)
     if isinstance(parameters, QueryTypes):
@@ -111,11 +104,7 @@ def _is_text(_tool: object, field: attrs.Attribute[Any], value: object) -> None:
 
 
 def check_timeout(value: object) -> None:
-    """Refuse a timeout that is neither None nor seconds that a thread can wait.
-
-    Raises:
-        ValueError: It is something else.
-    """
+    """Refuse a timeout that is neither None nor seconds that a thread can wait."""
     is_number = type(value) in {int, float}
     if value is not None and not (is_number and 0 < value <= _LONGEST):  # type: ignore[operator]  # a number by now
         raise ValueError(
@@ -265,11 +254,7 @@ class ToolContract:
 
 
 def session_of(tools: Iterable[ToolContract]) -> SessionSource | None:
-    """The session that tools are bound to; None when none of them is.
-
-    Raises:
-        ValueError: They are bound to different ones.
-    """
+    """The session that tools are bound to; None when none of them is."""
     bound = [(tool.name, tool.session.source) for tool in tools if tool.session is not None]
     if not bound:
         return None

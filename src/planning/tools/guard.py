@@ -7,18 +7,40 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import Any, Literal, NamedTuple, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import attrs
 
-from planning.tools.errors import CircuitOpen, StorageUnavailable, type_name
+from planning.tools.errors import (
+    PASSING,
+    CircuitOpen,
+    ErrorKind,
+    StorageUnavailable,
+    classify_error,
+    type_name,
+)
 from session.locks import Block, ProcessLock
+
+if TYPE_CHECKING:
+    from planning.tools.result import ToolResult
 
 T = TypeVar("T")
 
 CircuitState = Literal["closed", "open", "half_open"]
 
 
+# What says nothing of a tool's health: it was never asked, or it answered that there is nothing.
+BLAMELESS = frozenset(
+    {
+        ErrorKind.PARAMETER,
+        ErrorKind.QUERY_TYPE,
+        ErrorKind.NEEDS_USER_INPUT,
+        ErrorKind.RATE_LIMIT,
+        ErrorKind.CANCELLED,
+        ErrorKind.DATA_NOT_FOUND,
+    }
+)
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 
 
@@ -262,6 +284,49 @@ class CircuitBreaker:
 
     def _enter(self, state: CircuitState, until: float, probe: Block | None = None) -> None:
         self._now = _Period(state, self._now.number + 1, until, probe)
+
+
+class Admission(Block):
+    """A call that a breaker let through, where there is one, and that reports back to it however it ends.
+
+    Attributes:
+        is_running: Whether the tool itself has been called.
+        result: The result, once there is one.
+    """
+
+    __slots__ = ("_breaker", "_name", "_number", "is_running", "result")
+
+    def __init__(self, breaker: CircuitBreaker | None, name: str) -> None:
+        super().__init__()
+        self._breaker = breaker
+        self._name = name
+        self._number = -1  # of no period
+        self.is_running = False
+        self.result: ToolResult | None = None
+
+    def __enter__(self) -> Admission:
+        if self._breaker is not None:
+            self._number = self._breaker.admit(self._name, self)
+        return self
+
+    def _leave(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Report how the call ended."""
+        if self._breaker is None:
+            pass
+        elif self.result is not None and self.result.success:
+            self._breaker.succeeded(self._number)
+        elif self._is_blameless(error):
+            self._breaker.released(self._number)
+        else:
+            self._breaker.failed(self._number)
+        self._end()
+
+    def _is_blameless(self, error: BaseException | None) -> bool:
+        if error is None:
+            return self.result is not None and self.result.code in BLAMELESS
+        return not self.is_running or issubclass(type(error), PASSING) or classify_error(error) in BLAMELESS
 
 
 def _check_count(name: str, value: object) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from json import JSONEncoder
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -25,6 +25,103 @@ from planning.tools.errors import (
 from planning.tools.result import NoJsonForm, ToolResult, copied, field_names, plain, safe_text
 from session import SessionBusyError, StoreError
 from session.errors import StoreBusy
+
+
+class _Private(dict[str, Any]):
+    """A dict whose repr hides private data, as in an event loop's log."""
+
+    def __repr__(self) -> str:
+        return f"<private, success={self['success']!r}>"
+
+
+def execution_envelope(tool: str, result: ToolResult) -> dict[str, Any]:
+    """What ``Tool.execute`` returns: ``{success, tool, result, error, elapsed}``.
+
+    The error is for the developer who called: it has the text of the exception, if any.
+    """
+    error = None if result.success else result.cause or result.error or result.message
+    envelope = {
+        "success": result.success,
+        "tool": tool,
+        "result": result.value,
+        "error": error,
+        "elapsed": result.elapsed,
+    }
+    return _Private(envelope) if result.is_private else envelope
+
+
+def pipeline_envelope(result: ToolResult) -> dict[str, Any]:
+    """What ``BaseTool.safe_execute`` returns: ``{success, data, error, user_message}``.
+
+    A failure has its ``code`` too; one that waits for the user ``needs_user_input`` and
+    ``input_request``. No text of an exception is in it.
+    """
+    envelope: dict[str, Any] = {
+        "success": result.success,
+        "data": result.value,
+        "error": None if result.success else result.error or result.message,
+        "user_message": result.user_message,
+    }
+    if not result.success:
+        envelope["code"] = None if result.code is None else str(result.code)
+    if result.needs_user_input:
+        envelope |= {"needs_user_input": True, "input_request": result.input_request}
+    return _Private(envelope) if result.is_private else envelope
+
+
+class QueryResponses:
+    """The two responses of a query, which a tool builds under its own name."""
+
+    __slots__ = ()
+
+    name: str
+
+    def format_success_response(
+        self, query_type: str, parameters: Mapping[str, Any], results: Any, **additional: Any
+    ) -> dict[str, Any]:
+        """Build ``{query_type, parameters, results, output_key, success}`` for a query that was answered.
+
+        Args:
+            query_type: The type of query that was carried out.
+            parameters: The parameters that were used.
+            results: The results.
+            additional: Further fields; they cannot take the place of those five.
+        """
+        return {
+            **additional,
+            "query_type": query_type,
+            "parameters": dict(parameters),
+            "results": results,
+            "output_key": self.name,
+            "success": True,
+        }
+
+    def format_error_response(
+        self,
+        query_type: str,
+        parameters: Mapping[str, Any],
+        error: str,
+        *,
+        kind: Literal["error", "warning"] = "error",
+        **additional: Any,
+    ) -> dict[str, Any]:
+        """Build the same for a query that failed: no results, and ``error`` or ``warning`` with the reason.
+
+        Args:
+            query_type: The type of query that was asked for.
+            parameters: The parameters that were used.
+            error: What went wrong.
+            kind: Under which of the two names it is.
+            additional: Further fields; they cannot take the place of the others.
+
+        Raises:
+            ValueError: ``kind`` is neither.
+        """
+        if kind not in {"error", "warning"}:
+            raise ValueError(f"kind must be 'error' or 'warning', got {kind!r}")
+        response = self.format_success_response(query_type, parameters, [], **additional)
+        return response | {"success": False, kind: error}
+
 
 _JSON = JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CODES = frozenset(map(str, ErrorKind))
@@ -49,11 +146,7 @@ _RETURN = "return text, numbers, booleans, None, lists, dicts or records of thes
 
 
 def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
-    """The result for the value that a tool returned.
-
-    Raises:
-        ResultInvalid: That is not a result.
-    """
+    """The result for the value that a tool returned."""
     if type(outcome) in _SCALARS:  # which say nothing of a failure
         result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     elif isinstance(outcome, ToolResult):
@@ -73,9 +166,6 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
     Args:
         name: The tool's name.
         outcome: What it returned: ``{"success", "data", "error", "user_message"}``, or a result.
-
-    Raises:
-        ResultInvalid: It is neither.
     """
     if isinstance(outcome, ToolResult):
         return outcome
@@ -268,11 +358,7 @@ def _reported(name: str, outcome: Mapping[str, Any], value: Any, elapsed: float 
 
 
 def text_of(name: str, value: Any) -> str:
-    """A value as the model reads it: text as it is, all else as JSON.
-
-    Raises:
-        ResultInvalid: It has no JSON form.
-    """
+    """A value as the model reads it: text as it is, all else as JSON."""
     if type(value) is str:
         return value
     if value is None:

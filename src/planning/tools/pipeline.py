@@ -5,28 +5,18 @@ The toolbox finds the tool. Whatever is wrong is an exception, and here alone it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from planning.errors import ToolError, ToolValidationError
-from planning.tools.admission import (
-    BLAMELESS,
-    DEFAULT_LIMITS,
-    Admission,
-    acount,
-    check_identifiers,
-    count,
-    with_identifier,
-)
-from planning.tools.attempts import Attempts, Runner, background
 from planning.tools.context import BEGAN, Gate, Refusal, SessionOfCall, ToolContext
 from planning.tools.contract import ToolContract
-from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import (
     PASSING,
     ContextInvalid,
@@ -36,22 +26,29 @@ from planning.tools.errors import (
     UserInputNeeded,
     type_name,
 )
+from planning.tools.guard import BLAMELESS, Admission
 from planning.tools.once import RunningCalls, claim, doubt, find_repeat, fingerprint_of
 from planning.tools.outcome import (
     failed,
     is_cancelling,
     kept,
+    may_pass,
+    question_of,
     redacted,
     settled,
     withholding,
 )
+from planning.tools.parameters.arguments import decode, read_arguments
+from planning.tools.parameters.model import FreeModel
+from planning.tools.rate_limit import DEFAULT_LIMITS, RateLimiter
 from planning.tools.result import ToolResult, copied
+from planning.tools.spec import QueryTypes
 from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked
 
 if TYPE_CHECKING:
     from logging import Logger
 
-    from planning.tools.rate_limit import RateLimiter
+T = TypeVar("T")
 
 PATIENCE = 0.2
 """How many seconds a read or a refusal waits for a writer to be recorded."""
@@ -64,10 +61,19 @@ _NOT_STORED = (
 )
 
 
-class CallPipeline(Attempts):
-    """Makes calls, for one session and within its limits."""
+Runner = Callable[[ToolContract, Any, float | None, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+"""Runs a tool's function somewhere: given the tool, its parameters, the seconds that it has, and how it would
+be run here; returns what the function returns, and raises what it raises."""
 
-    __slots__ = ("_fingerprint", "_gated", "_key", "_limiter", "_tell")
+
+class CallPipeline:
+    """Makes calls, for one session and within its limits.
+
+    Attributes:
+        context: What the tools are given.
+    """
+
+    __slots__ = ("_fingerprint", "_gated", "_key", "_limiter", "_runner", "_tell", "_timeout", "context")
 
     def __init__(
         self,
@@ -90,7 +96,9 @@ class CallPipeline(Attempts):
             tell: Takes the event of a call that was made, to publish it; published at once if omitted.
             gated: Whether the calls are a model's, which the session's ``Gate`` may hold back.
         """
-        super().__init__(context, timeout, runner)
+        self.context = context
+        self._timeout = timeout
+        self._runner = runner
         self._key = context.idempotency_key
         self._fingerprint: str | None = None  # a call with a key has a pipeline of its own
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
@@ -275,15 +283,25 @@ class CallPipeline(Attempts):
 
     def _admit(self, tool: ToolContract, started: float) -> None:
         """The last checks: from here on the tool may have taken effect."""
-        if tool.rate_limit_key is not None:
-            count(tool, self._limiter, self._seconds(tool), started)
+        if tool.rate_limit_key is not None:  # waiting for a server is a part of the call's time
+            limiter, seconds = self._limiter(), self._seconds(tool)
+            hit = partial(limiter.hit, tool.rate_limit_key)
+            if limiter.is_local or seconds is None:
+                hit()
+            else:
+                background().run_in_thread(hit, tool.name, seconds, perf_counter() - started)
         begun = self._claim(tool)
         if begun is not None:
             begun()
 
     async def _aadmit(self, tool: ToolContract, started: float) -> None:
         if tool.rate_limit_key is not None:
-            await acount(tool, self._limiter, self._seconds(tool), started)
+            limiter, seconds = self._limiter(), self._seconds(tool)
+            hit = partial(limiter.hit, tool.rate_limit_key)
+            if limiter.is_local:
+                hit()
+            else:
+                await background().run_off_loop(hit, tool.name, seconds, perf_counter() - started)
         begun, session = self._claim(tool), self.context.session
         if begun is not None and session is not None:
             await session.off_loop(begun)
@@ -329,6 +347,92 @@ class CallPipeline(Attempts):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result
 
+    # Running the function
+
+    def attempt(self, tool: ToolContract, params: Any) -> Any:
+        """Run a tool's function, its timeout and its tries included, and nothing else of the path.
+
+        For the far end of an executor: everything else is done where the call was made.
+
+        Raises:
+            Exception: Whatever the tool itself raises.
+        """
+        if tool.is_async:
+            return background().run_coroutine(partial(self._here, tool, params, perf_counter()), tool.name)
+        return self._try(tool, params, perf_counter())
+
+    async def off_loop(self, name: str, session: Session | None, answer: Callable[[], T]) -> T | ToolResult:
+        """Answer a call of a tool in async code: a session's store must not hold the event loop."""
+        if session is None or session.store is None:
+            return answer()
+        try:
+            return await session.off_loop(answer)
+        except StoreError as error:  # no thread can be started, and nothing was done
+            return failed(name, error, perf_counter())
+
+    def _run(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
+        if tool.is_async:
+            coroutine = partial(self._arun, tool, params, started)
+            result: ToolResult = background().run_coroutine(coroutine, tool.name)
+            return result
+        with withholding(tool):
+            return settled(tool, self._try(tool, params, started), started)
+
+    async def _arun(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
+        with withholding(tool):
+            return settled(tool, await self._atry(tool, params, started), started)
+
+    def _try(self, tool: ToolContract, params: Any, started: float) -> Any:
+        seconds = self._seconds(tool)
+        if seconds is not None:
+            attempts = self._attempts(tool, params)
+            return background().run_in_thread(attempts, tool.name, seconds, perf_counter() - started)
+        return self._attempts(tool, params)()
+
+    async def _atry(self, tool: ToolContract, params: Any, started: float) -> Any:
+        here = partial(self._here, tool, params, started)
+        if self._runner is None:
+            return await here()
+        return await self._runner(tool, params, self._seconds(tool), here)
+
+    async def _here(self, tool: ToolContract, params: Any, started: float) -> Any:
+        seconds = self._seconds(tool)
+        if tool.is_async:
+            call = self._one(tool, params)
+            coroutine = (
+                call() if tool.retry is None else tool.retry.arun(call, tool.name, partial(may_pass, tool))
+            )
+            return await background().await_within(coroutine, tool.name, seconds, perf_counter() - started)
+        if tool.blocking or seconds is not None:
+            attempts = self._attempts(tool, params)
+            return await background().run_off_loop(attempts, tool.name, seconds, perf_counter() - started)
+        return self._try(tool, params, started)
+
+    def _seconds(self, tool: ToolContract) -> float | None:
+        """How long a call may take. A tool that does not block is not put into a thread to be timed."""
+        if tool.timeout is None and (tool.blocking or tool.is_async):
+            return self._timeout
+        return tool.timeout
+
+    def _attempts(self, tool: ToolContract, params: Any) -> Callable[[], Any]:
+        call = self._one(tool, params)
+        return (
+            call if tool.retry is None else partial(tool.retry.run, call, tool.name, partial(may_pass, tool))
+        )
+
+    def _one(self, tool: ToolContract, params: Any) -> Callable[[], Any]:
+        """One attempt; there is no other once the caller has stopped waiting."""
+        call = partial(tool.run, params, self.context)
+        if tool.retry is None:
+            return call
+
+        def call_unless_given_up() -> Any:
+            if background().is_given_up():
+                raise ToolError(f"the caller no longer waits for {tool.name}")
+            return call()
+
+        return call_unless_given_up
+
     # Failures
 
     def _note(
@@ -359,7 +463,7 @@ class CallPipeline(Attempts):
         self, name: str, result: ToolResult, error: BaseException, bound: SessionOfCall | None = None
     ) -> None:
         """Record and publish a call that failed; a failure to record it is only logged."""
-        if issubclass(type(error), ToolValidationError):
+        if self._key is not None and issubclass(type(error), ToolValidationError):
             doubt(self.context.session, name, self._key)
         level = _INFO if result.code in BLAMELESS else _ERROR
         # The cause of a defect names types alone.
@@ -383,6 +487,46 @@ class CallPipeline(Attempts):
         extra: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
         trace_id = self.context.values.get("trace_id")
         logger().log(level, event, extra=extra if trace_id is None else {**extra, "trace_id": trace_id})
+
+
+def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:
+    """The arguments, read as far as it takes to see that they say whom the call is about.
+
+    It comes before the parameter model is asked, which would only say that a field is missing.
+    """
+    given: dict[str, Any] = decode(FreeModel(), arguments, is_private=tool.returns_private_data)
+    check_identifiers(tool, given)
+    return given
+
+
+def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
+    """Reject a call without an identifier."""
+    if isinstance(tool.parameters, QueryTypes):
+        inner = arguments.get("parameters")
+        if isinstance(inner, (str, bytes, bytearray)):
+            with suppress(ToolValidationError):  # it is refused later, with what is wrong
+                inner = read_arguments(inner)
+        arguments = inner if isinstance(inner, Mapping) else {}
+    if any(_names_someone(arguments.get(name)) for name in tool.identifiers):
+        return
+    question = question_of(tool)
+    raise UserInputNeeded(f"{tool.name} was not called: ask the user first. {question}", question)
+
+
+def _names_someone(value: object) -> bool:
+    """Whether a value can be an identifier: None, a boolean, blank text and empty values cannot."""
+    if isinstance(value, str):
+        return any(character.isprintable() and not character.isspace() for character in value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number or (not isinstance(value, bool) and bool(value))
+
+
+@cache
+def background() -> ModuleType:
+    """What needs asyncio, which most calls do not load."""
+    from planning.tools import background  # noqa: PLC0415 - it needs asyncio
+
+    return background
 
 
 @cache

@@ -6,8 +6,8 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from threading import Lock
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from planning.errors import show
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
@@ -73,6 +73,8 @@ class RateLimiter:
             RateLimitExceeded: The call is one too many; it was not counted.
             StorageUnavailable: The server cannot be reached, so the call must not be made.
         """
+        from urllib.parse import quote
+
         from limits.errors import StorageError
 
         limits = self._rates.get(key, self._default)
@@ -104,6 +106,34 @@ class RateLimiter:
     def _wait(self, limit: RateLimitItem, name: str) -> float:
         stats = self._limiter.get_window_stats(limit, name)
         return max(stats.reset_time - time.time(), 0.0) if stats.remaining < 1 else 0.0
+
+
+class Limits:
+    """Holds a limiter that is made when it is first needed, and can be replaced."""
+
+    def __init__(self, limiter: RateLimiter | None = None) -> None:
+        self._limiter = limiter
+        self._lock = Lock()
+
+    def __call__(self) -> RateLimiter:
+        """The limiter; one with 60 calls a minute for each key, counted in this process, if none was given.
+
+        Raises:
+            ImportError: The limits library is not installed.
+        """
+        with self._lock:
+            if self._limiter is None:
+                self._limiter = RateLimiter()
+            return self._limiter
+
+    def replace(self, limiter: RateLimiter) -> None:
+        """Count with another limiter from now on."""
+        with self._lock:
+            self._limiter = limiter
+
+
+DEFAULT_LIMITS = Limits()
+"""Those of the default registry, for calls that come from no registry and no toolbox."""
 
 
 def _limiter(storage: object) -> MovingWindowRateLimiter | None:

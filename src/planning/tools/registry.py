@@ -7,12 +7,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import show
-from planning.tools.admission import DEFAULT_LIMITS, Limits
-from planning.tools.base import BaseTool
-from planning.tools.declare import Declaration, as_tool
 from planning.tools.errors import ParameterError, nearest_tool
+from planning.tools.rate_limit import DEFAULT_LIMITS, Limits
 from planning.tools.spec import check_parameters, unsupported
-from planning.tools.tool import Tool, ToolSpec
+from planning.tools.tool import BaseTool, Declaration, Tool, ToolSpec, as_tool
 
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter

@@ -5,29 +5,90 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import attrs
 
 from planning.errors import Problem, ToolValidationError, show
 from planning.tools.context import frozen
-from planning.tools.decode import read_arguments
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
-from planning.tools.parameters.declared import model_of
-from planning.tools.parameters.model import Diagnose, ParameterModel
+from planning.tools.parameters.arguments import read_arguments
+from planning.tools.parameters.model import Diagnose, FreeModel, ParameterModel
 
+Convert = Callable[[dict[str, Any], Diagnose | None], Any]
+
+
+class DeferredModel(ParameterModel):
+    """The model of a dataclass that is read at the first call: importing pydantic takes longer than the rest.
+
+    Its tool makes the checks in its fields' metadata; here they only explain a refusal.
+    """
+
+    def __init__(self, kind: type[Any]) -> None:
+        self.kind = kind
+        self.name = kind.__name__
+
+    @cached_property
+    def _model(self) -> ParameterModel:
+        from planning.tools.parameters.typed import TypedModel
+
+        return TypedModel(self.kind, rules=False)
+
+    @property
+    def published(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``."""
+        return self._model.published
+
+    @cached_property
+    def convert(self) -> Convert:  # type: ignore[override]  # a method all the same, once it is looked up
+        """See ``ParameterModel``; from the first call on, the model's own."""
+        return self._model.convert
+
+
+def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
+    """The model of a declaration.
+
+    Args:
+        kind: A stdlib dataclass, an attrs class, a TypedDict, a pydantic model or dataclass, a JSON Schema as
+            a mapping, or a ``ParameterModel``; None for any object.
+        rules: Whether the limits and checks in field metadata are made. If not, they only explain a refusal,
+            and a dataclass is read at the first call.
+
+    Raises:
+        TypeError: It is not one of these, or JSON arguments cannot be converted to it.
+        ValueError: The JSON Schema is not valid, or not that of an object.
+    """
+    if kind is None:
+        return FreeModel()
+    if isinstance(kind, ParameterModel):
+        return kind
+    if isinstance(kind, Mapping):
+        from planning.tools.parameters.json_schema import SchemaModel
+
+        return SchemaModel(kind)
+    if not rules and isinstance(kind, type) and is_dataclass(kind):
+        return _deferred(kind)
+    from planning.tools.parameters.typed import TypedModel
+
+    return TypedModel(kind, rules=rules)
+
+
+@cache
+def _deferred(kind: type[Any]) -> DeferredModel:
+    """One for all sessions: to read the six commands takes 3 ms."""
+    return DeferredModel(kind)
+
+
+_UNKNOWN_FIELD = "unknown field; the fields are query_type, parameters"
 _LONGEST_NAME = 128
 _NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{_LONGEST_NAME}}}")  # MCP's rule
 _OTHER = re.compile(r"[^A-Za-z0-9_./-]")
 
 
 def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
-    """Refuse a name that a tool cannot have; a validator of attrs.
-
-    Raises:
-        TypeError: It is not a string.
-        ValueError: It is empty, too long, or has other characters than a name may have.
-    """
+    """Refuse a name that a tool cannot have; a validator of attrs."""
     if not isinstance(value, str):
         raise TypeError(f"a tool's {field.name} must be text, got {type(value).__name__}")
     if not value.strip():
@@ -44,11 +105,7 @@ def as_name(text: str) -> str:
 
 
 def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[type[Exception], ...]:
-    """The types of exceptions in a tuple, or one alone.
-
-    Raises:
-        TypeError: They are something else.
-    """
+    """The types of exceptions in a tuple, or one alone."""
     types: tuple[Any, ...] = (given,) if isinstance(given, type) else tuple(given)
     if all(isinstance(each, type) and issubclass(each, Exception) for each in types):
         return types
@@ -119,11 +176,7 @@ def unsupported(query_type: object, tool: str, supported: list[str]) -> QueryTyp
 
 
 def check_parameters(model: ParameterModel, params: Mapping[str, Any]) -> None:
-    """Hold parameters against their model.
-
-    Raises:
-        ParameterError: With every problem and its path.
-    """
+    """Hold parameters against their model."""
     try:
         model.convert(params if type(params) is dict else _as_dict(params))
     except ToolValidationError as error:
@@ -171,7 +224,7 @@ class QueryModel(ParameterModel):
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> QueryCall:
         """See ``ParameterModel``; a query type that is not supported is ``QueryTypeUnsupported``."""
         problems = [
-            Problem("unknown field; the fields are query_type, parameters", show(name)[1:-1])
+            Problem(_UNKNOWN_FIELD, show(name)[1:-1], "additionalProperties")
             for name in data
             if name not in {"query_type", "parameters"}
         ]

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from planning.errors import ToolValidationError, show
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import check_timeout, session_of
-from planning.tools.declare import Declaration, as_tool
 from planning.tools.errors import ContextInvalid, nearest_tool
 from planning.tools.ledger import register_ledger
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry, default_registry
 from planning.tools.result import ToolResult
-from planning.tools.tool import Tool
+from planning.tools.tool import Declaration, Tool, as_tool
 from session import Session, StoreError
 
 if TYPE_CHECKING:

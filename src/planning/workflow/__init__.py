@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planning.workflow.run.result import WorkflowResult
     from planning.workflow.validate import validate_workflow
     from planning.workflow.wire.build import dump_workflow
-    from planning.workflow.wire.schemas import schema_text
+    from planning.workflow.wire.form import schema_text
 
 __all__ = [
     "Workflow",
@@ -53,7 +53,7 @@ _HOMES = {
     "Report": "reports.report",
     "Finding": "findings",
     "dump_workflow": "wire.build",
-    "schema_text": "wire.schemas",
+    "schema_text": "wire.form",
     "run_workflow": "run.engine",
     "arun_workflow": "run.engine",
     "WorkflowResult": "run.result",

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from planning.tools.base import BaseTool
-from planning.tools.declare import as_tool, tool
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import read_signature, remedy
 from planning.tools.registry import ToolRegistry
 from planning.tools.spec import as_name
-from planning.tools.tool import Tool, ToolSpec
+from planning.tools.tool import BaseTool, Tool, ToolSpec, as_tool, tool
 from planning.tools.toolbox import Toolbox
 from planning.workflow.checks.inputs import ToolInputs
 

@@ -18,7 +18,7 @@ from planning import PlanningToolsSection, Toolbox, tool_definitions
 from planning.prompt.definitions import DefinitionFormat
 from planning.testing import JsonFiles
 from planning.tools import Tool, tool
-from planning.tools.decode import decode
+from planning.tools.parameters.arguments import decode
 from session import Session
 
 

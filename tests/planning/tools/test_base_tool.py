@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tool_entries import NOW, SORRY, Look, safely
 
-from planning.tools import BaseTool, StorageUnavailable, Toolbox, ToolRegistry, get_tool_descriptions
+from planning.tools import BaseTool, StorageUnavailable, Toolbox, ToolRegistry
 from planning.tools.contract import ToolExample
 from planning.tools.guard import CircuitBreaker
 from planning.tools.rate_limit import RateLimiter
@@ -35,12 +35,6 @@ def test_the_class_defaults_are_the_specified_ones() -> None:
 def test_tool_safe_execute_never_crashes() -> None:
     result = safely(BrokenTool(), {}, {"trace_id": "test"})
     assert result == refusal("Tool 'broken' encountered an error", "unknown")
-
-
-def test_planner_tool_descriptions(own_default: ToolRegistry) -> None:
-    for tool in (Look(), BrokenTool()):
-        own_default.register_tool(tool)
-    assert [told["name"] for told in get_tool_descriptions()] == ["look", "broken"]
 
 
 @pytest.mark.parametrize("args", [{"a": 1}, MappingProxyType({"a": 1}), '{"a": 1}', b'{"a": 1}'])

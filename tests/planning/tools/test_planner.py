@@ -1,20 +1,247 @@
-"""What a planner's output is, where a pipeline goes with it, and what its fields are taken for."""
+"""What a planner wrote is found, read, and carried out; where there is nothing to find, it falls back."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
-from planner_samples import EMPTY, LOOKUP, PARSED
+from hypothesis import given
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+from tool_entries import Look
 
 from planning.errors import Problem
+from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
+from planning.tools.ledger import tool_calls
 from planning.tools.planner import (
+    MOST_CHARACTERS,
     PlannerOutput,
     parse_planner_output,
     should_execute_tools,
 )
+from planning.tools.rate_limit import RateLimiter
+from session import Session
+
+LOOKUP = {"tool": "lookup_registration", "args": {"identifier": "a@example.com"}, "reason": "To find it"}
+PLAN: dict[str, Any] = {
+    "intent": "registration_data_request",
+    "needs_tools": True,
+    "tool_calls": [LOOKUP],
+    "queries": [],
+}
+PARSED = PlannerOutput(tool_calls=(LOOKUP,), intent="registration_data_request")
+TEXT = json.dumps(PLAN, indent=2)
+INTENT = PlannerOutput(intent="a")
+EMPTY = PlannerOutput()
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+filled = st.text(min_size=1).filter(str.strip)
+calls = st.fixed_dictionaries(
+    {
+        "tool": filled,
+        "args": st.dictionaries(st.text(), json_values, max_size=3),
+        "reason": st.none() | filled,
+    }
+)
+plans = st.fixed_dictionaries(
+    {
+        "tool_calls": st.lists(calls, max_size=3),
+        "needs_user_input": st.booleans(),
+        "input_request": st.none() | filled,
+        "queries": st.lists(json_values, max_size=3),
+        "intent": st.none() | filled,
+    }
+)
+prose = st.text(st.characters(exclude_characters="{}[]`~", exclude_categories=["Cs"]))
+# Behind a plan these would continue its JSON: the reader refuses them.
+prose_behind = prose.filter(lambda text: not text.lstrip().startswith((",", ":", '"')))
+
+
+def problems(text: object) -> list[str]:
+    return [str(problem) for problem in parse_planner_output(text).problems]
+
+
+def refusal(text: object) -> str:
+    """The one problem of an output that is empty but for it."""
+    output = parse_planner_output(text)
+    assert output == PlannerOutput(problems=output.problems)
+    (problem,) = output.problems
+    return str(problem)
+
+
+# Finding the plan in what a planner wrote, and falling back where there is none to find
+
+
+# Wrappings
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        TEXT,
+        f"\n\n {TEXT}\n",
+        f"\ufeff{TEXT}",
+        TEXT.encode(),
+        bytearray(b"\xef\xbb\xbf" + TEXT.encode()),
+        json.dumps(TEXT),
+        f"```json\n{TEXT}\n```",
+        f"```\n{TEXT}\n```",
+        f"~~~\n{TEXT}\n~~~",
+        f"```json {json.dumps(PLAN)} ```",
+        f"```json\n{TEXT}",
+        f"Here is the plan:\n\n  ```json\n{TEXT}\n  ```\n\nIt looks up the {{identifier}}.",
+        f"```python\nplan = {TEXT}\n```",
+        f"I think: {TEXT} That is all.",
+        f"Fill {{name}}, {{}} and {{{{ x, y }}}}. {TEXT}",
+        f"{TEXT}\nAgain:\n{TEXT}",
+        f'Not {{"tool": ...}}, ``` and {{"intent": "b"}}.\n```json\n{TEXT}\n```',
+        f'First {{"intent": "b"}}, then\n```json\n{TEXT}\n```\n and {{"queries": ["c"]}}',
+        f'{{"temperature": 1}} {TEXT} That is all.',
+        f"<think>First {json.dumps({'intent': 'b'})}, or</think>\n{TEXT}",
+        f"Or {json.dumps({'intent': 'b'})}?\n</think>\n\n```json\n{TEXT}\n```",
+        PLAN,
+        MappingProxyType(PLAN),
+    ],
+)
+def test_a_plan_is_found_in_any_wrapping(wrapped: object) -> None:
+    assert parse_planner_output(wrapped) == PARSED
+
+
+@given(
+    plans,
+    prose,
+    prose_behind,
+    st.sampled_from(["\n", "\n```\n", "\n```json\n", "\n~~~\n"]),
+    st.sampled_from([None, 2]),
+)
+def test_any_plan_within_any_prose_is_read_as_it_was_written(
+    plan: dict[str, Any], before: str, behind: str, fence: str, indent: int | None
+) -> None:
+    text = f"{before}{fence}{json.dumps(plan, indent=indent)}{fence.replace('json', '')}{behind}"
+    output = parse_planner_output(text)
+    assert (dict(output), output.problems) == (plan, ())
+    assert parse_planner_output(dict(output)) == output
+
+
+# Falling back
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"intent": "a", "meta": {"queries": ["no"]}, "tool_calls": [',
+        '{"intent": "a", "meta": {"queries": ["no"]}',
+        '{\u201cintent\u201d: "a", "meta": {"queries": ["no"]}}',
+        '{{"intent": "a", "meta": {"queries": ["no"]}}}',
+        '{"intent": "a" "meta": {"queries": ["no"]}}',
+        '{"intent": "say "hi"", "meta": {"queries": ["no"]}}',
+        '{"intent": NaN, "meta": {"queries": ["no"]}}',
+        '```json\n{"intent": "a",, "meta": {"queries": ["no"]}}\n```\n```json\n{"intent": "b"}\n```',
+        '{"tool_calls": [{"tool": "a", "args": {"queries": ["no"]}]}]}',
+        '<think>{"queries": ["no"]}',
+        '<think>{"queries": ["no"]}</think>',
+    ],
+)
+def test_a_part_of_a_broken_object_is_never_taken_for_the_plan(text: str) -> None:
+    output = parse_planner_output(text)
+    assert (dict(output), output.ok) == (dict(EMPTY), False)
+
+
+def test_a_text_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> None:
+    text = '{"intent": "a"'
+    assert refusal(text) == "the text breaks off here at line 1, column 15; send the whole plan, shorter"
+    assert parse_planner_output(text, finished=True) == INTENT
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"intent": "a"} or {"intent": "b"}', "line 1, column 20"),
+        ('{"needs_user_input": true} {"needs_user_input": 1}', "line 1, column 28"),
+        ('```\n{"intent": "a"}\n```\n```\n{"intent": "b"}\n```', "line 5, column 1"),
+    ],
+)
+def test_two_different_plans_are_not_chosen_from(text: str, place: str) -> None:
+    assert refusal(text) == f"the text contains 2 different plans at {place}; send one"
+
+
+MALFORMED: list[object] = [
+    None,
+    "",
+    " \n",
+    "I cannot help with that.",
+    "42",
+    42,
+    "[]",
+    "{}",
+    '{"answer": {"intent": "a"}}',
+    '{"tool": "lookup", "args": {}}',
+    '{"intent": "a", "tool": "lookup"}',
+    '{"tool_calls": [1, ]}',
+    '{"intent": "a", "tool_calls": [{"tool": "loo',
+    '{"intent": "a", "tool_calls": [',
+    '{"intent": "a", "intent": "b"}',
+    '{"queries": [NaN]}',
+    '{"queries": [1e999]}',
+    '{"intent": "\\ud83d"}',
+    '{"intent": "a"} {"intent": "b"}',
+    b'{"intent": "\xff"}',
+    '{"needs_user_input": "perhaps", "input_request": 1, "queries": {}, "intent": [], "tool_calls": "none"}',
+    '{"tool_calls": ["lookup", {"tool": 1, "args": [], "reason": 2}, {"args": "{"}, {"tool": " "}]}',
+    '{"tool_calls": [{"tool": null, "args": "{} x"}, {"tool": "a", "args": "{\\"x\\": 1, \\"x\\": 2}"}]}',
+    '{"tool_calls": [{"tool": "lookup", "arguments": {"identifier": "a@example.com"}}]}',
+]
+
+
+def test_each_malformed_output_says_what_to_write_instead(snapshot: SnapshotAssertion) -> None:
+    lines = [
+        "\n".join([repr(text), *(f"    {problem}" for problem in problems(text) or ["nothing wrong"])])
+        for text in MALFORMED
+    ]
+    said = [str(each) for text in MALFORMED for each in problems(text)]
+    assert all(each.isascii() and each.isprintable() and len(each) < 140 for each in said)
+    assert not any(parse_planner_output(text).ok for text in MALFORMED)
+    assert "\n\n".join(lines) == snapshot
+
+
+def test_a_text_that_is_too_long_is_refused() -> None:
+    text = '{"intent": "a"}'
+    assert parse_planner_output(text + " " * (MOST_CHARACTERS - len(text))) == INTENT
+    assert (
+        refusal(text + " " * (MOST_CHARACTERS - len(text) + 1))
+        == "1000001 characters, at most 1000000; send less"
+    )
+    assert refusal("x" * 10_000_000) == "10000000 characters, at most 1000000; send less"
+
+
+@given(st.binary() | json_values | st.dictionaries(st.sampled_from([*EMPTY, "tool"]), json_values))
+def test_any_value_is_read_without_raising(value: object) -> None:
+    output = parse_planner_output(value)
+    assert json.loads(json.dumps(dict(output))) == dict(output)
+    assert [type(call["tool"]) for call in output.tool_calls] == [str] * len(output.tool_calls)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "{", '{"', "[{", '[{"', "`", "~", "``` ", "```\n{x}", '{"a":', '{"a":1} ', '{"intent":"x"}', "{a ",
+        "{}", '[{"a":1}]', '[{"a":1},', "{ ", "[ ", "{{x}", "\n", "} {", '"', "\\", "{'", "{x:", "```{",
+    ],
+)  # fmt: skip
+def test_time_grows_with_the_length_of_the_text_alone(unit: str) -> None:
+    parse_planner_output("x" + unit * ((MOST_CHARACTERS - 1) // len(unit)))
+
+
+# What a planner's output is, where a pipeline goes with it, and what its fields are taken for
+
 
 # What the output is
 
@@ -135,3 +362,100 @@ def test_a_flood_of_problems_is_cut() -> None:
     cut = parse_planner_output({"tool_calls": [1] * 51, "intent": 1}).problems
     assert [problem.path for problem in told] == [f"tool_calls[{index}]" for index in range(50)]
     assert cut == (*told, Problem("there may be more errors; fix these first"))
+
+
+# execute_tools: what a planner asked for, in order, each with an envelope
+
+
+class Mail(BaseTool):
+    name = "mail"
+    description = "Mail."
+    requires_identifier = True
+    returns_private_data = True
+    rate_limit_key = "email_send"
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True, "data": args["email"]}
+
+
+def fail() -> None:
+    raise RuntimeError("4711")
+
+
+def add(left: int) -> int:
+    return left + 1
+
+
+def registry() -> ToolRegistry:
+    return ToolRegistry(
+        [Look(), Mail(), Tool("fail", "F.", fail), Tool("add", "A.", add)],
+        limiter=RateLimiter({"email_send": "1/minute"}),
+    )
+
+
+def run(calls: Any, session: Session | None = None, **state: Any) -> dict[str, dict[str, Any]]:
+    given = {"tool_calls": calls, **state}
+    return asyncio.run(execute_tools(given, registry=registry(), session=session))["tool_results"]
+
+
+NO_IDS = {"trace_id": None, "conversation_id": None, "conference_id": None}
+
+
+@pytest.mark.parametrize(
+    "state", [{}, {"tool_calls": None}, {"tool_calls": []}, {"tool_calls": ()}, None, [], "state"]
+)
+def test_no_calls_have_no_results(state: Any) -> None:
+    assert asyncio.run(execute_tools(state, registry=registry())) == {"tool_results": {}}
+
+
+def test_the_context_carries_the_three_ids() -> None:
+    told = run(
+        [{"tool": "look"}],
+        trace_id="t",
+        conversation_context={"conversation_id": "c"},
+        user_context={"conference_id": "f"},
+    )["look"]["data"][1]
+    assert told == {"trace_id": "t", "conversation_id": "c", "conference_id": "f"}
+
+
+@pytest.mark.parametrize("part", [None, {}, [], "x", 5])
+def test_the_context_tolerates_what_is_missing(part: Any) -> None:
+    assert run([{"tool": "look"}], conversation_context=part, user_context=part)["look"]["data"][1] == NO_IDS
+
+
+def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session) -> None:
+    results = run(
+        [
+            {"tool": "fail"},
+            {"tool": "nope", "args": {}},
+            {"args": {}},
+            "call",
+            None,
+            {"tool": "add", "args": {"left": "x"}},
+            {"tool": "add", "args": '{"left": 1}'},
+            {"tool": ["add"]},
+            {"tool": "add", "args": {"left": 2}},
+        ],
+        session,
+    )
+    unnamed = 'The call {}; write {{"tool": name, "args": {{...}}}}'
+    ends = [(name, told["data"], told["error"], told.get("code")) for name, told in results.items()]
+    assert ends == [
+        ("fail", None, "Tool 'fail' encountered an error", "unknown"),
+        ("nope", None, "Unknown tool: nope", "unknown_tool"),
+        ("invalid_call", None, unnamed.format("names no tool"), "parameter"),
+        ("invalid_call#2", None, unnamed.format("is 'call'"), "parameter"),
+        ("invalid_call#3", None, unnamed.format("is a value of type NoneType"), "parameter"),
+        ("add", None, "left: expected an integer, got a string", "parameter"),
+        ("add#2", 2, None, None),
+        ("invalid_call#4", None, unnamed.format("names no tool"), "parameter"),
+        ("add#3", 3, None, None),
+    ]
+    assert [told["success"] for told in results.values()] == [data is not None for _, data, _, _ in ends]
+    assert [call.tool for call in reversed(tool_calls(session))] == ["fail", "nope", "add", "add", "add"]
+
+
+@pytest.mark.parametrize("calls", ["add", 5, True])
+def test_calls_that_are_none_have_an_entry_that_says_so(calls: Any) -> None:
+    (told,) = run(calls).values()
+    assert (told["success"], told["code"]) == (False, "parameter")

@@ -8,10 +8,22 @@ from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import CALLS, SORRY, through
+from tool_entries import CALLS, SORRY, raising, through
 
 from planning import tool
-from planning.tools import BaseTool, Tool, ToolSpec
+from planning.errors import Problem
+from planning.tools import (
+    BaseTool,
+    DataNotFound,
+    ParameterError,
+    Tool,
+    Toolbox,
+    ToolError,
+    ToolSpec,
+    ToolValidationError,
+)
+from planning.tools.ledger import tool_calls
+from session import Session
 
 MISSING = "/nowhere/report-4711.txt"
 NO_FILE = f"[Errno 2] No such file or directory: '{MISSING}'"
@@ -118,3 +130,45 @@ def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(g
             "a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), "
             f"got {given!r}"
         )
+
+
+# Refused or failed: that nothing changed is said only where it is known
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ToolValidationError("the city is unknown"), "t failed: the city is unknown"),
+        (ToolValidationError([Problem("a", "b"), Problem("c")]), "t failed: 2 problems:\n- b: a\n- c"),
+        (ParameterError("the city is unknown"), "t failed: the city is unknown"),
+        (ToolError("the queue is full"), "the queue is full"),
+        (DataNotFound("no such city"), "no such city"),
+    ],
+)
+def test_what_a_tool_raises_after_it_began_is_a_failure(entry: str, error: ToolError, message: str) -> None:
+    result = through(entry, raising(error))
+    assert (result.message, result.error) == (message, error.message)
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_what_is_refused_before_the_tool_began_changed_nothing(entry: str) -> None:
+    tool = Tool("t", "T.", lambda left: left + 1)
+    assert through(entry, tool, {"lef": 1}).message == (
+        "Refused, nothing changed. 2 problems:\n"
+        "- left: missing; send a value\n- lef: unknown field; did you mean left?"
+    )
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_refusal_of_another_tool_that_a_tool_calls_is_its_own_failure(entry: str, session: Session) -> None:
+    inner = Toolbox([Tool("inner", "I.", lambda left: left)], session=session)
+    sent: list[str] = []
+
+    def outer() -> Any:
+        sent.append("mail")
+        return inner.invoke("inner", {})
+
+    result = through(entry, Tool("t", "T.", outer), {}, session)
+    assert (result.message, sent) == ("t failed: left: missing; send a value", ["mail"])
+    assert [line.outcome for line in tool_calls(session)] == ["parameter", "parameter"]

@@ -16,8 +16,7 @@ from planning.integrations._calls import call_context
 from planning.plan.model import STEP_STATUSES, Plan, PlanStatus
 from planning.plan.render import plan_to_dict
 from planning.tools.context import AGENT
-from planning.tools.parameters.schema import single_types
-from planning.tools.parameters.words import declared_names
+from planning.tools.parameters.schema import declared_names, single_types
 from planning.tools.result import ToolResult, plain
 from planning.tools.tool import Tool
 from session import Session

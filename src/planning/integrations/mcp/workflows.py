@@ -23,7 +23,7 @@ from planning.workflow.run.records import StepChanged
 from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.validate import validate_workflow
-from planning.workflow.wire.schemas import schema
+from planning.workflow.wire.form import schema
 from session import Session
 
 _CLIENT: ContextVar[ServerSession | None] = ContextVar("planning_mcp_client", default=None)

@@ -10,61 +10,58 @@ from typing import Any, NoReturn
 import jsonschema_rs
 
 from planning.errors import Problem
-from planning.tools.parameters import words
-from planning.tools.parameters.coercion import coerced
+from planning.tools.parameters.arguments import MOST_PROBLEMS, coerced, refusal
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep
+from planning.tools.parameters.schema import TOO_DEEP, Node, branches, is_too_deep, node_at, options
+from planning.tools.parameters.words import BOUNDS, Path, Wrong, unknown_field
 
+_WHOLE = frozenset({"type", "enum", "const", "falseSchema"})  # that a value is of another option
 Errors = list[jsonschema_rs.ValidationError]
 
 
-def shape_problems(
-    errors: Iterable[jsonschema_rs.ValidationError],
-    data: object,
-    shape: Mapping[str, Any],
-) -> Iterator[Problem]:
-    """The problems that the validator's errors are."""
+def errors_of(errors: Iterable[jsonschema_rs.ValidationError], data: object, shape: Node) -> Iterator[Wrong]:
+    """The errors of the validator, each at its place in the data and with its part of the schema."""
     for error in errors:
-        path, details = _named(error.instance_path, data), error.kind.as_dict()
-        node = words.node_at(shape, path)
+        path, details, got = _named(error.instance_path, data), error.kind.as_dict(), error.instance
+        node = node_at(shape, path)
         match error.kind.name:
             case "required":
-                path.append(details["property"])
-                yield words.missing(words.node_at(shape, path), path)
+                path = (*path, details["property"])
+                yield Wrong(path, "required", node_at(shape, path))
             case "additionalProperties":
                 for name in details["unexpected"]:
-                    yield words.unknown_field(node, path, name, error.instance)
-            case "enum" | "const":
-                yield words.wrong_option(node, path, error.instance)
-            case "falseSchema":
-                pass  # the items after a tuple's last: that there are too many is reported
+                    yield unknown_field(path, name, node, got)
+            case "falseSchema" if any(
+                "maxItems" in each for each in options(shape, node_at(shape, path[:-1]))
+            ):
+                pass  # an item after a tuple's last: that there are too many is reported
             case "anyOf" | "oneOfNotValid" if inner := _nearest(details["context"], len(path)):
-                yield from shape_problems(inner, data, shape)
-            case "type" | "anyOf" | "oneOfNotValid":
-                yield words.wrong_type(node, path, error.instance)
-            case keyword:
-                limit = next(iter(details.values()), None)
-                bound = words.out_of_bounds(path, keyword, limit, error.instance)
-                yield words.wrong_type(node, path, error.instance) if bound is None else bound
+                yield from errors_of(inner, data, shape)
+            case "enum" | "const" | "falseSchema" as keyword:
+                yield Wrong(path, keyword, node, got)
+            case keyword if keyword in BOUNDS or keyword == "pattern":
+                yield Wrong(path, keyword, next(iter(details.values()), None), got)
+            case _:
+                yield Wrong(path, "type", node, got)
 
 
-def _named(path: list[str | int], data: Any) -> list[str | int]:
+def _named(path: list[str | int], data: Any) -> Path:
     """The path with names where the data has names: to the validator, the name "2" is a number too."""
     named: list[str | int] = []
     for step in path:
         named.append(step if isinstance(data, (list, tuple)) else str(step))
         data = data.get(named[-1]) if isinstance(data, Mapping) else data[step]
-    return named
+    return tuple(named)
 
 
-def _nearest(options: list[Errors], depth: int) -> Errors:
+def _nearest(choice: list[Errors], depth: int) -> Errors:
     """The errors about the option of a union that is meant: of its type, and with the fewest of them."""
-    fitting = [errors for errors in options if not any(_is_of_other_type(error, depth) for error in errors)]
+    fitting = [errors for errors in choice if not any(_is_of_other_type(error, depth) for error in errors)]
     return min(fitting, key=len, default=[])
 
 
 def _is_of_other_type(error: jsonschema_rs.ValidationError, depth: int) -> bool:
-    return error.kind.name in {"type", "enum", "const"} and len(error.instance_path) == depth
+    return error.kind.name in _WHOLE and len(error.instance_path) == depth
 
 
 class SchemaModel(ParameterModel):
@@ -76,12 +73,7 @@ class SchemaModel(ParameterModel):
     name = "an object"
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        """Take a schema.
-
-        Raises:
-            TypeError: It is not a JSON value.
-            ValueError: It is not a valid schema, not that of an object, or refers to another document.
-        """
+        """Take a schema."""
         try:
             self._schema: dict[str, Any] = json.loads(json.dumps(dict(schema), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
@@ -103,22 +95,25 @@ class SchemaModel(ParameterModel):
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:
         """See ``ParameterModel``."""
-        problems: list[Problem] = []
-        repaired = data
+        repaired: dict[str, Any] = data
         try:
             if self._validator.is_valid(data):
                 return dict(data)
             repaired = coerced(data, self._schema)
+            if self._validator.is_valid(repaired):
+                return repaired
             if self._branches and is_too_deep(repaired):
-                problems = [] if self._validator.is_valid(repaired) else [Problem(TOO_DEEP)]
+                problems = [Problem(TOO_DEEP)]
             else:
-                errors = self._validator.iter_errors(repaired)
-                problems = list(islice(shape_problems(errors, repaired, self._schema), words.MOST_PROBLEMS))
+                errors = errors_of(self._validator.iter_errors(repaired), repaired, self._schema)
+                found = list(islice(errors, 2 * MOST_PROBLEMS))
+                named = {each.path for each in found if each.keyword in {"enum", "const"}}
+                problems = [  # what is not one of the options is often not of their type either
+                    each.problem() for each in found if each.keyword != "type" or each.path not in named
+                ]
         except (TypeError, ValueError, RecursionError):
             problems = [Problem(NO_JSON)]
-        if not problems:
-            return repaired
-        raise words.refusal(problems, self._schema, () if diagnose is None else diagnose(repaired))
+        raise refusal(problems, self._schema, () if diagnose is None else diagnose(repaired))
 
 
 def _no_retrieval(uri: str) -> NoReturn:

@@ -11,20 +11,39 @@ from contextlib import suppress
 from functools import cached_property, partial
 from inspect import Parameter
 from operator import is_
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from planning.errors import Problem, ToolValidationError
-from planning.tools.parameters import words
-from planning.tools.parameters.coercion import coerced
-from planning.tools.parameters.construct import REFUSING, CheckBroken, Constructing, words_of
-from planning.tools.parameters.errors import problems_of
-from planning.tools.parameters.hints import Hints, fields_of, is_record, omitting_null
+from planning.tools.parameters.arguments import coerced, refusal
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import TOO_DEEP, branches, is_too_deep, published_schema, without_null
+from planning.tools.parameters.records import (
+    REFUSING,
+    CheckBroken,
+    Constructing,
+    Hints,
+    fields_of,
+    is_record,
+    omitting_null,
+    words_of,
+)
+from planning.tools.parameters.schema import (
+    TOO_DEEP,
+    Node,
+    below,
+    branches,
+    is_choice,
+    is_too_deep,
+    node_at,
+    options,
+    published_schema,
+    union,
+    without_null,
+)
+from planning.tools.parameters.words import Path, Wrong, is_of_type, spell, unknown_field
 
 Validate = Callable[[Any], Any]
 
@@ -154,10 +173,6 @@ class TypedModel(ParameterModel):
             kind: The type.
             rules: Whether the limits and checks in field metadata hold. Otherwise they are read only to
                 say all that is wrong with arguments which are refused anyway.
-
-        Raises:
-            TypeError: It has no fields, a type hint cannot be read, or arguments in JSON cannot become what
-                it names.
         """
         origin = typing.get_origin(kind) or kind
         if not (is_record(kind) or _is_pydantic(origin)):
@@ -180,11 +195,7 @@ class TypedModel(ParameterModel):
         others: tuple[str, Any] | None,
         reserved: Collection[str],
     ) -> TypedModel:
-        """The model of a function's parameters, as ``signature_fields`` reads them; arguments stay a dict.
-
-        Raises:
-            TypeError: Arguments in JSON cannot become what a type hint names.
-        """
+        """The model of a function's parameters, as ``signature_fields`` reads them; arguments stay a dict."""
         if others is not None and typing.get_origin(others[1]) is typing.Unpack:
             more = fields_of(typing.get_args(others[1])[0])
             fields = [*fields, *((x.name, x.hint, Parameter.empty if x.required else ...) for x in more)]
@@ -256,14 +267,14 @@ class TypedModel(ParameterModel):
             raise ToolValidationError(TOO_DEEP)
         is_same = len(repaired) == len(data) and all(map(is_, map(repaired.get, data), data.values()))
         if first is not None and is_same and self._rules:
-            raise words.refusal(problems_of(first, data, self._published), self._published)
+            raise refusal(problems_of(first, data, self._published), self._published)
         if not (is_same or self._rules):
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)
         value, problems = _validated(self._explaining, repaired, self._published)
         if not problems:
             return value
-        raise words.refusal(problems, self._published, () if diagnose is None else diagnose(repaired))
+        raise refusal(problems, self._published, () if diagnose is None else diagnose(repaired))
 
     @cached_property
     def _explaining(self) -> Validate:
@@ -311,7 +322,7 @@ class _OpenModel(TypedModel):
         named = {name: data[name] for name in data if name in names}
         reserved = [name for name in data if name in self._reserved and name not in names]
         others = {name: data[name] for name in data if name not in names and name not in reserved}
-        problems = [Problem("this name is reserved; use another", words.spell([name])) for name in reserved]
+        problems = [Problem("this name is reserved; use another", spell([name])) for name in reserved]
         taken: dict[str, Any] = {}
         for convert, part in ((self._others.convert, others), (super().convert, named)):
             try:
@@ -319,7 +330,7 @@ class _OpenModel(TypedModel):
             except ToolValidationError as error:
                 problems += error.problems
         if problems:
-            raise words.refusal(problems, self._published)
+            raise refusal(problems, self._published)
         return taken
 
 
@@ -360,3 +371,124 @@ def _validated(
     except REFUSING as error:
         return None, [Problem(words_of(error))]
     raise broken
+
+
+# The errors of pydantic
+
+# pydantic's names of limits -> those of JSON Schema, and under which name the error carries the limit.
+_LIMITS = {
+    "greater_than": ("exclusiveMinimum", "gt"),
+    "greater_than_equal": ("minimum", "ge"),
+    "less_than": ("exclusiveMaximum", "lt"),
+    "less_than_equal": ("maximum", "le"),
+    "multiple_of": ("multipleOf", "multiple_of"),
+    "string_too_short": ("minLength", "min_length"),
+    "string_too_long": ("maxLength", "max_length"),
+    "string_pattern_mismatch": ("pattern", "pattern"),
+    "too_short": ("minItems", "min_length"),
+    "too_long": ("maxItems", "max_length"),
+}
+_FIELDS = {"minItems": "minProperties", "maxItems": "maxProperties"}
+_OPTIONS = frozenset({"literal_error", "enum", "int_parsing_size"})  # the last: a number like no option
+_UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+# The texts of these are of pydantic itself; a validator may make up others, and means what it says.
+_WRONG_TYPE = frozenset(
+    kind for kind in get_args(core_schema.ErrorType) if kind.endswith(("_type", "_parsing", "_from_float"))
+)
+_MISSING = frozenset({"missing", "missing_argument"})
+_TAG = frozenset({"union_tag_invalid", "union_tag_not_found"})
+_KEY = "[key]"
+_MOST_ERRORS = 200  # of a long array that is wrong throughout
+
+
+def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[str, Any]) -> list[Problem]:
+    """The problems that an error of pydantic lists, at most 200 of them; some may appear twice."""
+    errors = error.errors(include_url=False)[:_MOST_ERRORS]
+    if "invalid_key" in [error["type"] for error in errors]:
+        return [Problem(NO_JSON)]
+    placed = [(error, *_place(error["loc"], data, schema)) for error in errors]
+    if len(placed) > 1:
+        placed = _without_echoes(placed)
+    wrongs: list[Wrong] = []
+    for each, place, node in placed:
+        if each["type"] == "refused":
+            for name, message in each["ctx"]["refused"]:
+                wrongs.append(Wrong((*place, name) if name else place, "check", message))
+        else:
+            wrongs.append(_wrong(each, place, node, data, schema))
+    return [each.problem() for each in wrongs]
+
+
+def _without_echoes(placed: list[tuple[Any, Path, Node]]) -> list[tuple[Any, Path, Node]]:
+    """The errors without those that only say that a value is not of another member of a union.
+
+    A union lists the errors of each of its members. Those of the wrong type are omitted where a member of the
+    right type has an error inside of the value, or has other options.
+    """
+    outer = {place[:depth] for _, place, _ in placed for depth in range(len(place))}
+    outer |= {place for each, place, _ in placed if each["type"] in _TAG}
+    mistyped = {place for each, place, _ in placed if each["type"] in _WRONG_TYPE}
+    fits = {
+        place: is_of_type(node, each["input"]) for each, place, node in placed if each["type"] in _OPTIONS
+    }
+    return [
+        (each, place, node)
+        for each, place, node in placed
+        if not (each["type"] in _WRONG_TYPE and (place in outer or fits.get(place)))
+        and not (each["type"] in _OPTIONS and place in mistyped and not fits[place])
+    ]
+
+
+def _wrong(error: Any, path: Path, node: Node, data: object, schema: Node) -> Wrong:
+    """One error of pydantic as every validator has it."""
+    kind, location, value, context = error["type"], error["loc"], error["input"], error.get("ctx", {})
+    is_key = location[-1:] == (_KEY,)
+    if kind in _UNKNOWN:
+        place, above = _place(location[:-1], data, schema)
+        given: Any = data
+        for part in place:
+            given = given[part] if _is_in(given, part) else None
+        return unknown_field(place, str(location[-1]), above, given)
+    if kind in _MISSING and isinstance(location[-1], int):
+        return Wrong(path[:-1], "minItems", node_at(schema, path[:-1]).get("minItems"), value)
+    if kind in _MISSING:
+        return Wrong(path, "required", node)
+    if kind in _OPTIONS and not is_key:
+        return Wrong(path, "enum", node, value)
+    if kind in _TAG:
+        tag, given = (*path, context["discriminator"].strip("'")), context.get("tag")
+        if tagged := node_at(schema, tag):
+            return Wrong(tag, "required" if given is None else "enum", tagged, given)
+    if kind in _LIMITS:
+        keyword, name = _LIMITS[kind]
+        keyword = _FIELDS[keyword] if isinstance(value, Mapping) else keyword
+        return Wrong(path, keyword, context[name], value)
+    if kind in _WRONG_TYPE and node and not is_key and not is_of_type(node, value):
+        return Wrong(path, "type", node, value)
+    cause = context.get("error")
+    return Wrong(path, "check", str(cause) if isinstance(cause, Exception) else error["msg"])
+
+
+def _place(location: Path, data: object, schema: Node) -> tuple[Path, Node]:
+    """The path of an error without the names of union members, which pydantic puts into it; its schema.
+
+    What is left is known to the schema or to the data: of the aliases of a field only one is published.
+    """
+    place: Path = ()
+    named: Path | None = None  # where the name of a member has been met
+    nodes = options(schema, schema)
+    for part in location:
+        if named != place and is_choice(nodes):
+            named = place
+            continue
+        inner, is_given = below(schema, nodes, part), _is_in(data, part)
+        if isinstance(part, int) or is_given or inner:
+            place, nodes = (*place, part), inner
+            data = data[part] if is_given else None  # type: ignore[index]  # it was asked just now
+    return place, union(nodes)
+
+
+def _is_in(data: object, part: int | str) -> bool:
+    if isinstance(data, (dict, Mapping)):  # for a dict much faster
+        return part in data
+    return isinstance(data, list) and isinstance(part, int) and part < len(data)

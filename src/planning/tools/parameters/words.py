@@ -1,26 +1,22 @@
-"""The messages for wrong arguments: the same for every kind of parameter model."""
+"""The errors of every validator as one value, and the one table of words for them."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
-from planning.errors import Problem, ToolValidationError, listed, nearest, show, unknown_option
+from planning.errors import Problem, listed, nearest, show, unknown_option
 
-Path = Sequence[str | int]
+Node = Mapping[str, Any]
+Path = tuple[str | int, ...]
 
-_JSON_TYPES = {
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "an array",
-    tuple: "an array",
-    dict: "an object",
-    type(None): "null",
-}
+_LONG = 10**15
+_JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
+_TYPES = {
+    bool: "boolean", int: "number", float: "number", str: "string", list: "array", tuple: "array",
+    dict: "object", type(None): "null",
+}  # fmt: skip
 _TYPE_WORDS = {
     "boolean": "a boolean",
     "integer": "an integer",
@@ -40,10 +36,10 @@ _FORMATS = {
     "email": "an email address",
     "uri": "a URL",
 }
-_BOUNDS = {
+BOUNDS = {
     "minimum": "at least {}",
-    "maximum": "at most {}",
     "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
     "exclusiveMaximum": "less than {}",
     "multipleOf": "a multiple of {}",
     "minLength": "at least {} characters",
@@ -53,80 +49,103 @@ _BOUNDS = {
     "minProperties": "at least {} fields",
     "maxProperties": "at most {} fields",
 }
-_NULL: Mapping[str, Any] = {"type": "null"}
-_COMPOSED = frozenset({"$ref", "anyOf", "oneOf"})
-_PARTS = ("allOf", "anyOf", "oneOf")
-_LONG = 10**15
-_JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
-MOST_PROBLEMS = 50
-_PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
-_FIRST = re.compile(r"[^.\[\]]+")
+"""What a limit asks for, by its keyword."""
 
 
-def missing(node: Mapping[str, Any], path: Path) -> Problem:
-    """A required field is not there."""
-    return Problem(f"missing; send {expected(node)}", spell(path))
+class Wrong(NamedTuple):
+    """One error of a validator: of pydantic, of jsonschema-rs or of our own checks.
+
+    Attributes:
+        path: Where it is; for a field that is missing or unknown, the path of that field.
+        keyword: What is broken: a keyword of JSON Schema, or ``check`` for a check in Python.
+        limit: What it asks for: a number or a pattern; what a check says; else the part of the schema.
+        got: What was sent; for an unknown field, the object that has it.
+    """
+
+    path: Path
+    keyword: str
+    limit: Any
+    got: object = None
+
+    def problem(self) -> Problem:
+        """The error in words."""
+        say = _WORDS.get(self.keyword) or (_out_of_bounds if self.keyword in BOUNDS else _wrong_type)
+        return Problem(say(self), spell(self.path), self.keyword)
 
 
-def unknown_field(node: Mapping[str, Any], path: Path, name: str, given: object) -> Problem:
-    """The object at a path has an unknown field; the message names the nearest, of those not sent first."""
-    known = _names(node)
-    names = given if isinstance(given, Mapping) else ()
-    near = nearest(name, [each for each in known if each not in names]) or nearest(name, known)
+def unknown_field(path: Path, name: str, node: Node, got: object) -> Wrong:
+    """The error of a field that an object must not have: no form of it has the field, or only another."""
+    return Wrong((*path, name), "oneOf" if name in names_in(node) else "additionalProperties", node, got)
+
+
+def _unknown_field(wrong: Wrong) -> str:
+    """The message names the nearest field, of those that were not sent first."""
+    name, known = str(wrong.path[-1]), names_in(wrong.limit)
+    sent = wrong.got if isinstance(wrong.got, Mapping) else ()
+    near = nearest(name, [each for each in known if each not in sent]) or nearest(name, known)
     if near is not None:
-        hint = f"did you mean {near}?"
-    else:
-        hint = f"the fields are {listed(known)}" if known else "send no fields"
-    if name in known:  # another member of the union has it
-        return Problem("only one form has this field; send the fields of one form", spell([*path, name]))
-    return Problem(f"unknown field; {hint}", spell([*path, name]))
+        return f"unknown field; did you mean {near}?"
+    return f"unknown field; {f'the fields are {listed(known)}' if known else 'send no fields'}"
 
 
-def wrong_type(node: Mapping[str, Any], path: Path, value: object) -> Problem:
-    """A value is of another type than was asked for."""
-    return Problem(f"expected {expected(node)}, got {type_word(value)}", spell(path))
-
-
-def wrong_option(node: Mapping[str, Any], path: Path, value: object) -> Problem:
-    """A value is not one of the options."""
+def choices(node: Node) -> list[Any]:
+    """The options that a schema lists, or all in a union; without null, unless there is no other."""
     nodes = node.get("anyOf", [node])
-    options = [
-        name for node in nodes for name in node.get("enum", [node["const"]] if "const" in node else ())
+    values = [
+        value for each in nodes for value in each.get("enum", [each["const"]] if "const" in each else ())
     ]
-    options = [option for option in options if option is not None] or options
-    known = dict.fromkeys(map(_option, options))
+    return [value for value in values if value is not None] or values
+
+
+def _wrong_option(wrong: Wrong) -> str:
+    value, values = wrong.got, choices(wrong.limit)
+    known = dict.fromkeys(map(_option, values))
     is_number = type(value) is int or type(value) is float
-    if is_number and abs(value) < _LONG and {int, float} & {*map(type, options)}:  # type: ignore[arg-type]  # a number
-        return Problem(f"{value} is unknown; send one of {listed(known)}", spell(path))
-    return Problem(unknown_option(value, known), spell(path))
+    if is_number and abs(value) < _LONG and {int, float} & {*map(type, values)}:  # type: ignore[arg-type]  # a number
+        return f"{value} is unknown; send one of {listed(known)}"
+    return unknown_option(value, known)
 
 
-def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:
-    """A value of the right type breaks a limit; None for a keyword that is not a limit."""
-    if keyword == "pattern":
-        return Problem(f"expected text that matches {limit}, got other text", spell(path))
-    words = _BOUNDS.get(keyword)
-    if words is None:
-        return None
+def _out_of_bounds(wrong: Wrong) -> str:
+    _path, keyword, limit, value = wrong
+    wanted = _counted(BOUNDS[keyword], limit)
     if isinstance(value, str) and not keyword.endswith("Length"):  # a date or a decimal
-        return Problem(f"expected {_counted(words, limit)}, got {show(value)}", spell(path))
+        return f"expected {wanted}, got {show(value)}"
     if keyword == "minLength" and isinstance(value, str):  # it may have been trimmed first
-        value = value if len(value) < limit else value.strip()  # type: ignore[operator]  # a number
-    return Problem(f"expected {_counted(words, limit)}, got {_measured(value)}", spell(path))
+        value = value if len(value) < limit else value.strip()
+    return f"expected {wanted}, got {_measured(value)}"
+
+
+def _wrong_type(wrong: Wrong) -> str:
+    return f"expected {expected(wrong.limit)}, got {type_word(wrong.got)}"
+
+
+_WORDS: dict[str, Callable[[Wrong], str]] = {
+    "check": lambda wrong: str(wrong.limit),
+    "required": lambda wrong: f"missing; send {expected(wrong.limit)}",
+    "additionalProperties": _unknown_field,
+    "oneOf": lambda _wrong: "only one form has this field; send the fields of one form",
+    "enum": _wrong_option,
+    "const": _wrong_option,
+    "falseSchema": lambda _wrong: "not allowed; remove it",
+    "pattern": lambda wrong: f"expected text that matches {wrong.limit}, got other text",
+}
+"""The message for each keyword that is neither a limit nor a type."""
 
 
 def type_word(value: object) -> str:
     """What a value is, in JSON's words."""
-    return _JSON_TYPES.get(type(value), f"a value of type {type(value).__name__}")
+    kind = _TYPES.get(type(value))
+    return f"a value of type {type(value).__name__}" if kind is None else _TYPE_WORDS[kind]
 
 
-def is_of_type(node: Mapping[str, Any], value: object) -> bool:
+def is_of_type(node: Node, value: object) -> bool:
     """Whether a value is of a type that a schema asks for, and of that alone: no format besides."""
     found = (option for option in node.get("anyOf", [node]) if "format" not in option)
     return type_word(value) in {_TYPE_WORDS.get(str(option.get("type"))) for option in found}
 
 
-def expected(node: Mapping[str, Any]) -> str:
+def expected(node: Node) -> str:
     """What a schema asks for, in a few words."""
     if "anyOf" in node:
         some = [option for option in node["anyOf"] if option.get("type") != "null"] or node["anyOf"]
@@ -142,95 +161,28 @@ def expected(node: Mapping[str, Any]) -> str:
     if "properties" in node:
         names = listed(node["properties"]) or ("" if node.get("additionalProperties") else "no fields")
         return f"{word} with {names}" if names else word
-    bounds = [_counted(words, node[key]) for key, words in _BOUNDS.items() if key in node]
+    bounds = bounds_of(node)
     phrase = f"{word} of {' and '.join(bounds)}" if bounds else word
     return f"{phrase} that matches {node['pattern']}" if "pattern" in node else phrase
 
 
-def limits(node: Mapping[str, Any], keywords: Container[str]) -> str:
-    """What some of the limits of a schema say, for a field's description; empty when it has none of them."""
-    named = [key for key in _BOUNDS if key in keywords and key in node]
-    phrases = [_counted(_BOUNDS[key], node[key]) for key in named]
-    if {"minLength", "maxLength"}.issubset(named):
+def bounds_of(node: Node) -> list[str]:
+    """What each of the limits of a schema asks for."""
+    return [_counted(words, node[key]) for key, words in BOUNDS.items() if key in node]
+
+
+def limits(node: Node) -> str:
+    """What the limits and the pattern of a schema say, for a field's description; empty without them."""
+    phrases = bounds_of(node)
+    if {"minLength", "maxLength"} <= node.keys():
         phrases = [f"{node['minLength']} to {node['maxLength']} characters"]
-    if "pattern" in keywords and "pattern" in node:
-        phrases.append(f"matches {node['pattern']}")
-    return ", ".join(phrases)
+    return ", ".join([*phrases, f"matches {node['pattern']}"] if "pattern" in node else phrases)
 
 
-def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a part of a schema allows: each option of a union and each type by itself, references followed."""
-    if _COMPOSED.isdisjoint(node) and type(node.get("type")) is str:
-        return [node]  # nearly every part
-    found: list[Mapping[str, Any]] = []
-    todo = [node]
-    seen: set[int] = set()
-    while todo:
-        each = todo.pop()
-        if "$ref" in each:
-            target = _at(root, each["$ref"])
-            if id(target) not in seen:
-                seen.add(id(target))
-                todo.append({**target, **{key: value for key, value in each.items() if key != "$ref"}})
-        elif "anyOf" in each or "oneOf" in each:
-            todo += [*each.get("oneOf", ())[::-1], *each.get("anyOf", ())[::-1]]
-        elif isinstance(each.get("type"), list):
-            todo += [_NULL if kind == "null" else {**each, "type": kind} for kind in each["type"][::-1]]
-        else:
-            found.append(each)
-    return found
-
-
-def takes_null(root: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
-    """Whether a part of a schema allows null."""
-    return any(each.get("type") == "null" or None in each.get("enum", ()) for each in options(root, node))
-
-
-def declared_names(node: Mapping[str, Any]) -> set[str]:
-    """The names of the fields that an object has, in any part of its schema."""
-    parts = [part for keyword in _PARTS for part in node.get(keyword, ()) if isinstance(part, Mapping)]
-    return set(node.get("properties", ())).union(*map(declared_names, parts))
-
-
-def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:
-    """The part of a schema that speaks of the place at a path, or a union of such; empty where none does."""
-    return union(_nodes_at(root, path))
-
-
-def union(nodes: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A schema that allows what one of these allows; empty if there is none."""
-    return {"anyOf": nodes} if len(nodes) > 1 else nodes[0] if nodes else {}
-
-
-def has_place(root: Mapping[str, Any], path: Iterable[str | int]) -> bool:
-    """Whether a schema speaks of the place at a path, if only to say that anything may be there."""
-    return bool(_nodes_at(root, path))
-
-
-def _nodes_at(root: Mapping[str, Any], path: Iterable[str | int]) -> list[Mapping[str, Any]]:
-    nodes = options(root, root)
-    for part in path:
-        nodes = below(root, nodes, part)
-    return nodes
-
-
-def below(
-    root: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]], part: str | int
-) -> list[Mapping[str, Any]]:
-    """What speaks of a part of what some options of a schema speak of."""
-    found = [child for node in nodes if isinstance(child := _child(node, part), dict)]
-    if len(found) > 1:  # a union whose options have the same part is one part further down
-        found = list({id(child): child for child in found}.values())
-    return [option for child in found for option in options(root, child)]
-
-
-def _at(root: Mapping[str, Any], reference: object) -> Mapping[str, Any]:
-    """What a JSON Pointer in a schema refers to (RFC 6901); one that leads nowhere allows anything."""
-    node: Any = root
-    for part in str(reference).removeprefix("#").split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        node = node.get(name) if isinstance(node, Mapping) else None
-    return node if isinstance(node, Mapping) and str(reference).startswith("#") else {}
+def names_in(node: Node) -> list[str]:
+    """The fields of an object, or of all objects in a union, in order."""
+    nodes = node.get("anyOf", [node])
+    return list(dict.fromkeys(name for each in nodes for name in each.get("properties", ())))
 
 
 def spell(path: Iterable[str | int]) -> str:
@@ -245,52 +197,6 @@ def spell(path: Iterable[str | int]) -> str:
     return spelled
 
 
-def _in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:
-    """The problems in the order of the fields: those of unknown ones after the known, the whole call last."""
-    numbers = {name: number for number, name in enumerate(_names(node_at(schema, ())))}
-
-    def place(problem: Problem) -> int:
-        if problem.path in numbers:
-            return numbers[problem.path]
-        name = _FIRST.match(problem.path)
-        return len(numbers) + 1 if name is None else numbers.get(name[0], len(numbers))
-
-    return sorted(problems, key=place)
-
-
-def refusal(
-    problems: Iterable[Problem], schema: Mapping[str, Any], further: Iterable[Problem] = ()
-) -> ToolValidationError:
-    """The refusal for problems: each once, in the order of the schema's fields, and not too many.
-
-    Args:
-        problems: What is wrong.
-        schema: The schema of the arguments.
-        further: What a tool's own diagnosis adds; it replaces what is said of the same places.
-    """
-    own = tuple(further)
-    told = {problem.path for problem in own if problem.path}
-    kept = [problem for problem in problems if problem.path not in told]
-    found = list(dict.fromkeys([*kept, *own]))[:MOST_PROBLEMS]
-    listed = _in_order(found, schema) if len(found) > 1 else found
-    if len(listed) == MOST_PROBLEMS:
-        listed.append(Problem("there may be more errors; fix these first"))
-    return ToolValidationError(listed)
-
-
-def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
-    """The problem without a word of what was sent: the schema's own words and names alone."""
-    known: list[str | int] = []
-    for index, name in _PART.findall(problem.path):
-        part: str | int = int(index) if index else name
-        if not has_place(schema, [*known, part]) or (name and name not in _names(node_at(schema, known))):
-            break
-        known.append(part)
-    is_missing = problem.message.startswith("missing; ") and spell(known) == problem.path
-    wanted = expected(node_at(schema, known))
-    return Problem(f"{'missing' if is_missing else 'refused'}; send {wanted}", spell(known))
-
-
 def _option(value: object) -> str:
     """An option as it is to be sent: a text as it is, in quotes where it reads as another value of JSON."""
     if isinstance(value, str):
@@ -301,21 +207,6 @@ def _option(value: object) -> str:
         except ValueError:
             return value
     return json.dumps(value)
-
-
-def _names(node: Mapping[str, Any]) -> list[str]:
-    """The fields of an object, or of all objects in a union."""
-    if "anyOf" not in node:
-        return list(node.get("properties", ()))
-    return list(dict.fromkeys(name for option in node["anyOf"] for name in option.get("properties", ())))
-
-
-def _child(node: Mapping[str, Any], part: str | int) -> object:
-    """One step down."""
-    if isinstance(part, int):
-        places = node.get("prefixItems", ())
-        return places[part] if part < len(places) else node.get("items")
-    return node.get("properties", {}).get(part, node.get("additionalProperties"))
 
 
 def _counted(words: str, limit: object) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from planning.errors import Problem, ToolValidationError, show
 from planning.reading.found import Found, Path
 from planning.tools.errors import PASSING, QueryTypeUnsupported
+from planning.tools.parameters.arguments import withheld
 from planning.tools.parameters.json_schema import SchemaModel
 from planning.tools.parameters.model import FreeModel, ParameterModel
-from planning.tools.parameters.words import has_place, node_at, withheld
+from planning.tools.parameters.schema import has_place, is_choice, node_at, options
 from planning.tools.result import copied
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.checks.names import named
@@ -64,12 +65,13 @@ class ToolInputs:
         if places:
             schema = self._schema(given)
             around = {place[:end] for place in places for end in range(len(place))}
-            unclear = places | {path for path in around if _is_union(node_at(schema.published, path))}
+            root = schema.published  # a reference may decide which part of a choice is meant
+            unclear = places | {path for path in around if is_choice(options(root, node_at(root, path)))}
             refused = {problem.path for problem in _problems(schema, dict(given))}
             located = [
                 (problem, path)
                 for problem, path in located
-                if (_is_unknown(problem) and not has_place(schema.published, path))
+                if (_is_unknown(problem) and not has_place(root, path))
                 or (
                     problem.path in refused
                     and unclear.isdisjoint(path[:end] for end in range(len(path) + 1))
@@ -113,13 +115,7 @@ class ToolInputs:
 
 def _is_unknown(problem: Problem) -> bool:
     """Whether the tool has no parameter of a name."""
-    return problem.message.startswith("unknown field")
-
-
-def _is_union(node: Mapping[str, Any]) -> bool:
-    """Whether a reference may decide which part of a schema is meant."""
-    types = [each.get("type") for key in ("anyOf", "oneOf") for each in node.get(key, ())]
-    return len(types) - types.count("null") > 1
+    return problem.keyword == "additionalProperties"
 
 
 def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:

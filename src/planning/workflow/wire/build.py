@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planning.reading import plain_value
@@ -25,64 +25,44 @@ _WHOLE = ("status", "created_at", "completed_at", "owner", "can_modify")
 
 def draft_steps(form: Form) -> list[Draft]:
     """The steps as far as they can be read; what is not an object is omitted."""
-    prefix, is_single = form.steps_path, form.is_single
-    drafts = []
-    for index, step in enumerate(form.steps):
-        if isinstance(step, dict):
-            path = prefix if is_single else (*prefix, index)
-            drafts.append(_numbered(index, path, step) if is_numbered(step) else _draft(index, path, step))
-    return drafts
+    steps = enumerate(form.steps)
+    return [_draft(index, form.step_path(index), step) for index, step in steps if isinstance(step, dict)]
 
 
 def _draft(index: int, path: Path, step: Mapping[str, Any]) -> Draft:
     get = step.get
-    step_id, kind, name = get("step_id"), get("type"), get("name")
-    name_field = "name"
-    if not isinstance(kind, str) or kind not in _TYPES:
-        kind, name = None, None
-        if "agent" in step and "type" not in step and "name" not in step:
-            kind, name, name_field = "agent", get("agent"), "agent"
-    inputs, outputs, depends = get("inputs"), get("outputs"), get("depends_on")
-    if type(depends) is not list:
-        depends = ()
-    elif _texts(depends) is None:
-        depends = [each if isinstance(each, str) else None for each in depends]
+    step_id, outputs = get("step_id"), None
+    depends: Sequence[str | None]
+    if is_numbered(step):
+        inputs_field, depends_field, tool, agent = "parameters", "dependencies", get("tool"), get("agent")
+        step_id, name_field = _number(step_id), "tool" if agent is None else "agent"
+        kind, name = ("tool", tool) if agent is None else ("agent", agent) if tool is None else (None, None)
+        given = get(depends_field)
+        depends = [_number(each) for each in given] if type(given) is list else ()
+    else:
+        inputs_field, depends_field, name_field = "inputs", "depends_on", "name"
+        kind, name, outputs, given = get("type"), get("name"), _texts(get("outputs")), get(depends_field)
+        if not isinstance(kind, str) or kind not in _TYPES:
+            kind = name = None
+            if "agent" in step and "type" not in step and "name" not in step:
+                kind, name, name_field = "agent", get("agent"), "agent"
+        depends = given if type(given) is list else ()
+        if _texts(given) is None:
+            depends = [each if isinstance(each, str) else None for each in depends]
+    is_called, inputs = isinstance(name, str) and name, get(inputs_field)
     return Draft(
         index,
         path,
         step,
         step_id if isinstance(step_id, str) and step_id else None,
-        kind if isinstance(name, str) and name else None,
-        name if isinstance(name, str) and name else None,
+        kind if is_called else None,
+        name if is_called else None,
         name_field,
         inputs if isinstance(inputs, dict) else None,
-        "inputs",
-        _texts(outputs),
+        inputs_field,
+        outputs,
         depends,
-        "depends_on",
-    )
-
-
-def _numbered(index: int, path: Path, step: Mapping[str, Any]) -> Draft:
-    tool, agent = step.get("tool"), step.get("agent")
-    kind, name = ("tool", tool) if agent is None else ("agent", agent) if tool is None else (None, None)
-    if not isinstance(name, str) or not name:
-        kind, name = None, None
-    depends = step.get("dependencies")
-    inputs = step.get("parameters")
-    return Draft(
-        index,
-        path,
-        step,
-        _number(step["step_id"]),
-        kind,
-        name,
-        "tool" if agent is None else "agent",
-        inputs if isinstance(inputs, dict) else None,
-        "parameters",
-        None,
-        [_number(each) for each in depends] if isinstance(depends, list) else (),
-        "dependencies",
+        depends_field,
     )
 
 

@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, Final
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from planning.errors import show
 from planning.reading import Wanted
 from planning.reading.found import Found, Path
-from planning.workflow.wire.schemas import VERSIONS, schema
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+
+VERSIONS: Final = (1, 2)
+
+
+def schema_text(version: int) -> str:
+    """The schema file of a format.
+
+    Args:
+        version: 1 or 2.
+
+    Raises:
+        ValueError: There is no such version.
+    """
+    if version not in VERSIONS:
+        raise ValueError(f"schema version must be 1 or 2, got {version!r}")
+    return (files(__package__) / f"v{version}.schema.json").read_text(encoding="utf-8")
+
+
+@cache
+def schema(version: int) -> dict[str, Any]:
+    """The schema of a format, parsed; not to be changed."""
+    parsed: dict[str, Any] = json.loads(schema_text(version))
+    return parsed
+
+
+def part_of(version: int, part: str | None) -> dict[str, Any]:
+    """The schema of a document, or of one of its own definitions; not to be changed."""
+    whole = schema(version)
+    return whole if part is None else {**whole["$defs"][part], "$defs": whole["$defs"]}
+
+
+@cache
+def validator(version: int, part: str | None = None) -> jsonschema_rs.Validator:
+    """What validates a document, or one of its parts."""
+    import jsonschema_rs
+
+    return jsonschema_rs.Draft202012Validator(part_of(version, part), retriever=_refuse)
+
+
+def _refuse(uri: str) -> Any:
+    """Fetch nothing: the schemas refer to themselves alone."""
+    raise ValueError(f"the schema refers to {uri}, outside of itself")
+
 
 # Spelled as one text: a list would take a page.
 _FIELDS: Final = (

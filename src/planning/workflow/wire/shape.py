@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
-
-from planning.errors import show
-from planning.reading.found import Found, Path
-from planning.tools.parameters import words
-from planning.workflow.wire.form import Form
-from planning.workflow.wire.schemas import schema, validator
-
-if TYPE_CHECKING:
-    import jsonschema_rs
 from functools import lru_cache
+from itertools import islice
+from typing import Any, Final
 
-from planning.errors import nearest
+from planning.errors import nearest, show
+from planning.reading.found import Found, Path
+from planning.tools.parameters.schema import node_at, options
+from planning.tools.parameters.words import BOUNDS, Wrong, bounds_of, choices, expected, names_in, type_word
+from planning.workflow.wire.form import Form, is_numbered, part_of, schema, validator
 
 _OTHERS: Final = {
     "steps": "tasks nodes actions todos items stages subtasks plan workflow",
@@ -92,12 +87,6 @@ MOST_ERRORS: Final = 1000
 _MOST_ITEMS: Final = 1000
 _LARGE: Final = 10**15
 
-_BOUNDS: Final = {
-    "minimum": "at least {}",
-    "exclusiveMinimum": "more than {}",
-    "maximum": "at most {}",
-}
-
 
 def check_shape(form: Form) -> list[Found]:
     """Every error against the schema; none where the document is valid.
@@ -121,34 +110,33 @@ def check_shape(form: Form) -> list[Found]:
 
 def _errors(form: Form, version: int) -> Iterator[Found]:
     """The errors of the document around the steps, then those of the steps, one after the other."""
-    if form.steps:
-        part = "step" if version == 1 else "any_step"
-        if version == 2:
-            outline = {**_outline(form.document, 2), "steps": []}
-            yield from _found(validator(2), outline, form.document, form.path, 2)
-        for index, step in enumerate(form.steps):
-            yield from _of_step(version, part, step, form.step_path(index))
-    else:
-        given = form.document
-        outline = _outline(given, version) if isinstance(given, dict) else given
-        yield from _found(validator(version), outline, given, form.path, version)
+    if version == 2 or not form.steps:
+        yield from _of_part(version, None, form.document, form.path, has_steps=bool(form.steps))
+    for index, step in enumerate(form.steps):
+        part = "numbered_step" if version == 2 and is_numbered(step) else "step"
+        if not validator(version, part).is_valid(step):
+            yield from _of_part(version, part, step, form.step_path(index))
 
 
-def _of_step(version: int, part: str, step: Any, path: Path) -> Iterator[Found]:
-    checked = validator(version, part)
-    if not checked.is_valid(step):
-        outline = _outline(step, version, part) if isinstance(step, dict) else step
-        yield from _found(checked, outline, step, path, version)
+def _of_part(
+    version: int, part: str | None, given: Any, prefix: Path, *, has_steps: bool = False
+) -> Iterator[Found]:
+    from planning.tools.parameters.json_schema import errors_of  # noqa: PLC0415 - loads jsonschema-rs
+
+    shape = part_of(version, part)
+    outline = _outline(given, version, part) if isinstance(given, dict) else given
+    if has_steps:
+        outline["steps"] = []
+    known = tuple(names_in(shape))
+    for error in validator(version, part).iter_errors(outline):
+        is_conflict = "dependentSchemas" in error.schema_path
+        for wrong in errors_of([error], outline, shape):
+            if wrong.keyword != "required" or wrong.path[-1] not in renamed_fields(given, known):
+                yield from (_conflict(wrong, prefix) if is_conflict else _worded(wrong, shape, given, prefix))
 
 
-def _outline(fields: Mapping[str, Any], version: int, part: str | None = None) -> dict[str, Any]:
-    """An object as far as the schema looks at it, and of a list so many items: an error holds a copy of it.
-
-    Args:
-        fields: The object.
-        version: The format.
-        part: One of the schema's own definitions; by default the whole document.
-    """
+def _outline(fields: Mapping[str, Any], version: int, part: str | None) -> dict[str, Any]:
+    """An object as far as the schema looks at it: an error holds a copy of it."""
     whole = schema(version)
     parts = [whole] if part is None else [whole["$defs"].get(name, {}) for name in ("step", "numbered_step")]
     known = {name for each in parts for name in each.get("properties", ())}
@@ -159,86 +147,53 @@ def _outline(fields: Mapping[str, Any], version: int, part: str | None = None) -
     return dict.fromkeys(unknown) | kept | free
 
 
-def _found(
-    checked: jsonschema_rs.Validator, outline: Any, given: Any, path: Path, version: int
-) -> Iterator[Found]:
-    for error in checked.iter_errors(outline):
-        yield from _worded(error, given, path, version)
-
-
-def _worded(error: jsonschema_rs.ValidationError, given: Any, prefix: Path, version: int) -> Iterator[Found]:
-    path, details = (*prefix, *error.instance_path), error.kind.as_dict()
-    place = list(map(str, error.schema_path))
-    field = str(path[-1]) if path else ""
-    missing = str(details.get("property"))
-    if error.kind.name == "required" and missing in renamed_fields(given, _known(version, place)):
-        return
-    if "dependentSchemas" in place and error.kind.name == "required":
-        present = "name" if missing == "type" else "type"
-        message = f"{present} is given without {missing}"
-        yield Found("conflicting_fields", message, f"add {missing}, or remove {present}", path)
-        return
-    if "dependentSchemas" in place:
-        one, other = ("agent", "tool") if field == "tool" else ("agent", "type and name")
-        message = f"{field} and agent exclude each other; a step calls one thing"
+def _conflict(wrong: Wrong, prefix: Path) -> Iterator[Found]:
+    """A step says in two ways what it calls, or in half of one."""
+    path, name = (*prefix, *wrong.path), str(wrong.path[-1])
+    if wrong.keyword == "required":
+        present = "name" if name == "type" else "type"
+        message = f"{present} is given without {name}"
+        yield Found("conflicting_fields", message, f"add {name}, or remove {present}", path[:-1])
+    else:
+        one, other = ("agent", "tool") if name == "tool" else ("agent", "type and name")
+        message = f"{name} and agent exclude each other; a step calls one thing"
         yield Found("conflicting_fields", message, f"send {one}, or {other}", path, at_key=True)
-        return
-    match error.kind.name:
+
+
+def _worded(wrong: Wrong, shape: Mapping[str, Any], given: Any, prefix: Path) -> Iterator[Found]:
+    path, node, value = (*prefix, *wrong.path), wrong.limit, wrong.got
+    field = str(path[-1]) if path else ""
+    match wrong.keyword:
         case "required":
-            node = _node(version, place)["properties"][missing]
-            wanted = words.expected({key: node[key] for key in ("enum", "type") if key in node})
-            yield Found("missing_field", f"{missing} is missing", f"add {missing}: {wanted}", path)
+            wanted = expected({key: node[key] for key in ("enum", "type") if key in node})
+            yield Found("missing_field", f"{field} is missing", f"add {field}: {wanted}", path[:-1])
         case "additionalProperties":
-            known = _known(version, place)
-            for name in islice(details["unexpected"], MOST_ERRORS + 1):
-                message = f"{show(name)} is not a field of {'a step' if 'step_id' in known else 'a workflow'}"
-                hint = hint_for(name, given, known)
-                yield Found("unknown_field", message, hint, (*path, name), at_key=True)
-        case "enum" if not isinstance(error.instance, str):
-            pass  # wrong_type says so
+            known = tuple(names_in(node))
+            message = f"{show(field)} is not a field of {'a step' if 'step_id' in known else 'a workflow'}"
+            yield Found("unknown_field", message, hint_for(field, given, known), path, at_key=True)
+        case "enum" if isinstance(value, str):
+            hint = f"use one of {', '.join(map(str, choices(node)))}"
+            yield Found("unknown_option", f"{field} is {show(value)}", hint, path)
         case "enum":
-            options = ", ".join(each for each in details["options"] if each is not None)
-            yield Found("unknown_option", f"{field} is {show(error.instance)}", f"use one of {options}", path)
-        case "pattern" if not error.instance:
+            pass  # wrong_type says so
+        case "pattern" if not value:
             pass  # minLength says so
         case "minLength" | "minItems" | "pattern":
-            wanted = "at least one item" if error.kind.name == "minItems" else "some text"
-            is_ = "blank" if error.kind.name == "pattern" else "empty"
+            wanted = "at least one item" if wrong.keyword == "minItems" else "some text"
+            is_ = "blank" if wrong.keyword == "pattern" else "empty"
             yield Found("empty_value", f"{field} is {is_}", f"send {wanted}", path)
-        case "minimum" | "exclusiveMinimum" | "maximum":
-            node = _node(version, place)
-            wanted = " and ".join(
-                bound.format(f"{node[key]:,}") for key, bound in _BOUNDS.items() if key in node
-            )
-            message = f"{field} is {_shown(error.instance)}"
+        case keyword if keyword in BOUNDS:
+            (bounded, *_null) = options({}, node_at(shape, wrong.path))
+            limits = {key: f"{bounded[key]:,}" for key in BOUNDS if key in bounded}
+            wanted = " and ".join(bounds_of(limits))
+            is_large = type(value) is int and abs(value) >= _LARGE
+            message = f"{field} is {'a very large number' if is_large else f'{value:,}'}"
             yield Found("out_of_range", message, f"send a number, {wanted}", path)
         case _:
-            types = [each for each in details.get("types", ["object"]) if str(each) != "null"]
-            wanted = words.expected({"anyOf": [{"type": str(each)} for each in types]})
-            message = f"expected {wanted}, got {words.type_word(error.instance)}"
-            yield Found("wrong_type", message, _how(error.instance, wanted, path), path)
-
-
-def _known(version: int, place: list[str]) -> tuple[str, ...]:
-    """The fields of the step, or else of the document, that a keyword of the schema is about."""
-    whole = schema(version)
-    owner = whole["$defs"][place[1]] if place[0] == "$defs" else whole
-    return tuple(owner["properties"])
-
-
-def _node(version: int, place: list[str]) -> Mapping[str, Any]:
-    """What holds the keyword at a place of the schema."""
-    node: Any = schema(version)
-    for part in place[:-1]:
-        node = node[part]
-    found: Mapping[str, Any] = node
-    return found
-
-
-def _shown(number: Any) -> str:
-    """A number as a message shows it."""
-    is_large = type(number) is int and abs(number) >= _LARGE
-    return "a very large number" if is_large else f"{number:,}"
+            kinds = [{"type": each.get("type")} for each in options({}, node)]
+            wanted = expected({"anyOf": kinds})
+            message = f"expected {wanted}, got {type_word(value)}"
+            yield Found("wrong_type", message, _how(value, wanted, path), path)
 
 
 def _how(value: object, wanted: str, path: Path) -> str:

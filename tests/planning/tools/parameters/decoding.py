@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from planning import ToolValidationError
-from planning.tools import decode as decoding
-from planning.tools.parameters.declared import model_of
+from planning.tools.parameters import arguments as reading
+from planning.tools.spec import model_of
 
 
 def decode(kind: Any, arguments: object, diagnose: Any = None, *, is_private: bool = False) -> Any:
     """The parameters."""
-    return decoding.decode(model_of(kind, rules=diagnose is None), arguments, diagnose, is_private=is_private)
+    return reading.decode(model_of(kind, rules=diagnose is None), arguments, diagnose, is_private=is_private)
 
 
 def problems(model: Any, arguments: object) -> list[str]:

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import jsonschema
 import pydantic
 import pytest
-from decoding import decode
-from hypothesis import given, settings
+from decoding import decode, problems
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from planning import ToolValidationError
-from planning.tools.parameters.declared import model_of
 from planning.tools.parameters.model import ParameterModel
+from planning.tools.spec import model_of
 
 
 @dataclass
@@ -74,7 +74,7 @@ NEARLY = st.fixed_dictionaries(
         "leaf": LEAF | st.none(),
         "leaves": st.lists(LEAF | JSON, max_size=3),
         "named": st.dictionaries(st.sampled_from(["k", "l"]), LEAF, max_size=2),
-        "mode": st.sampled_from(["a", "b", "c"]),
+        "mode": st.sampled_from(["a", "b", "c", 3, None, ["a"]]),
         "number": st.sampled_from([1, 1.5, None]),
         "pair": st.sampled_from([[1, "a"], [1], ["a", 1]]),
         "x": st.integers(),
@@ -123,6 +123,17 @@ def test_what_the_published_schema_takes_is_taken(kind: type, arguments: dict[st
     model = model_of(kind)
     if jsonschema.Draft202012Validator(model.schema()).is_valid(arguments):
         model.convert(arguments)
+
+
+@pytest.mark.parametrize("kind", [Leaf, Tree])
+@settings(max_examples=60)
+@given(arguments=NEARLY)
+@example(arguments={"title": "a", "mode": 3})
+def test_an_error_has_the_same_words_whichever_validator_finds_it(
+    kind: type, arguments: dict[str, Any]
+) -> None:
+    by_pydantic, by_schema = problems(kind, arguments), problems(model_of(kind).schema(), arguments)
+    assert sorted(by_pydantic) == sorted(by_schema)
 
 
 @each_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import attrs
 import jsonschema
 import pydantic
 import pytest
+from decoding import problems
 
 from planning.tools import Tool, Toolbox, ToolSpec, tool
 
@@ -59,9 +61,6 @@ def connected(to: sqlite3.Connection) -> None: ...
 def called(back: Callable[[], int]) -> None: ...
 
 
-def placed(a: int, /) -> None: ...
-
-
 def defaulted(a: int = pydantic.Field(1, ge=1)) -> None: ...
 
 
@@ -89,7 +88,6 @@ class Thing:
             "Annotated[int, pydantic.Field(ge=1)] = 1",
         ),
         (Thing, f"@tool decorates a function, got {Thing}"),
-        (placed, "placed takes a by position only; wrap it in a function that takes it by name"),
         (
             Thing.method,
             "method takes self: it is a method; make the tool of a bound one, such as tool(thing.method)",
@@ -233,3 +231,113 @@ def test_the_fields_of_two_forms_at_once_are_named_and_no_field_is_said_to_mean_
         "- query.number: only one form has this field; send the fields of one form\n"
         "- query.name: only one form has this field; send the fields of one form"
     )
+
+
+TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "given", "message"),
+    [
+        ({"properties": {"a": False}}, {"a": 1}, "a: not allowed; remove it"),
+        ({"patternProperties": {"^a": False}}, {"ab": 1}, "ab: not allowed; remove it"),
+        ({"propertyNames": False}, {"a": 1}, "not allowed; remove it"),
+        ({"properties": {"a": TUPLE}}, {"a": [1, 2]}, "a[1]: not allowed; remove it"),
+        ({"properties": {"a": {**TUPLE, "maxItems": 1}}}, {"a": [1, 2]},
+         "a: expected at most 1 item, got 2 items"),
+        ({"properties": {"a": {"anyOf": [False, {"type": "integer"}]}}}, {"a": "x"},
+         "a: expected an integer, got a string"),
+        ({"properties": {"a": {"anyOf": [False]}}}, {"a": 1}, "a: expected a value, got a number"),
+        ({"properties": {"a": {"anyOf": [True]}, "b": {"type": "integer"}}}, {"a": 1, "b": "x"},
+         "b: expected an integer, got a string"),
+    ],
+)  # fmt: skip
+def test_true_and_false_are_schemas_too(
+    keywords: dict[str, Any], given: dict[str, Any], message: str
+) -> None:
+    result = Toolbox([Tool("t", "T.", echo, parameters={"type": "object", **keywords})]).call("t", given)
+    assert (result.success, result.message) == (False, f"Refused, nothing changed. {message}")
+
+
+# Refusals that a slip in one word of the code would change: of options and of unions with tags
+
+
+def tagged(tag: str, **properties: Any) -> dict[str, Any]:
+    """One object of a union that a tag tells apart."""
+    properties = {"kind": {"const": tag}, **properties}
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+INTEGER = {"type": "integer"}
+DRAWING = {
+    "type": "object",
+    "properties": {
+        "shape": {"anyOf": [tagged("circle", size=INTEGER), tagged("square", size=INTEGER)]},
+        "mode": {"enum": ["slow", "fast"]},
+        "exact": {"const": "yes"},
+        "open": {"type": "object", "required": ["x"]},
+    },
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        ({"shape": {"kind": "circle", "size": "big"}}, ["shape.size: expected an integer, got a string"]),
+        (
+            {"shape": {"kind": "sqare", "size": 1}},
+            ["shape.kind: 'sqare' is unknown; send one of circle, square"],
+        ),
+        (
+            {"shape": {}},
+            ["shape.kind: missing; send circle or square", "shape.size: missing; send an integer"],
+        ),
+        ({"shape": 5}, ["shape: expected an object with kind, size, got a number"]),
+        ({"mode": "fats"}, ["mode: 'fats' is unknown; send one of slow, fast"]),
+        ({"exact": "no"}, ["exact: 'no' is unknown; send one of yes"]),
+        ({"open": "text"}, ["open: expected an object, got a string"]),
+    ],
+)
+def test_a_plain_json_schema_says_what_is_wrong_by_the_option_that_is_meant(
+    sent: dict[str, Any], expected: list[str]
+) -> None:
+    assert problems(DRAWING, sent) == expected
+
+
+OPERAND = {"$ref": "#/$defs/e"}
+RECURSIVE = {
+    "type": "object",
+    "properties": {"x": OPERAND},
+    "$defs": {"e": {"anyOf": [*(tagged(name, left=OPERAND, right=OPERAND) for name in "abc"), INTEGER]}},
+}
+
+
+@dataclass
+class Left:
+    kind: str
+    left: Left | Right | int = 1
+
+
+@dataclass
+class Right:
+    kind: str
+    left: Left | Right | int = 1
+    right: int = 1
+
+
+@dataclass
+class Holding:
+    x: Left | Right | int
+
+
+@pytest.mark.parametrize("kind", [RECURSIVE, Holding])
+def test_a_union_within_a_union_is_tried_no_deeper_than_takes_an_instant(kind: Any) -> None:
+    deep: Any = "no number"
+    for levels in range(40):
+        if levels == 3:
+            told = problems(kind, {"x": deep})[0]
+            assert "number" in told or "integer" in told
+        deep = {"kind": "a", "left": deep, "right": 1}
+    for sent in (deep, json.dumps(deep)):
+        assert problems(kind, {"x": sent}) == ["nested more than 8 levels; send a flatter object"]

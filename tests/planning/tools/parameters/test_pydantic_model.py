@@ -13,7 +13,7 @@ from decoding import decode, problems
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, StringConstraints
 
 from planning import Toolbox
-from planning.tools.parameters.declared import model_of
+from planning.tools.spec import model_of
 
 AN_INTEGER = "expected an integer, got a string"
 

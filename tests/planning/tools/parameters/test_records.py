@@ -20,8 +20,8 @@ from decoding import decode, problems
 from pydantic import Field
 
 from planning.tools import tool
-from planning.tools.parameters.declared import model_of
 from planning.tools.parameters.model import ParameterModel
+from planning.tools.spec import model_of
 
 T = TypeVar("T")
 

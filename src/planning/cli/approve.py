@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from planning.cli.session_names import OneSession
-from planning.cli.source import StoreFile
+from planning.cli.source import OneSession, StoreFile
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
@@ -31,7 +30,7 @@ def approve(
     changed it by then, you see the new one. The exit code is 1 where nothing waits, or you rejected the plan
     when asked.
     """
-    from planning.cli.stores import opened_session
+    from planning.cli.opening import opened_session
     from planning.plan.commands import RejectPlan
     from planning.suite.approval import answer_approval, decision_of, pending_approval
 

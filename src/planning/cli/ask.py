@@ -178,7 +178,7 @@ def _shown(
     from planning.cli.progress import Progress
     from planning.plan.model import Plan
 
-    progress = Progress(question)
+    progress = Progress(title=question)
     state: Mapping[str, Any] = {}
     is_table = is_terminal(sys.stdout) and not is_csv
     log = sys.stdout if is_table else sys.stderr

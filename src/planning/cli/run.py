@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from planning.cli.kinds import refuse_other
 from planning.cli.mcp_tools import tools_of_servers
-from planning.cli.session_names import session_ids
 from planning.cli.source import (
     DEFAULT_STORE,
     Agents,
@@ -23,6 +21,7 @@ from planning.cli.source import (
     Tools,
     WorkflowFile,
     read_bytes,
+    session_ids,
     without_password,
 )
 from planning.cli.usage import TOOLS_HELP, bad_option
@@ -208,6 +207,8 @@ def _checked(
     capabilities = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(data, capabilities, finished=is_finished)
     if not report.ok:
+        from planning.cli.opening import refuse_other
+
         refuse_other(data, file, "a workflow", "workflow")
     if report.errors or report.warnings:
         print_report(report, file, err=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from datetime import UTC, datetime
 from signal import SIGTERM
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -20,6 +20,8 @@ from planning.cli.runs import ELSEWHERE, Asked, past_result
 from planning.cli.terminal import HEADING, Line, as_json, can_redraw, lines_of, say
 from planning.cli.usage import Refused
 from planning.errors import printable, show
+from planning.observe.health import health_of_run
+from planning.observe.steps import RunSteps, answer_steps, time_of
 from planning.observe.text import line_of
 from planning.tools.result import plain
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
@@ -27,7 +29,7 @@ from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.callables import Callables
 from planning.workflow.run.engine import arun_workflow
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, states_of
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, bare, states_of
 from planning.workflow.run.result import WorkflowResult
 from session import Session, SessionError, StoreError
 
@@ -70,13 +72,15 @@ class Running:
         Raises:
             Refused: It cannot start.
         """
-        asked, last, past, records = self.asked, self.last, None, list[StepRecord]()
-        if last is not None:
-            records = list(states_of(last.run_id, self.session.select_all(StepRecord)).values())
-            if last.status == "completed":
-                past = past_result(self.session, last, self.session)
-                say(f"the run in session {show(asked.session)} is already complete")
-        self._progress = Progress.of_run(asked.workflow, time.monotonic, records)
+        asked, last, past = self.asked, self.last, None
+        steps = RunSteps(bare(asked.workflow), last)
+        for record in () if last is None else self.session.select_all(StepRecord):
+            steps.take(record)
+        self._progress = Progress(steps, _now, began=None if last is None else time_of(last.started_at))
+        if last is not None and last.status == "completed":
+            past = past_result(self.session, last, self.session)
+            self._progress.spent = health_of_run(self.session, steps, _now()).seconds(_now())
+            say(f"the run in session {show(asked.session)} is already complete")
         self._drive, code = Drive(self._stopping), 0
         before = self.session.version
         with ExitStack() as stack:
@@ -146,8 +150,8 @@ class Running:
         return self._drive.result
 
     def _stopping(self) -> None:
-        if self._progress.running:
-            say(self._progress.stopping())
+        if words := self._progress.stopping():
+            say(words)
 
     def _show_end(self, face: Face, own: TextIO, result: WorkflowResult | None) -> None:
         face.end(*report_lines(self.asked.workflow, self._progress, result))
@@ -197,6 +201,10 @@ class Running:
         return False
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 def report_lines(
     workflow: Workflow,
     progress: Progress,
@@ -212,11 +220,12 @@ def report_lines(
         progress: Its steps.
         result: The result; None where the run was stopped.
         is_verbose: Whether the whole output of every step is shown.
-        health: How a run is doing that is not over, and has only the result of a part; None for another.
+        health: How a run is doing that may not be over.
     """
     first: list[Line] = []
     last: list[Line] = []
-    status = health.words if health is not None else "stopped" if result is None else result.status
+    is_ended = health is None or health.state in {"finished", "failed"}
+    status = "stopped" if result is None else result.status if is_ended or health is None else health.words
     if result is not None:
         if status == "completed":
             first = [("Answer", HEADING), *_answer_lines(workflow, result)]
@@ -224,15 +233,13 @@ def report_lines(
             last += [(f"Output of {step_id}", HEADING), *_value_lines(output)]
         last += _problem_lines(result)
     style = {"completed": "green", "failed": "bold red", "working": "cyan"}.get(status, "yellow")
-    summary = f"{status}: {progress.tally()}{progress.spent()}"
+    summary = f"{status}: {progress.tally()}{progress.lasted()}"
     return first, [*last, *([("", "")] if first or last else []), (summary, style)]
 
 
 def _answer_lines(workflow: Workflow, result: WorkflowResult) -> Iterator[Line]:
     """The outputs of the steps that no other step depends on."""
-    needed = {other for step in workflow.steps for other in step.depends_on}
-    ids = [step.step_id for step in workflow.steps if step.step_id not in needed]
-    shown = [step_id for step_id in ids if step_id in result.outputs]
+    shown = [step_id for step_id in answer_steps(workflow) if step_id in result.outputs]
     if not shown:
         yield ("No output.", "dim")
     for step_id in shown:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import attrs
 
+from planning.cli.opening import opened_store, valid_session
 from planning.cli.source import DEFAULT_STORE, name_of
-from planning.cli.stores import opened_store, valid_session
 from planning.cli.terminal import count
 from planning.cli.usage import Refused, bad_option
 from planning.errors import show

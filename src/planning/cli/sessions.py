@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.session_names import OneSession, SessionName
-from planning.cli.source import DEFAULT_STORE, AsJson, RunsFile, StoreFile
+from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
 from planning.cli.usage import bad_option
 
 if TYPE_CHECKING:
     from planning.observe.health import HealthState
-    from planning.view.sessions import Listed
+    from planning.view.sources import Listed
 
 _ACTOR: Final = "planning rewind"
 _STYLES: Final[dict[HealthState, str]] = {
@@ -48,8 +47,8 @@ def sessions(
     The session that was changed last is the first. Times are in UTC. A session is working, waiting for
     approval, finished, failed or stopped; nothing works on one that is stopped.
     """
-    from planning.cli.stores import opened_store
-    from planning.view.sessions import listed
+    from planning.cli.opening import opened_store
+    from planning.view.sources import listed
 
     now = datetime.now(UTC)
     with opened_store(store) as opened, opened.reading():
@@ -146,7 +145,7 @@ def diff(
     as_json_: AsJson = False,
 ) -> None:
     """Say what differs between the plans of two versions of a session, by default the last two."""
-    from planning.cli.stores import opened_session
+    from planning.cli.opening import opened_session
     from planning.observe.text import one_line
     from planning.observe.timeline import between
 
@@ -170,7 +169,7 @@ def rewind(
     That is a new change: nothing in the history is rewritten, and a later version can be restored in the same
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
-    from planning.cli.stores import opened_session
+    from planning.cli.opening import opened_session
     from planning.observe.text import one_line
     from planning.observe.timeline import between
 
@@ -198,7 +197,7 @@ def fork(
     as_json_: AsJson = False,
 ) -> None:
     """Copy the history of a session, up to a version, into a session of its own."""
-    from planning.cli.stores import opened_session
+    from planning.cli.opening import opened_session
     from session import IdentityError
 
     with opened_session(store, session) as found:
@@ -217,7 +216,7 @@ def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = F
 
     The exit code is 1 where something is damaged.
     """
-    from planning.cli.stores import known_session, opened_store
+    from planning.cli.opening import known_session, opened_store
     from planning.observe.text import line_of
     from session.stores import StoreError
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Annotated, BinaryIO, Final
 
 import typer
@@ -42,6 +45,14 @@ RunsFile = Annotated[
         help="A SQLite file with sessions, or postgresql://HOST/DATABASE; by default that of 'planning run'.",
     ),
 ]
+AnySource = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A store, by default that of 'planning run'; or a file with one session, or - for standard"
+        " input.",
+    ),
+]
 ShownSource = Annotated[
     str,
     typer.Argument(
@@ -67,8 +78,45 @@ Finished = Annotated[
         " the end were forgotten, and the text was not cut.",
     ),
 ]
+_PATIENCE: Final = 1.0  # seconds: a server that does not answer must not hold up the shell
 _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
 _MEGABYTE: Final = 1_000_000
+
+
+def session_ids(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The ids that begin so, of the store that is named before; none where there is no such store.
+
+    Args:
+        ctx: The arguments so far.
+        incomplete: The beginning of an id.
+    """
+    place = ctx.params.get("store") or ctx.params.get("source") or DEFAULT_STORE
+    found: list[str] = []
+    reading = Thread(target=lambda: found.extend(_ids_in(str(place))), daemon=True)
+    reading.start()
+    reading.join(_PATIENCE)
+    return [each for each in found if each.startswith(incomplete)]
+
+
+def _ids_in(place: str) -> list[str]:
+    from planning.cli.opening import opened_store
+
+    with suppress(Exception), opened_store(place) as store:  # whatever is wrong: the command will say so
+        return [str(head.session_id) for head in store.sessions()]
+    return []
+
+
+SessionName = Annotated[
+    str, typer.Argument(metavar="SESSION", help="The id of a session in it.", autocompletion=session_ids)
+]
+OneSession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SESSION",
+        help="The id of a session in it; may be omitted if it has only one.",
+        autocompletion=session_ids,
+    ),
+]
 
 
 def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: int | None = None) -> bytes:
@@ -115,6 +163,16 @@ def read_text(path: str, what: str) -> str:
         return read_bytes(path, what).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refused(f"cannot read {name_of(path)}: it is not UTF-8 text") from None
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Refuse a file that cannot be written in the block."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a null character in a path
+        reason = getattr(error, "strerror", None) or error
+        raise Refused(f"cannot write {name_of(path)}: {reason}") from None
 
 
 def no_session(source: str) -> typer.BadParameter:

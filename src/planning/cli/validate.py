@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import attrs
 import typer
 
-from planning.cli.kinds import refuse_other
 from planning.cli.source import Agents, Finished, Handlers, Tools, WorkflowFile, read_bytes
 from planning.cli.terminal import columns, wants_color
 from planning.errors import printable
@@ -65,6 +64,8 @@ def validate(
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(source, capabilities, finished=finished)
     if not report.ok:
+        from planning.cli.opening import refuse_other
+
         refuse_other(source, file, "a workflow", "workflow")
     _print(report, form, file)
     mention_colon(report, tools=tools, handlers=handlers, agents=agents)

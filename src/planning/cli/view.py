@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.session_names import session_ids
-from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, no_session
+from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, session_ids
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
 
@@ -94,20 +93,15 @@ def view(
 
 def _shown(source: str, session: str | None) -> StoreSource | bytes:
     """Where the sessions are; or the page of a file."""
-    from planning.cli.kinds import is_store
-    from planning.cli.loading import loaded
+    from planning.cli.opening import is_store, known_session, opened_page, opened_store
     from planning.view.page import export_page
     from planning.view.sources import StoreSource
 
     if not is_store(source):
-        if session is not None:
-            raise no_session(source)
-        return export_page("".join(loaded(source)[1].parts()))
-    from planning.cli.stores import known_session, opened_store
-
+        with opened_page(source, session) as given:
+            return export_page("".join(given.document().parts()))
     with opened_store(source) as store:
-        only = None if session is None else str(known_session(store, session))
-        return StoreSource(source, only)
+        return StoreSource(source, None if session is None else str(known_session(store, session)))
 
 
 def open_browser(link: str) -> None:

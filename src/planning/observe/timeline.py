@@ -218,6 +218,8 @@ class Recent:
 
     Attributes:
         session: The session.
+        plan: As in ``Timeline``.
+        facts: As in ``Timeline``.
         is_deleted: As in ``Timeline``: False.
         problem: As in ``Timeline``: None.
     """
@@ -232,9 +234,14 @@ class Recent:
         self.is_deleted = False
         self.problem: StoreError | None = None
         self._version = 0
-        self._plan: Plan | None = None
-        self._facts = NO_FACTS
+        self.plan: Plan | None = None
+        self.facts = NO_FACTS
         self._naming = Naming()
+
+    @property
+    def names(self) -> Names:
+        """As in ``Timeline``."""
+        return self._naming.names
 
     def new(self) -> Iterator[Moment]:
         """The changes that were not read yet."""
@@ -242,17 +249,17 @@ class Recent:
             return
         for change in self.session.history(after=self._version):
             moved = self._moved(change) if change.changed else None
-            known, named, self._version = self._facts, self._naming.names, change.version
-            self._facts = self.session.at(change.version).select_latest(PlanFacts) or NO_FACTS
+            known, named, self._version = self.facts, self._naming.names, change.version
+            self.facts = self.session.at(change.version).select_latest(PlanFacts) or NO_FACTS
             names = self._naming.take(change, moved, partial(self.session.at, change.version))
-            yield Moment(change, moved, known, self._facts, named, names)
+            yield Moment(change, moved, known, self.facts, named, names)
 
     def _moved(self, change: Change) -> PlanChanged | None:
-        before, self._plan = self._plan, self.session.at(change.version).select_latest(Plan)
-        if before == self._plan:
+        before, self.plan = self.plan, self.session.at(change.version).select_latest(Plan)
+        if before == self.plan:
             return None
         by = (change.actor, change.call_id, "session", self.session.session_id)
-        return PlanChanged(before, self._plan, change.version, *by)
+        return PlanChanged(before, self.plan, change.version, *by)
 
 
 def words_of(moment: Moment) -> str:

@@ -12,7 +12,6 @@ from typing import Final
 from planning.observe.deltas import Fields
 from planning.view.document import Document, as_json
 from planning.view.sources import Run, StoreSource
-from planning.view.states import health_fields
 from planning.view.steer import HostCommand
 
 _POLLED: Final = 0.1  # seconds between two looks at a session
@@ -104,13 +103,13 @@ class _SessionFeed(_Feed):
 
     def _read(self) -> bool:
         document = self.document
-        before = document.version, document.problem, document.health
+        before = document.version, document.problem, document.health_fields
         document.read(self.run.moments)
         if document.problem is not None:
             self._seen, self._seconds = None, _LIST_POLLED  # it may pass
         else:
             self._seconds = _POLLED
-        return before != (document.version, document.problem, document.health)
+        return before != (document.version, document.problem, document.health_fields)
 
 
 class _ListFeed(_Feed):
@@ -170,7 +169,7 @@ class Feeds:
         return self._changes(await self._feed(name), name, after)
 
     async def _changes(self, feed: _SessionFeed, name: str, after: int) -> AsyncGenerator[str]:
-        document, problem, health = feed.document, None, None
+        document, problem, health = feed.document, None, Fields()
         try:
             async with feed.followed():
                 while after >= document.first:
@@ -181,9 +180,9 @@ class Feeds:
                     if document.problem != problem:
                         problem = document.problem
                         yield problem_event(problem)
-                    if document.health != health:
-                        health = document.health
-                        yield _event("health", health_fields(health))
+                    if (now := document.health_fields) != health:
+                        health = now
+                        yield _event("health", health)
                     if is_over:
                         yield _END
                         return

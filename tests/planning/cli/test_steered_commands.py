@@ -12,7 +12,7 @@ from store_files import call, timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_to_dict, tool
-from planning.cli.stores import opened_session
+from planning.cli.opening import opened_session
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.plan.facts import PlanFacts
 from session import Session

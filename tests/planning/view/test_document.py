@@ -30,7 +30,7 @@ from planning.suite.tools import register_plan
 from planning.tools import Tool, Toolbox
 from planning.tools.ledger import tool_calls
 from planning.view.document import Document
-from planning.view.sessions import family_of, read_session
+from planning.view.sources import family_of, read_session
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from planning.workflow.run.records import states_of as records_of
 from session import Session, ToolInvoked

@@ -11,7 +11,7 @@ import pytest
 from browser import Page
 from page_data import a_run_of, a_workflow, data_of, of_memory
 
-from planning.cli.loading import loaded
+from planning.cli.opening import opened_page
 from planning.tools import Tool
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
@@ -278,7 +278,9 @@ def test_a_document_alone_opens_on_its_graph(shown: Shown, tmp_path: Path) -> No
         {"step_id": "tell", "description": "Tell it", "depends_on": ["find"]},
     ]
     (tmp_path / "flow.json").write_text(json.dumps({"schema_version": 2, "goal": "Look", "steps": steps}))
-    page = shown(json.dumps(data_of(loaded(str(tmp_path / "flow.json"))[1])), width=1440)
+    with opened_page(str(tmp_path / "flow.json"), None) as given:
+        document = given.document()
+    page = shown(json.dumps(data_of(document)), width=1440)
     assert [each["isIn"] for each in nodes(page).values()] == [True, True]
     assert not page.evaluate("$('versions').checkVisibility() || $('plan').checkVisibility()")
     page.evaluate("document.querySelector('.node[data-step=find]').dispatchEvent(new MouseEvent('click'))")

@@ -89,12 +89,6 @@ def test_a_terminal_shows_it_beside_the_steps(columns: int, snapshot: SnapshotAs
     assert timeless(shown) == snapshot
 
 
-def test_a_picture_shows_it(snapshot: SnapshotAssertion) -> None:
-    run("export", "plans.db", "-o", "plan.svg")
-    picture = Path("plan.svg").read_text()
-    assert picture[picture.index("</defs>") :] == snapshot
-
-
 def test_json_has_the_plan_of_each_version_as_plan_to_dict_gives_it(session: Session) -> None:
     changes = json.loads(run("history", "plans.db", "nightly", "--json").split("--- stdout\n")[1])
     plans = {each["version"]: each["plan"] for each in changes if each["plan"] is not None}

@@ -17,8 +17,7 @@ from planning.observe.stores import PastStore
 from planning.observe.timeline import Recent
 from planning.tools import Tool
 from planning.view.document import Document
-from planning.view.sources import read_session
-from planning.view.sources import StoreSource
+from planning.view.sources import StoreSource, read_session
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore

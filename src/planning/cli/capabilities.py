@@ -28,16 +28,7 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def capabilities_of(
     served: Mapping[str, Any] = MappingProxyType({}), **options: Sequence[str] | None
 ) -> Capabilities | None:
-    """What the values of the options say that exists; None when there are no values.
-
-    Args:
-        served: The tools of MCP servers, by name.
-        options: The values of ``tools``, ``handlers`` and ``agents``: names with commas between
-            them, or ``module:object``. Of a kind without values, no name is checked.
-
-    Raises:
-        Refused: A value names nothing that can be used.
-    """
+    """What the values of the options say that exists; None when there are no values."""
     kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
     if served:
         tools = kinds.get("tools", {})
@@ -48,12 +39,7 @@ def capabilities_of(
 
 
 def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
-    """Say how an object in a module is given, if names are unknown and a value looks like a module.
-
-    Args:
-        report: About the workflow.
-        options: As for ``capabilities_of``.
-    """
+    """Say how an object in a module is given, if names are unknown and a value looks like a module."""
     unknown = {error.code for error in report.errors}
     for kind, values in options.items():
         name = kind.removesuffix("s")

@@ -43,13 +43,7 @@ _MOST_STEPS: Final = 200  # of a run; of more, only those that failed or were st
 
 @contextmanager
 def face_of(own: TextIO, progress: Progress, *, is_json: bool = False) -> Iterator[Face]:
-    """The face that fits an output.
-
-    Args:
-        own: Where the command writes.
-        progress: What is shown.
-        is_json: Whether the command prints only JSON.
-    """
+    """The face that fits an output."""
     if is_json:
         yield Face(progress)
     elif can_redraw(own):
@@ -72,13 +66,7 @@ class Face:
         """Show what changed."""
 
     def end(self, first: Sequence[Line], last: Sequence[Line], *, is_whole: bool = False) -> None:
-        """Show the end.
-
-        Args:
-            first: Lines above the steps.
-            last: Lines below them.
-            is_whole: Whether to show every word of the steps.
-        """
+        """Show the end."""
 
 
 class Lines(Face):
@@ -154,12 +142,7 @@ class Live(Face):
 
 
 def frame(console: Console, progress: Progress) -> RenderableType:
-    """The steps as they are, a line each: as many as the terminal has room for.
-
-    Args:
-        console: Where it will be drawn; its size decides what fits.
-        progress: The steps.
-    """
+    """The steps as they are, a line each: as many as the terminal has room for."""
     steps, room = progress.steps, max(1, console.height - _ROUND_STEPS)
     first = max(0, min(progress.at_hand - room // 2, len(steps) - room))
     table = _table(console, progress, steps[first : first + room], is_final=False, is_whole=False)

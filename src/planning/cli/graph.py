@@ -102,12 +102,6 @@ def graph_text(
     """A workflow as lines of text: its goal, how far it is, and each step below and right of those before it.
 
     Nothing in the workflow can act on a terminal.
-
-    Args:
-        workflow: A valid workflow.
-        states: The states of its steps by their ids; those in the workflow if omitted.
-        color: Whether to colour it.
-        ascii_only: Whether to draw with ASCII alone; texts stay as they are.
     """
     from planning.workflow.drawing import called, states_in
 

@@ -18,12 +18,6 @@ def tools_of_servers(commands: Sequence[str]) -> Iterator[Mapping[str, Tool]]:
     """Start MCP servers, and end them with the block.
 
     Their clients run in an event loop in another thread, so that tools can be called from any loop.
-
-    Args:
-        commands: The command of each server, as a shell takes it.
-
-    Raises:
-        Refused: One does not start or does not list its tools; or two tools have the same name.
     """
     if not commands:
         yield {}

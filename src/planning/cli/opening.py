@@ -210,18 +210,7 @@ def opened(
     wanted: str = "one run",
     is_live: bool = False,
 ) -> Iterator[Opened]:
-    """Open what a command is given.
-
-    Args:
-        source: A store or a file; None for the store of ``planning run``, or standard input without one.
-        session: The session in a store; None for its only one.
-        kinds: What may be in a file; nothing where only a store is taken.
-        wanted: What the command takes, for its refusals.
-        is_live: Whether changes may be seen that are made meanwhile; else all is of one moment.
-
-    Raises:
-        Refused: It cannot be opened; or the block raised an error of the store or a session.
-    """
+    """Open what a command is given."""
     source = DEFAULT_STORE if source is None and (not kinds or is_store(DEFAULT_STORE)) else source
     if not kinds or session is not None or is_store(source):
         with opened_store(source or "-") as store, nullcontext() if is_live else store.reading():
@@ -288,11 +277,7 @@ def is_store(source: str | None) -> bool:
 
 @contextmanager
 def opened_store(place: str, *, begins: bool = False) -> Iterator[ShownStore]:
-    """Open a store, and close it after the block; ``begins`` creates a file that does not exist.
-
-    Raises:
-        Refused: It cannot be opened; or the block raised an error of the store or a session.
-    """
+    """Open a store, and close it after the block; ``begins`` creates a file that does not exist."""
     is_new = begins and not os.path.lexists(place)
     if place != "-" and not is_new and not is_store(place):  # to open it would begin a store
         if not os.path.lexists(place) or Path(place).is_file():  # to read a pipe would wait for its writer
@@ -331,17 +316,7 @@ def valid_session(name: str, option: str) -> SessionId:
 
 
 def known_session(store: Store, name: str | None, *, is_whole: bool = False) -> SessionId:
-    """The id of a session of a store: None for its only one.
-
-    Args:
-        store: The store.
-        name: The id, or a beginning that no other id has.
-        is_whole: Whether a beginning is not enough.
-
-    Raises:
-        Refused: There is no such session, or several.
-        StoreError: The store cannot be read.
-    """
+    """The id of a session of a store: None for its only one."""
     if name is None:
         heads = store.sessions(_LISTED + 1)
         if len(heads) == 1:

@@ -118,13 +118,7 @@ class Progress:
     def take_plan(
         self, plan: Plan | None, facts: PlanFacts = NO_FACTS, times: Iterable[Step] = ()
     ) -> list[Line]:
-        """Show a plan, or that there is none any more; says what differs from the one before.
-
-        Args:
-            plan: The plan.
-            facts: What a policy knows of it.
-            times: Its steps with their times.
-        """
+        """Show a plan, or that there is none any more; says what differs from the one before."""
         differs = diff_plans(self.plan, plan)
         before = {} if self.plan is None else {step.step_id: step for step in self.plan.steps}
         steps = () if plan is None else plan.steps

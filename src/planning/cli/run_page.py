@@ -21,15 +21,7 @@ class RunPage:
     """The page of a session, served in a thread of its own while the run has the others."""
 
     def __init__(self, store: str, session: str) -> None:
-        """Nothing is served yet: the session may not exist.
-
-        Args:
-            store: The store of the run.
-            session: The session in it.
-
-        Raises:
-            Refused: What serves it is not installed.
-        """
+        """Nothing is served yet: the session may not exist."""
         try:
             from planning.view.server import serve
         except ImportError as error:

@@ -64,14 +64,7 @@ class Running:
     _output_error: OSError | None = attrs.field(init=False, default=None)
 
     def run(self) -> int:
-        """Run the workflow, and show it; a run that is complete is only shown.
-
-        Returns:
-            The exit code.
-
-        Raises:
-            Refused: It cannot start.
-        """
+        """Run the workflow, and show it; a run that is complete is only shown."""
         asked, last, past = self.asked, self.last, None
         steps = RunSteps(bare(asked.workflow), last)
         for record in () if last is None else self.session.select_all(StepRecord):
@@ -213,15 +206,7 @@ def report_lines(
     is_verbose: bool = False,
     health: Health | None = None,
 ) -> tuple[list[Line], list[Line]]:
-    """The report of a run: the answer, which comes before its steps, and what comes after them.
-
-    Args:
-        workflow: What ran.
-        progress: Its steps.
-        result: The result; None where the run was stopped.
-        is_verbose: Whether the whole output of every step is shown.
-        health: How a run is doing that may not be over.
-    """
+    """The report of a run: the answer, which comes before its steps, and what comes after them."""
     first: list[Line] = []
     last: list[Line] = []
     is_ended = health is None or health.state in {"finished", "failed"}

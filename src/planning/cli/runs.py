@@ -68,11 +68,7 @@ class Asked:
 
 @contextmanager
 def opened_run(asked: Asked) -> Iterator[tuple[Session, WorkflowRun | None]]:
-    """The session that keeps a run, and the run in it that is resumed; None to begin one.
-
-    Raises:
-        Refused: It cannot start, or cannot be resumed; or the last run can, and that was not asked for.
-    """
+    """The session that keeps a run, and the run in it that is resumed; None to begin one."""
     identity = valid_session(asked.session, "SESSION")
     if not asked.resume:
         _check_calls(asked, set(), asked.user_prompt)
@@ -143,13 +139,7 @@ def _check_calls(asked: Asked, done: set[str], prompt: str | None) -> None:
 
 
 def past_result(source: Selectable, run: WorkflowRun, session: Session) -> WorkflowResult:
-    """The result of an earlier run.
-
-    Args:
-        source: Where it is: a session, or a version of one.
-        run: The run.
-        session: The session.
-    """
+    """The result of an earlier run."""
     states = states_of(run.run_id, source.select_all(StepRecord))
     return WorkflowResult(
         status="completed" if run.status == "completed" else "failed",

@@ -84,12 +84,7 @@ _MEGABYTE: Final = 1_000_000
 
 
 def session_ids(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The ids that begin so, of the store that is named before; none where there is no such store.
-
-    Args:
-        ctx: The arguments so far.
-        incomplete: The beginning of an id.
-    """
+    """The ids that begin so, of the store that is named before; none where there is no such store."""
     place = ctx.params.get("store") or ctx.params.get("source") or DEFAULT_STORE
     found: list[str] = []
     reading = Thread(target=lambda: found.extend(_ids_in(str(place))), daemon=True)
@@ -120,18 +115,7 @@ OneSession = Annotated[
 
 
 def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: int | None = None) -> bytes:
-    """The bytes of a file or of standard input.
-
-    Args:
-        path: A path; ``-`` for standard input; None for standard input unless that is a terminal.
-        what: The argument or option that the path was given with.
-        most: How many bytes are read; a device such as ``/dev/zero`` never ends.
-        first: How many bytes are enough.
-
-    Raises:
-        Refused: They cannot be read, or are more.
-        BadParameter: There is nothing to read.
-    """
+    """The bytes of a file or of standard input."""
     try:
         if path is not None and path != "-":
             is_pipe = stat.S_ISFIFO(Path(path).lstat().st_mode)
@@ -153,12 +137,7 @@ def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: i
 
 
 def read_text(path: str, what: str) -> str:
-    """The same as text.
-
-    Raises:
-        Refused: It cannot be read, or is not UTF-8.
-        BadParameter: There is nothing to read.
-    """
+    """The same as text."""
     try:
         return read_bytes(path, what).decode("utf-8-sig")
     except UnicodeDecodeError:

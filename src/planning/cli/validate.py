@@ -85,13 +85,7 @@ def print_schema(
 
 
 def print_report(report: Report, file: str | None, *, err: bool = False) -> None:
-    """Print a report for a person.
-
-    Args:
-        report: What to print.
-        file: The file of the workflow; None and ``-`` for standard input.
-        err: Whether to print it on standard error.
-    """
+    """Print a report for a person."""
     stream = sys.stderr if err else sys.stdout
     color = wants_color(stream)
     name = "<stdin>" if file in (None, "-") else f"{file}"
@@ -120,12 +114,7 @@ def _fields(finding: Finding) -> dict[str, Any]:
 
 
 def github_text(report: Report, file: str | None) -> str:
-    """A workflow command for each finding, one a line: GitHub shows them beside the lines of a file.
-
-    Args:
-        report: The report.
-        file: The file from the root of the repository; None where the workflow is not in a file.
-    """
+    """A workflow command for each finding, one a line: GitHub shows them beside the lines of a file."""
     return "\n".join(_command(finding, file) for finding in (*report.errors, *report.warnings))
 
 
@@ -143,13 +132,7 @@ def _command(finding: Finding, file: str | None) -> str:
 
 
 def annotation(severity: str, message: str, **properties: object) -> str:
-    """A workflow command that GitHub shows as an annotation, on one line.
-
-    Args:
-        severity: ``error``, ``warning`` or ``notice``.
-        message: What it says.
-        properties: Such as ``title`` and ``file``.
-    """
+    """A workflow command that GitHub shows as an annotation, on one line."""
     shown = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{severity} {shown}::{_data(message)}"
 

@@ -116,22 +116,13 @@ class RunSteps:
     """
 
     def __init__(self, workflow: Workflow, run: WorkflowRun | None = None) -> None:
-        """Begin before the first record.
-
-        Args:
-            workflow: What runs; its steps have the states that the document has.
-            run: The run.
-        """
+        """Begin before the first record."""
         self.run, self.workflow = run, workflow
         self.steps = {step.step_id: _of_document(step) for step in workflow.steps}
 
     @classmethod
     def of(cls, source: Selectable, run: WorkflowRun | None = None) -> RunSteps | None:
-        """The steps of a run of a session, by default the newest; None without a run.
-
-        Raises:
-            StoreError: They cannot be read.
-        """
+        """The steps of a run of a session, by default the newest; None without a run."""
         run = run or source.select_latest(WorkflowRun)
         if run is None:
             return None
@@ -163,11 +154,7 @@ class RunSteps:
         return step
 
     def stop(self, at: datetime | None = None) -> list[Step]:
-        """Note that nothing works on the run: returns the steps in progress, which were cut short.
-
-        Args:
-            at: The time until which they ran; None where that is not known.
-        """
+        """Note that nothing works on the run: returns the steps in progress, which were cut short."""
         cut = [_cut(step, at) for step in self.in_state("in_progress")]
         self.steps.update((step.step_id, step) for step in cut)
         return cut
@@ -313,13 +300,7 @@ class PlanSteps:
 
 
 def plan_steps(plan: Plan, facts: PlanFacts, known: Iterable[Step] = ()) -> list[Step]:
-    """The steps of a plan.
-
-    Args:
-        plan: The plan.
-        facts: What a policy knows of it.
-        known: The same steps with their times.
-    """
+    """The steps of a plan."""
     remarks, times = remarks_of(plan, facts), {step.step_id: step for step in known}
     steps = []
     for step in plan.steps:

@@ -98,16 +98,7 @@ class Timeline:
     """
 
     def __init__(self, store: ShownStore, head: StoredSession, after: int) -> None:
-        """Begin after a version.
-
-        Args:
-            store: The store; it shows the session as this has read it.
-            head: What the store has of the session.
-            after: The version.
-
-        Raises:
-            StoreError: The session cannot be read.
-        """
+        """Begin after a version."""
         self._store = store
         self._id = head.session_id
         before = store.changes(self._id, after, after) if after else ()
@@ -130,11 +121,7 @@ class Timeline:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan after the last change that was read.
-
-        Raises:
-            StoreError: It cannot be read here: a program changed it by a reducer of its own.
-        """
+        """The plan after the last change that was read."""
         return self.session.select_latest(Plan)
 
     @property
@@ -149,11 +136,7 @@ class Timeline:
         self._known[commit.version] = commit.after or NO_FACTS
 
     def new(self) -> Iterator[Moment]:
-        """The changes that were not read yet.
-
-        Raises:
-            StoreError: One is damaged or cannot be read, or the store is gone; all before it were given out.
-        """
+        """The changes that were not read yet."""
         is_more = True
         while is_more:
             with self._store.reading():
@@ -225,11 +208,7 @@ class Recent:
     """
 
     def __init__(self, session: Session) -> None:
-        """Begin before its first change.
-
-        Args:
-            session: The session; it keeps all of its changes.
-        """
+        """Begin before its first change."""
         self.session = session
         self.is_deleted = False
         self.problem: StoreError | None = None

@@ -64,11 +64,7 @@ class RunData:
         return 0 if self.steps is None else graph_of(self.steps.workflow)
 
     def take(self, change: Change, then: Callable[[], Selectable]) -> Fields:
-        """Take over a change; returns the ``graph`` and the ``steps`` that differ.
-
-        Raises:
-            StoreError: The slices after it, which ``then`` returns, cannot be read.
-        """
+        """Take over a change; returns the ``graph`` and the ``steps`` that differ."""
         old, before = self.steps, self.fields
         for event in change.events:
             if isinstance(event, Restored) or (isinstance(event, RunChanged) and self._is_edited(event)):
@@ -128,12 +124,7 @@ def _seconds(at: datetime | None) -> float | None:
 
 
 def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
-    """How a session is doing, as the page has it; without what is empty, and empty where nothing is known.
-
-    Args:
-        health: How it is doing.
-        is_cut: Whether its run is over: the steps in progress were stopped.
-    """
+    """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
     if health is None:
         return {}
     fields: Fields = {
@@ -211,12 +202,7 @@ class Document:
         return self._changes[-1][0] if self._changes else self.first
 
     def read(self, moments: Timeline | Recent, extra: Mapping[str, Any] | None = None) -> None:
-        """Take over the changes that were not read yet; where one cannot be read, ``problem`` says so.
-
-        Args:
-            moments: The changes of the session.
-            extra: Further fields for the first of them.
-        """
+        """Take over the changes that were not read yet; where one cannot be read, ``problem`` says so."""
         given, problem, changed_at = dict(extra or {}), None, None
         try:
             for moment in moments.new():

@@ -138,34 +138,20 @@ class Feeds:
     """
 
     def __init__(self, source: StoreSource) -> None:
-        """Nothing is read yet.
-
-        Args:
-            source: Where the sessions are.
-        """
+        """Nothing is read yet."""
         self.only = source.only
         self._source = source
         self._sessions: dict[str, asyncio.Task[_SessionFeed]] = {}
         self._list = _ListFeed(source)
 
     async def run(self, name: str) -> list[str]:
-        """A session as JSON, in parts.
-
-        Raises:
-            LookupError: There is no such session.
-            StoreError: Nothing of it can be read.
-        """
+        """A session as JSON, in parts."""
         feed = await self._feed(name)
         async with feed.followed():
             return feed.document.parts()
 
     async def changes(self, name: str, after: int) -> AsyncGenerator[str]:
-        """The changes of a session after a version as server-sent events, until the server ends.
-
-        Raises:
-            LookupError: There is no such session.
-            StoreError: Nothing of it can be read.
-        """
+        """The changes of a session after a version as server-sent events, until the server ends."""
         return self._changes(await self._feed(name), name, after)
 
     async def _changes(self, feed: _SessionFeed, name: str, after: int) -> AsyncGenerator[str]:

@@ -82,12 +82,7 @@ class _Spot:
 
 
 def lay_out(edges: Sequence[Sequence[int]], depths: Sequence[int]) -> Layout:
-    """Place steps in layers, beside those that they are joined to.
-
-    Args:
-        edges: By step, the numbers of the steps that it depends on.
-        depths: The layer of each step; no layer is empty.
-    """
+    """Place steps in layers, beside those that they are joined to."""
     drawn = sorted(
         ((depths[to] - depths[source], source, to) for to, sources in enumerate(edges) for source in sources)
     )

@@ -30,16 +30,7 @@ _MOST_KIN: Final = 200  # sessions in which the family of one is looked for
 
 
 def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[Document, Timeline]:
-    """A stored session as the page has it, and what reads the changes that follow.
-
-    Args:
-        store: The store; it shows the session as far as it was read.
-        head: What the store has of the session.
-        source: What the store is called.
-
-    Raises:
-        StoreError: Nothing of it can be read.
-    """
+    """A stored session as the page has it, and what reads the changes that follow."""
     first = max(0, head.version - MOST_CHANGES)
     name, family = str(head.session_id), family_of(store, head)
     timeline = Timeline(store, head, first)
@@ -100,11 +91,6 @@ def listed(store: Store, heads: Iterable[StoredSession], now: datetime) -> Itera
     """How sessions of a store are doing, in time that grows with their number.
 
     Of each, the changes after its newest checkpoints are read, and nothing is opened.
-
-    Args:
-        store: The store.
-        heads: What it has of the sessions.
-        now: The time.
     """
     reader: Session | None = None
     for head in heads:
@@ -121,11 +107,7 @@ def listed(store: Store, heads: Iterable[StoredSession], now: datetime) -> Itera
 
 
 def family_of(store: Store, head: StoredSession) -> list[Fields]:
-    """A session with those that it works for, those that work for it, and forks; empty where it is alone.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """A session with those that it works for, those that work for it, and forks; empty where it is alone."""
     heads = {str(each.session_id): each for each in (*store.sessions(_MOST_KIN), head)}
     parents = {name: _parent_of(each, heads) for name, each in heads.items()}
     oldest = {name: _oldest(name, parents) for name in heads}
@@ -186,15 +168,7 @@ class StoreSource:
     """
 
     def __init__(self, place: str | Path, only: str | None) -> None:
-        """Open a store.
-
-        Args:
-            place: Its file, or the URL of its database.
-            only: The session that is shown at once; None for that of a store with a single one, else a list.
-
-        Raises:
-            StoreError: It cannot be opened.
-        """
+        """Open a store."""
         self._store = open_store(str(place))
         self._known: dict[str, Listed] = {}
         heads = self._store.sessions(2) if only is None else ()
@@ -245,11 +219,7 @@ class StoreSource:
         return self._store.stamp()
 
     def open(self, name: str) -> Run:
-        """Open a session.
-
-        Raises:
-            LookupError: There is no such session.
-        """
+        """Open a session."""
         identity = self._identity(name)
         store = self._store.another()
         with store.reading():
@@ -260,14 +230,7 @@ class StoreSource:
         return Run(document, timeline, store.stamp, store.close)
 
     def steer(self, name: str, command: HostCommand, version: int) -> int:
-        """Change the plan of a session as its host, as ``steer`` does.
-
-        Raises:
-            LookupError: There is no such session.
-            PlanMoved: The plan is not what it was at that version.
-            ToolValidationError: The command does not fit the plan.
-            StoreError: The store cannot be read, or does not take the change.
-        """
+        """Change the plan of a session as its host, as ``steer`` does."""
         identity = self._identity(name)
         with closing(self._store.another()) as store:
             if store.newest(identity) is None:

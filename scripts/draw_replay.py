@@ -22,7 +22,7 @@ from planning.cli.faces import frame
 from planning.cli.progress import Progress
 from planning.cli.replay import replayed
 from planning.cli.terminal import TROUBLE
-from planning.cli.transcript import parse_transcript
+from planning.cli.replay import parse_transcript
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSCRIPT = "examples/triage.jsonl"

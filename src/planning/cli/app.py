@@ -12,7 +12,6 @@ from planning.cli.approve import approve
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.audit import AUDIT_HELP, audit
 from planning.cli.copying import CREATE_HELP, compact, copy, create, delete
-from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import history, watch
 from planning.cli.mcp_server import MCP_HELP, mcp
@@ -23,7 +22,7 @@ from planning.cli.sessions import diff, fork, rewind, sessions, verify
 from planning.cli.show import SHOW_HELP, show
 from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Commands, examples
 from planning.cli.validate import print_schema, validate
-from planning.cli.view import VIEW_HELP, view
+from planning.cli.view import EXPORT_HELP, VIEW_HELP, export, view
 
 
 class Strategy(StrEnum):
@@ -167,7 +166,7 @@ for name, function, short, more in (
         "history",
         history,
         "List the changes of a session.",
-        examples("history plans.db nightly", "history plans.db nightly --after 40"),
+        examples("history", "history plans.db nightly --after 40"),
     ),
     (
         "watch",
@@ -177,7 +176,7 @@ for name, function, short, more in (
     ),
     ("audit", audit, "Audit a plan: what it claims, and what was done.", AUDIT_HELP),
     ("view", view, "See a run in the browser, live.", VIEW_HELP),
-    ("export", export, "Write a run as one HTML file, or as a picture.", EXPORT_HELP),
+    ("export", export, "Write a run as one HTML file.", EXPORT_HELP),
     (
         "diff",
         diff,
@@ -191,7 +190,7 @@ for name, function, short, more in (
         "Copy a session up to a version.",
         examples("fork plans.db nightly", "fork plans.db nightly --at 3 --as what-if"),
     ),
-    ("verify", verify, "Check a session for damage.", examples("verify plans.db nightly")),
+    ("verify", verify, "Check sessions for damage.", examples("verify plans.db", "verify plans.db nightly")),
     ("store create", create, "Make the tables of a store in PostgreSQL.", CREATE_HELP),
     (
         "store copy",

@@ -143,7 +143,7 @@ def delete(
     from planning.cli.opening import known_session, opened_store
 
     with opened_store(store) as opened:
-        chosen = [known_session(opened, name) for name in dict.fromkeys(sessions)]
+        chosen = [known_session(opened, name, is_whole=True) for name in dict.fromkeys(sessions)]
         if not yes:
             _require_yes(f"Delete {listed(map(str, chosen))} for good?")
         for name in chosen:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.mcp_tools import tools_of_servers
 from planning.cli.source import Agents, Handlers, McpServers, Tools, name_of, writing
 from planning.cli.terminal import count, say
 from planning.cli.usage import EXIT_CODES, TOOLS_HELP, Refused
@@ -61,7 +60,7 @@ def new(
     Inputs are taken from the examples of a tool, or made up; you are told which ones to fill in. A text
     becomes ${user_prompt}, the value of --prompt in 'planning run'. A file that exists is not replaced.
     """
-    from planning.cli.capabilities import capabilities_of
+    from planning.cli.capabilities import capabilities_of, tools_of_servers
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.wire.build import dump_workflow
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from planning.cli.mcp_tools import tools_of_servers
 from planning.cli.source import (
     DEFAULT_STORE,
     Agents,
@@ -148,11 +147,12 @@ def run(
         check_timeout(timeout)
     except ValueError as error:
         raise bad_option("--timeout", error) from None
+    from planning.cli.capabilities import tools_of_servers
+
     with tools_of_servers(mcp or ()) as served:
         data = read_bytes(file, "WORKFLOW")
         workflow, capabilities = _checked(data, file, tools, handlers, agents, served, is_finished=finished)
-        from planning.cli.running import Running
-        from planning.cli.runs import Asked, opened_run
+        from planning.cli.running import Asked, Running, opened_run
         from session.address import hide_secrets
 
         words = [hide_secrets(word.replace(store, without_password(store))) for word in context.obj]

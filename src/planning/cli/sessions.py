@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
+from planning.cli.source import (
+    DEFAULT_STORE,
+    AnySession,
+    AsJson,
+    OneSession,
+    RunsFile,
+    SessionName,
+    StoreFile,
+)
 from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
 from planning.cli.usage import bad_option
 
@@ -211,8 +219,8 @@ def fork(
         typer.echo(f"Forked {found.session_id} at version {forked.version} as {forked.session_id}.")
 
 
-def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
-    """Check that a session is as it was written: all of its changes and checkpoints.
+def verify(store: RunsFile = DEFAULT_STORE, session: AnySession = None, *, as_json_: AsJson = False) -> None:
+    """Check that sessions are as they were written: all of their changes and checkpoints.
 
     The exit code is 1 where something is damaged.
     """
@@ -220,16 +228,24 @@ def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = F
     from planning.observe.text import line_of
     from session.stores import StoreError
 
+    found = list[dict[str, Any]]()
     with opened_store(store) as opened, opened.reading():
-        damage, version, versions = None, None, None
-        identity = known_session(opened, session)
-        try:
-            versions = opened.verify(identity)
-        except StoreError as error:
-            damage, version = line_of(error), error.version
+        names = [head.session_id for head in opened.sessions()] if session is None else [session]
+        is_one = len(names) == 1
+        for identity in [known_session(opened, str(name)) for name in names]:
+            damage, version = None, None
+            try:
+                version = opened.verify(identity)
+            except StoreError as error:
+                damage, version = line_of(error), error.version
+            about = {} if is_one else {"session_id": str(identity)}
+            found.append({**about, "sound": damage is None, "version": version, "damage": damage})
+            if not as_json_:
+                sound = f"{identity} is sound: {count(version or 0, 'version')}."
+                typer.echo(sound if damage is None else damage if is_one else f"{identity}: {damage}")
     if as_json_:
-        typer.echo(as_json({"sound": damage is None, "version": version or versions, "damage": damage}))
-    else:
-        typer.echo(damage or f"{identity} is sound: {count(versions or 0, 'version')}.")
-    if damage is not None:
+        typer.echo(as_json(found[0] if is_one else found))
+    elif not found:
+        typer.echo("No sessions.")
+    if not all(each["sound"] for each in found):
         raise typer.Exit(1)

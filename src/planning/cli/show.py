@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from attrs import evolve
 
-from planning.cli.source import AnySource, AsJson, OneSession, name_of
+from planning.cli.source import DEFAULT_STORE, AnySource, AsJson, OneSession, name_of
 from planning.cli.terminal import HEADING, as_json
 from planning.cli.usage import Refused, bad_option
 
@@ -60,13 +60,13 @@ def show(
     The plan of a session with a run is shown only where it differs: it mirrors the run otherwise. Each step
     has the time when it got into its state, in UTC, and how long it was in progress.
     """
-    from planning.cli.opening import opened
+    from planning.cli.opening import is_store, opened
 
+    if at is not None and name is None and not is_store(source or DEFAULT_STORE):
+        raise bad_option("--at", "it is a version of a session in a store; name the session")
     with opened(source, name, "snapshot", "workflow", "transcript") as given:
         if given.kind == "workflow":
             raise Refused(f"{name_of(source)} is a workflow that did not run; 'planning graph' draws it")
-        if at is not None and given.kind != "store":
-            raise bad_option("--at", "it is a version of a session in a store; name the session")
         session = given.session
         past = session.at(session.version if at is None else at) if given.kind == "store" else session
         if reminder:
@@ -103,7 +103,7 @@ def _show(
     given: Opened, session: Session, source: Session | PastState, *, is_verbose: bool, is_json: bool
 ) -> None:
     """Show the slices of a session, or of a version of one in a store."""
-    from planning.cli.runs import past_result
+    from planning.cli.running import past_result
     from planning.observe.fact_words import NO_FACTS
     from planning.observe.names import named_facts, named_plan
     from planning.observe.steps import RunSteps

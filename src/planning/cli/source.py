@@ -102,13 +102,22 @@ def _ids_in(place: str) -> list[str]:
 
 
 SessionName = Annotated[
-    str, typer.Argument(metavar="SESSION", help="The id of a session in it.", autocompletion=session_ids)
+    str,
+    typer.Argument(
+        metavar="SESSION", help="The id of a session in it, or its beginning.", autocompletion=session_ids
+    ),
+]
+AnySession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SESSION", help="The id of a session in it; all if omitted.", autocompletion=session_ids
+    ),
 ]
 OneSession = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION",
-        help="The id of a session in it; may be omitted if it has only one.",
+        help="The id of a session in it, or its beginning; may be omitted if it has only one.",
         autocompletion=session_ids,
     ),
 ]

@@ -5,16 +5,56 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, session_ids
+from planning.cli.source import DEFAULT_STORE, SOURCES, AnySession, OneSession, ShownSource, name_of, writing
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.view.sources import StoreSource
+
+
+# \b keeps a paragraph as it is written.
+EXPORT_HELP: Final = f"""\b
+Examples:
+  planning export plans.db nightly -o run.html
+  planning export transcript.jsonl -o run.html
+
+{SOURCES}
+\b
+The file:
+  It opens from a disk, makes no request, and holds what the run
+  recorded: send it only to those who may read that.
+"""
+
+
+def export(
+    source: ShownSource = DEFAULT_STORE,
+    session: OneSession = None,
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
+) -> None:
+    """Write what a run did as one HTML file, the page that 'planning view' shows."""
+    from planning.cli.opening import opened_page
+    from planning.view.page import export_page
+
+    target = Path(output)
+    if target.suffix.lower() not in {".html", ".htm"}:
+        raise bad_option("--output", f"name a file that ends in .html, not {name_of(output)}")
+    with opened_page(source, session) as given:
+        document = given.document()
+    if source != "-" and target.exists() and target.samefile(source):
+        raise bad_option("--output", "it is the source itself; name another file")
+    with writing(output):
+        target.write_bytes(export_page("".join(document.parts())))
+    if document.problem is not None:
+        say(document.problem)
+        raise typer.Exit(1)
+
 
 # \b keeps a paragraph as it is written.
 VIEW_HELP: Final = f"""\b
@@ -39,14 +79,7 @@ _MOST_PORT: Final = 65_535
 
 def view(
     source: ShownSource = DEFAULT_STORE,
-    session: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SESSION",
-            help="The id of a session in it; all are listed if omitted.",
-            autocompletion=session_ids,
-        ),
-    ] = None,
+    session: AnySession = None,
     *,
     port: Annotated[
         int, typer.Option(min=0, max=_MOST_PORT, metavar="N", help="The port; 0 for any free one.")

@@ -16,7 +16,7 @@ from planning.cli.faces import Lines
 from planning.cli.progress import Progress
 from planning.cli.replay import shown
 from planning.cli.terminal import TROUBLE
-from planning.cli.transcript import Call
+from planning.cli.replay import Call
 from planning.observe.steps import RunSteps
 from planning.workflow import StepError, Workflow, WorkflowStep
 

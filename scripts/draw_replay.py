@@ -20,9 +20,8 @@ from rich.text import Text
 
 from planning.cli.faces import frame
 from planning.cli.progress import Progress
-from planning.cli.replay import replayed
+from planning.cli.replay import parse_transcript, replay_lines
 from planning.cli.terminal import TROUBLE
-from planning.cli.replay import parse_transcript
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSCRIPT = "examples/triage.jsonl"
@@ -129,7 +128,7 @@ def _frames(data: bytes) -> Iterator[tuple[list[list[Segment]], str]]:
     )
     progress = Progress()
     above: list[list[Segment]] = []
-    for _, lines in replayed(parse_transcript(data), progress):
+    for _, lines in replay_lines(parse_transcript(data), progress):
         if not lines:
             continue
         line, style = lines[0]

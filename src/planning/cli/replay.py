@@ -247,7 +247,7 @@ def replay(
     calls = read_transcript(transcript)
     progress, seen = Progress(), Counter[str]()
     with face_of(sys.stdout, progress, is_json=as_json_) as face:
-        for kind, lines in shown(calls, progress):
+        for kind, lines in replay_lines(calls, progress):
             seen[kind] += 1
             face.show(lines)
             if lines and not as_json_ and can_redraw(sys.stdout):
@@ -258,7 +258,7 @@ def replay(
         typer.echo(as_json(None if progress.plan is None else asdict(progress.plan)))
 
 
-def shown(calls: Iterable[Call], progress: Progress) -> Iterator[tuple[str, list[Line]]]:
+def replay_lines(calls: Iterable[Call], progress: Progress) -> Iterator[tuple[str, list[Line]]]:
     """Carry out calls one by one, each when it is asked for: how it ended, and its lines."""
     from planning.cli.opening import replayed
     from planning.plan.model import Plan

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from planning import Plan, PlanStep
 from planning.cli.faces import Lines
 from planning.cli.progress import Progress
-from planning.cli.replay import shown
+from planning.cli.replay import replay_lines
 from planning.cli.terminal import TROUBLE
 from planning.cli.replay import Call
 from planning.observe.steps import RunSteps
@@ -115,7 +115,7 @@ def test_whatever_a_model_sends_every_line_is_printable_and_the_state_is_that_of
     sent = [Call(name, given if isinstance(given, str) else json.dumps(given)) for name, given in calls]
     pipe, progress = io.StringIO(), Progress()
     face, ends = Lines(pipe, progress), Counter[str]()
-    for end, changed in shown([SETUP, *sent], progress):
+    for end, changed in replay_lines([SETUP, *sent], progress):
         ends[end] += 1
         face.show(changed)
         kept = progress.plan

@@ -17,7 +17,7 @@ from planning.errors import one_line
 if TYPE_CHECKING:
     from planning.cli.progress import Progress
     from planning.cli.terminal import Line
-    from planning.observe.timeline import Moment, Recent, Timeline
+    from planning.observe.timeline import Changes, Moment
 
 _POLL: Final = 0.05  # seconds between two looks at the store
 
@@ -100,7 +100,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
     raise typer.Exit(code)
 
 
-def _as_they_come(changes: Timeline | Recent) -> Iterator[Moment]:
+def _as_they_come(changes: Changes) -> Iterator[Moment]:
     """Each change as soon as it is made, until the session is deleted."""
     while not changes.is_deleted:
         yield from changes.new()

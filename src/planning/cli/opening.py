@@ -23,7 +23,7 @@ from planning.observe.names import names_in
 from planning.observe.steps import RunSteps
 from planning.observe.stores import ShownStore, open_session, open_store
 from planning.observe.text import line_of
-from planning.observe.timeline import Moment, Recent, Timeline
+from planning.observe.timeline import Changes, Moment, Recent, Timeline
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
 from planning.prompt import PlanningToolsSection
@@ -167,7 +167,7 @@ class Opened:
         return session
 
     @contextmanager
-    def history(self, after: int | None = 0) -> Iterator[Timeline | Recent]:
+    def history(self, after: int | None = 0) -> Iterator[Changes]:
         """Its changes after a version, None for those that follow; a snapshot has none."""
         if self._store is None or self._head is None:
             yield _Replay(self._calls)

@@ -95,7 +95,8 @@ def _history(given: Opened, version: int) -> tuple[datetime | None, list[Step]]:
     with given.history(max(0, version - MOST_CHANGES)) as changes, suppress(StoreError):
         for moment in takewhile(lambda each: each.change.version <= version, changes.new()):
             made = moment.change.at if moment.change.version == version else None
-            fold.take(moment)
+            if moment.plan is not None:
+                fold.take(moment.change.at, moment.plan, moment.facts)
     return made, fold.steps
 
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 import attrs
 
 from planning.errors import ToolError
-from planning.observe.timeline import Moment
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
 from planning.plan.render import remarks_of
+from planning.suite.events import PlanChanged
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.drawing import State, state_of
 from planning.workflow.failures import StepError
@@ -141,7 +141,7 @@ class RunSteps:
         step = self.steps.get(record.step_id)
         if step is None or (self.run is not None and record.run_id != self.run.run_id):
             return None
-        at, state = time_of(record.at), _state_of(record)
+        at, state = time_of(record.at), state_of_record(record)
         spans = step.spans if at is None else _after(step.spans, record, state, at)
         self.steps[record.step_id] = step = attrs.evolve(
             step,
@@ -218,7 +218,8 @@ def _of_document(step: WorkflowStep) -> Step:
     return Step(step_id=step.step_id, title=step.description, state=state, is_done=step.status == "completed")
 
 
-def _state_of(record: StepRecord) -> State:
+def state_of_record(record: StepRecord) -> State:
+    """The state that a step has after a record."""
     if record.skipped:
         return "skipped"
     if record.status == "pending":
@@ -276,19 +277,17 @@ class PlanSteps:
         """Begin before the first change."""
         self.steps: list[Step] = []
 
-    def take(self, moment: Moment) -> None:
-        """Take over a change."""
-        if moment.plan is None:
-            return
-        at, diff, plan = moment.change.at, moment.plan.diff, moment.plan.after
+    def take(self, at: datetime, changed: PlanChanged, facts: PlanFacts) -> None:
+        """Take over a change of the plan."""
+        diff, plan = changed.diff, changed.after
         known = {step.step_id: step for step in self.steps}
-        changed = {each.step_id for each in diff.marked} | {each.step.step_id for each in diff.added}
-        self.steps = [] if plan is None else plan_steps(plan, moment.facts)
+        moved = {each.step_id for each in diff.marked} | {each.step.step_id for each in diff.added}
+        self.steps = [] if plan is None else plan_steps(plan, facts)
         for index, step in enumerate(self.steps):
             old = known.get(step.step_id)
             if step.state == "pending":
                 continue
-            if step.step_id in changed:
+            if step.step_id in moved:
                 spans = () if old is None else old.spans
                 if spans and spans[-1].ended is None:
                     spans = (*spans[:-1], attrs.evolve(spans[-1], ended=at, state=step.state))

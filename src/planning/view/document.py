@@ -19,7 +19,7 @@ from planning.observe.health import Health, health_of, health_of_run
 from planning.observe.names import Names
 from planning.observe.steps import RunSteps, Step, answer_steps
 from planning.observe.text import as_text, line_of, shortened
-from planning.observe.timeline import Moment, Recent, Timeline, refusal_of, words_of
+from planning.observe.timeline import Changes, Moment, refusal_of, words_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
 from planning.view.graph import graph_of
@@ -201,7 +201,7 @@ class Document:
         """The version of the last change that was read."""
         return self._changes[-1][0] if self._changes else self.first
 
-    def read(self, moments: Timeline | Recent, extra: Mapping[str, Any] | None = None) -> None:
+    def read(self, moments: Changes, extra: Mapping[str, Any] | None = None) -> None:
         """Take over the changes that were not read yet; where one cannot be read, ``problem`` says so."""
         given, problem, changed_at = dict(extra or {}), None, None
         try:

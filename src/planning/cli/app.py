@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -24,32 +23,13 @@ from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Co
 from planning.cli.validate import print_schema, validate
 from planning.cli.view import EXPORT_HELP, VIEW_HELP, export, view
 
-
-class Strategy(StrEnum):
-    """The strategies by the short names that the command line takes."""
-
-    REACT = "react"
-    PAR = "par"
-    GDRS = "gdrs"
-
-
+_Strategy = Literal["react", "par", "gdrs"]
 _STRATEGIES: Final = {
-    Strategy.REACT: "REACT",
-    Strategy.PAR: "PLAN_ACT_REFLECT",
-    Strategy.GDRS: "GOAL_DECOMPOSE_ROUTE_SYNTHESISE",
+    "react": "REACT",
+    "par": "PLAN_ACT_REFLECT",
+    "gdrs": "GOAL_DECOMPOSE_ROUTE_SYNTHESISE",
 }
-
-
-class Form(StrEnum):
-    """The forms of tool definitions: a ``DefinitionFormat`` that is known before anything is loaded."""
-
-    OPENAI = "openai"
-    OPENAI_RESPONSES = "openai-responses"
-    ANTHROPIC = "anthropic"
-    GEMINI = "gemini"
-    MCP = "mcp"
-    JSON_SCHEMA = "json-schema"
-
+_Form = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]
 
 # \b keeps a paragraph as it is written.
 _HELP: Final = f"""\b
@@ -104,13 +84,13 @@ def _options(
 
 def _prompt(
     strategy: Annotated[
-        Strategy,
+        _Strategy,
         typer.Option(
             case_sensitive=False,
             help="react: reason, act, observe; par: plan, act, reflect;"
             " gdrs: goal, decompose, route, synthesise.",
         ),
-    ] = Strategy.REACT,
+    ] = "react",
 ) -> None:
     """Print the planning section of a prompt as a model reads it."""
     from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
@@ -122,16 +102,14 @@ def _prompt(
 
 
 def _tools(
-    form: Annotated[
-        Form, typer.Option("--format", case_sensitive=False, help="Who reads them.")
-    ] = Form.OPENAI,
+    form: Annotated[_Form, typer.Option("--format", case_sensitive=False, help="Who reads them.")] = "openai",
     *,
     is_strict: Annotated[bool, typer.Option("--strict", help="For a provider's strict mode.")] = False,
 ) -> None:
     """Print the definitions of the six planning tools as JSON."""
     from planning.prompt.definitions import tool_definitions
 
-    typer.echo(json.dumps(tool_definitions(form.value, strict=is_strict), indent=2))
+    typer.echo(json.dumps(tool_definitions(form, strict=is_strict), indent=2))
 
 
 # The short lines fit beside the names in 80 columns. Where the help of a command needs more than examples, it

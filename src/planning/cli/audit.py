@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import attrs
 import typer
@@ -39,28 +38,20 @@ _NO_CALLS: Final = (
 )
 
 
-class AuditFormat(StrEnum):
-    """Who reads the findings."""
-
-    TEXT = "text"
-    JSON = "json"
-    GITHUB = "github"
-
-
 def audit(
     source: AnySource = None,
     session: OneSession = None,
     *,
     as_json_: AsJson = False,
     form: Annotated[
-        AuditFormat,
+        Literal["text", "json", "github"],
         typer.Option(
             "--format",
             case_sensitive=False,
             help="text: for a person; json: every finding with its fields; github: annotations of a pull"
             " request.",
         ),
-    ] = AuditFormat.TEXT,
+    ] = "text",
     fail_on: Annotated[
         str | None,
         typer.Option(
@@ -78,9 +69,9 @@ def audit(
     for name in sorted(failing - FINDINGS.keys()):
         raise bad_option("--fail-on", f"no finding is named {show(name)}; use {', '.join(FINDINGS)}")
     title, found, problem = _audited(source, session)
-    if as_json_ or form is AuditFormat.JSON:
+    if as_json_ or form == "json":
         typer.echo(as_json(_fields(title, found)))
-    elif form is AuditFormat.GITHUB:
+    elif form == "github":
         for finding in found.findings:
             typer.echo(_annotation(finding))
     else:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from enum import StrEnum
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -34,18 +33,11 @@ _LONGEST: Final = 100
 _DEEPEST: Final = 20
 
 
-class GraphFormat(StrEnum):
-    """What a workflow is drawn as."""
-
-    TREE = "tree"
-    MERMAID = "mermaid"
-
-
 def graph(
     file: WorkflowFile = None,
     *,
     form: Annotated[
-        GraphFormat | None,
+        Literal["tree", "mermaid"] | None,
         typer.Option(
             "--format",
             case_sensitive=False,
@@ -61,7 +53,7 @@ def graph(
     snapshot, and of what 'planning run --json' prints, the workflow is drawn as far as it was run.
     """
     steps = _steps_in(read_bytes(file, "WORKFLOW"), file)
-    if form is GraphFormat.TREE or (form is None and is_terminal(sys.stdout)):
+    if form == "tree" or (form is None and is_terminal(sys.stdout)):
         color = wants_color(sys.stdout)
         text = graph_text(steps.workflow, steps.states, color=color, ascii_only=is_ascii(sys.stdout))
         typer.echo(text, nl=False, color=color)

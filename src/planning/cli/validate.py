@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import attrs
 import typer
@@ -19,20 +18,7 @@ if TYPE_CHECKING:
     from planning.workflow.reports.report import Report
 
 
-class ReportFormat(StrEnum):
-    """Who reads the report."""
-
-    TEXT = "text"
-    JSON = "json"
-    PROMPT = "prompt"
-    GITHUB = "github"
-
-
-class SchemaVersion(StrEnum):
-    """The formats of a workflow."""
-
-    LIST_OF_STEPS = "1"
-    OBJECT_OF_STEPS = "2"
+_Format = Literal["text", "json", "prompt", "github"]
 
 
 def validate(
@@ -42,14 +28,14 @@ def validate(
     handlers: Handlers = None,
     agents: Agents = None,
     form: Annotated[
-        ReportFormat,
+        _Format,
         typer.Option(
             "--format",
             case_sensitive=False,
             help="text: for a person; json: every finding with its fields; prompt: for a model that"
             " should repair its workflow; github: annotations of a pull request.",
         ),
-    ] = ReportFormat.TEXT,
+    ] = "text",
     finished: Finished = False,
 ) -> None:
     """Check a workflow: every problem at once, each with its place.
@@ -74,9 +60,7 @@ def validate(
 
 
 def print_schema(
-    version: Annotated[
-        SchemaVersion, typer.Option(help="The version of the format.")
-    ] = SchemaVersion.OBJECT_OF_STEPS,
+    version: Annotated[Literal["1", "2"], typer.Option(help="The version of the format.")] = "2",
 ) -> None:
     """Print the JSON Schema of a workflow."""
     from planning.workflow.wire.schemas import schema_text
@@ -94,16 +78,16 @@ def print_report(report: Report, file: str | None, *, err: bool = False) -> None
         typer.echo("'planning schema' prints the form of a workflow, 'planning new' writes one.", err=err)
 
 
-def _print(report: Report, form: ReportFormat, file: str | None) -> None:
+def _print(report: Report, form: _Format, file: str | None) -> None:
     match form:
-        case ReportFormat.TEXT:
+        case "text":
             print_report(report, file)
-        case ReportFormat.JSON:
+        case "json":
             findings = [_fields(finding) for finding in (*report.errors, *report.warnings)]
             typer.echo(json.dumps({**report.to_dict(), "findings": findings}, indent=2))
-        case ReportFormat.PROMPT:
+        case "prompt":
             typer.echo(report.to_prompt())
-        case ReportFormat.GITHUB:
+        case "github":
             text = github_text(report, None if file == "-" else file)
             typer.echo(text, nl=bool(text))
 

@@ -78,7 +78,8 @@ class Lines(Face):
         self._color = wants_color(own)
         self._is_begun = False
         if progress.steps and progress.plan is None:
-            self.show([(": ".join(filter(None, (progress.title, progress.tally()))), "")])
+            far = progress.tally() if progress.now is None else progress.done()  # it goes on from there
+            self.show([(": ".join(filter(None, (progress.title, far))), "")])
 
     def show(self, lines: Sequence[Line]) -> None:
         """Print the lines, with a blank one before each heading."""

@@ -89,11 +89,14 @@ class Progress:
         last = (place for place, step in enumerate(steps) if step.step_id == self._last)
         return next(running, next(last, 0))
 
+    def done(self) -> str:
+        """How many steps are done."""
+        steps = self.steps
+        return f"{sum(step.is_done for step in steps)} of {len(steps)} done"
+
     def tally(self) -> str:
         """How far the steps are, in words."""
-        steps = self.steps
-        counts = Counter(step.state for step in steps if not step.is_done)
-        parts = [f"{sum(step.is_done for step in steps)} of {len(steps)} done"]
+        counts, parts = Counter(step.state for step in self.steps if not step.is_done), [self.done()]
         others: tuple[State, ...] = ("in_progress", "failed", "blocked", "stopped", "skipped")
         parts += [f"{counts[state]} {WORDS[state]}" for state in others if counts[state]]
         return ", ".join(parts)

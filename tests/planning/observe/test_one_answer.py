@@ -241,7 +241,8 @@ def by_python(session: Session) -> Answer:
     assert family.status == (plan and plan["status"])
     steps = [] if plan is None else [step["status"] for step in plan["steps"]]
     assert (family.done, family.total) == (steps.count("done"), len(steps))
-    return Answer(health and health.state, plan and plan["status"], None, words(*steps))
+    state, status = None if health is None else health.state, None if plan is None else str(plan["status"])
+    return Answer(state, status, None, words(*steps))
 
 
 def by_the_lists(name: str) -> str | None:

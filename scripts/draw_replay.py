@@ -20,8 +20,9 @@ from rich.text import Text
 
 from planning.cli.faces import frame
 from planning.cli.progress import Progress
-from planning.cli.replay import parse_transcript, replay_lines
+from planning.cli.replay import replay_lines
 from planning.cli.terminal import TROUBLE
+from planning.cli.transcript import parse_transcript
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSCRIPT = "examples/triage.jsonl"

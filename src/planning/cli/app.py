@@ -7,7 +7,6 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from planning.cli.approve import approve
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.audit import AUDIT_HELP, audit
 from planning.cli.copying import CREATE_HELP, compact, copy, create, delete
@@ -17,7 +16,7 @@ from planning.cli.mcp_server import MCP_HELP, mcp
 from planning.cli.new import NEW_HELP, new
 from planning.cli.replay import replay
 from planning.cli.run import RUN_HELP, run
-from planning.cli.sessions import diff, fork, rewind, sessions, verify
+from planning.cli.sessions import approve, diff, fork, rewind, sessions, verify
 from planning.cli.show import SHOW_HELP, show
 from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Commands, examples
 from planning.cli.validate import print_schema, validate

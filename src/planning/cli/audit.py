@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import attrs
 import typer
 
-from planning.cli.source import AnySource, AsJson, OneSession
+from planning.cli.arguments import AnySource, AsJson, OneSession
 from planning.cli.terminal import as_json, columns, count, say
 from planning.cli.usage import bad_option
 from planning.errors import one_line, show

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import AsJson, StoreFile, name_of, session_ids, without_password
+from planning.cli.arguments import AsJson, StoreFile, session_ids
+from planning.cli.source import name_of, without_password
 from planning.cli.terminal import as_json, count, say
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, printable

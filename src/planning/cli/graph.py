@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from planning.cli.source import WorkflowFile, name_of, read_bytes
+from planning.cli.arguments import WorkflowFile
+from planning.cli.source import name_of, read_bytes
 from planning.cli.terminal import MARKS, count, is_ascii, is_terminal, painted, wants_color
 from planning.cli.usage import EXIT_CODES, Refused
 from planning.errors import one_line

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, StoreFile
+from planning.cli.arguments import AsJson, OneSession, RunsFile, StoreFile
+from planning.cli.source import DEFAULT_STORE
 from planning.cli.terminal import as_json, say
 from planning.errors import one_line
 

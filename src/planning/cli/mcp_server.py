@@ -12,7 +12,7 @@ from uuid import UUID
 
 import typer
 
-from planning.cli.source import session_ids
+from planning.cli.arguments import session_ids
 from planning.cli.terminal import say
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 from planning.errors import printable, show

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import Agents, Handlers, McpServers, Tools, name_of, writing
+from planning.cli.arguments import Agents, Handlers, McpServers, Tools
+from planning.cli.source import name_of, writing
 from planning.cli.terminal import count, say
 from planning.cli.usage import EXIT_CODES, TOOLS_HELP, Refused
 from planning.errors import listed, printable

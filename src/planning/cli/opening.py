@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.cli.replay import Call, TranscriptError, is_transcript, parse_transcript
 from planning.cli.source import DEFAULT_STORE, name_of, no_session, read_bytes
+from planning.cli.transcript import Call, TranscriptError, is_transcript, parse_transcript
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, nearest, printable
 from planning.observe.fact_words import NO_FACTS

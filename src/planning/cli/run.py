@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from planning.cli.source import (
-    DEFAULT_STORE,
-    Agents,
-    Finished,
-    Handlers,
-    McpServers,
-    Tools,
-    WorkflowFile,
-    read_bytes,
-    session_ids,
-    without_password,
-)
+from planning.cli.arguments import Agents, Finished, Handlers, McpServers, Tools, WorkflowFile, session_ids
+from planning.cli.source import DEFAULT_STORE, read_bytes, without_password
 from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.errors import show
 

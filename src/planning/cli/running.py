@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from signal import SIGTERM
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from signal import SIGTERM, Signals
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 import attrs
 
-from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
+from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up, until_signalled
 from planning.cli.faces import Face, face_of
 from planning.cli.opening import opened_store, valid_session
 from planning.cli.progress import Progress
 from planning.cli.source import DEFAULT_STORE, name_of
 from planning.cli.terminal import HEADING, Line, as_json, can_redraw, count, lines_of, say
 from planning.cli.usage import Refused, bad_option
+from planning.cli.view import open_browser
 from planning.errors import printable, show
 from planning.observe.health import health_of_run
 from planning.observe.steps import RunSteps, answer_steps, time_of
 from planning.observe.stores import open_session
 from planning.observe.text import line_of
 from planning.tools.result import plain
+from planning.view.sources import StoreSource
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
 from planning.workflow.failures import StepFailed, WorkflowError
@@ -42,8 +47,68 @@ from session import Session, SessionError, StoreError
 from session.selectors import Selectable
 
 if TYPE_CHECKING:
-    from planning.cli.run_page import RunPage
     from planning.observe.health import Health
+
+
+class RunPage:
+    """The page of a session, served in a thread of its own while the run has the others."""
+
+    def __init__(self, store: str, session: str) -> None:
+        """Nothing is served yet: the session may not exist."""
+        try:
+            from planning.view.server import serve
+        except ImportError as error:
+            raise Refused(str(error)) from None
+        self._serve = serve
+        self._store = store
+        self._session = session
+        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Self:
+        """Return the page."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it; pages in a browser hear of that, and stay as they are."""
+        if self._thread is not None and self._task is not None and self._thread.is_alive():
+            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+            self._thread.join()
+
+    def open(self, *_event: object) -> None:
+        """Serve the page from now on, say where, and open a browser; later calls do nothing."""
+        if self._thread is not None:
+            return
+        link = Future[str]()
+
+        async def served() -> None:
+            self._task = asyncio.current_task()
+            try:
+                await self._serve(StoreSource(self._store, self._session), started=link.set_result)
+            except (OSError, StoreError) as error:
+                link.set_exception(error)
+            except asyncio.CancelledError:
+                pass
+
+        self._thread = threading.Thread(target=asyncio.run, args=(served(),), name="page", daemon=True)
+        self._thread.start()
+        try:
+            say(f"the run is shown at {link.result()}")
+        except (OSError, StoreError) as error:
+            say(f"the run cannot be shown: {line_of(error)}")
+        else:
+            threading.Thread(target=open_browser, args=(link.result(),), name="browser", daemon=True).start()
+
+    def wait(self) -> Signals | None:
+        """Keep the page until a signal comes, which is returned; None where it was never opened."""
+        if self._thread is None or not self._thread.is_alive():
+            return None
+        say("press Ctrl-C to close the page")
+        return until_signalled(_forever())
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()
 
 
 ELSEWHERE: Final = "name a file elsewhere with --store PATH"
@@ -243,7 +308,6 @@ class Running:
         """The page of the run, if it is asked for; it opens with the first change of the run."""
         if not self.asked.is_viewed:
             return None
-        from planning.cli.run_page import RunPage
 
         page = stack.enter_context(RunPage(self.asked.store, self.asked.session))
         if past is not None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from attrs import evolve
 
-from planning.cli.source import DEFAULT_STORE, AnySource, AsJson, OneSession, name_of
+from planning.cli.arguments import AnySource, AsJson, OneSession
+from planning.cli.source import DEFAULT_STORE, name_of
 from planning.cli.terminal import HEADING, as_json
 from planning.cli.usage import Refused, bad_option
 
@@ -150,12 +151,12 @@ def _show(
 
 def _health_of(steps: RunSteps, source: Selectable, at: datetime | None, *, is_past: bool) -> Health:
     """How a run is doing, or was doing at an earlier version: then it went on after it."""
-    from planning.observe.health import health_of_run
+    from planning.observe.health import health_of_run, is_over
 
     health = health_of_run(source, steps, datetime.now(UTC), changed_at=at)
     if is_past and health.state == "stopped":
         return evolve(health, state="working")
-    if health.is_over:
+    if is_over(health):
         steps.stop(at)
     return health
 

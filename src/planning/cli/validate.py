@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import attrs
 import typer
 
-from planning.cli.source import Agents, Finished, Handlers, Tools, WorkflowFile, read_bytes
+from planning.cli.arguments import Agents, Finished, Handlers, Tools, WorkflowFile
+from planning.cli.source import read_bytes
 from planning.cli.terminal import columns, wants_color
 from planning.errors import printable
 

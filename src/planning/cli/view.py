@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE, SOURCES, AnySession, OneSession, ShownSource, name_of, writing
+from planning.cli.arguments import SOURCES, AnySession, OneSession, ShownSource
+from planning.cli.source import DEFAULT_STORE, name_of, writing
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
 

@@ -62,11 +62,6 @@ class Health:
         """The state as a person reads it."""
         return "waiting for approval" if self.state == "waiting" else self.state
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing works on it."""
-        return self.state not in {"working", "waiting"}
-
     def at(self, now: datetime) -> Health:
         """The same session at a later time, without a change since: what worked on it may be gone.
 
@@ -88,8 +83,13 @@ class Health:
         """
         if self.began_at is None or self.changed_at is None:
             return None
-        end = self.changed_at if self.is_over else now
+        end = self.changed_at if is_over(self) else now
         return max(0.0, (end - self.began_at).total_seconds())
+
+
+def is_over(health: Health) -> bool:
+    """Whether nothing works on a session."""
+    return health.state not in {"working", "waiting"}
 
 
 def health_of(
@@ -152,7 +152,7 @@ def _of_run(steps: RunSteps, *, is_waiting: bool) -> Health:
         state = "waiting" if is_waiting else "working" if run is not None and run.token else "stopped"
     else:
         state = "finished" if run.status == "completed" else "failed"
-    is_over = state in {"finished", "failed"}
+    has_ended = state in {"finished", "failed"}
     running = steps.in_state("in_progress")
     failed = steps.in_state("failed") if state == "failed" else []
     open_ = steps.in_state("pending", "blocked", "stopped")
@@ -169,7 +169,7 @@ def _of_run(steps: RunSteps, *, is_waiting: bool) -> Health:
         others=max(0, len(running) - 1),
         error=_error_of(steps),
         began_at=time_of(began),
-        changed_at=time_of(completed or ended) if is_over else None,
+        changed_at=time_of(completed or ended) if has_ended else None,
         token="" if run is None else run.token,
     )
 

@@ -6,26 +6,19 @@ A terminal, a page and a picture draw what this finds; none of them decides by i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from planning.errors import ToolError
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
 from planning.plan.render import remarks_of
 from planning.suite.events import PlanChanged
-from planning.workflow.capabilities import Capabilities
 from planning.workflow.drawing import State, state_of
 from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow, WorkflowStep
-from planning.workflow.references import StepIds
-from planning.workflow.run.callables import Callables
-from planning.workflow.run.known import Known
 from planning.workflow.run.records import StepRecord, WorkflowRun
-from planning.workflow.run.resolve import Values
 from session.selectors import Selectable
 
 OVER: Final[tuple[State, ...]] = ("completed", "skipped", "failed", "blocked")
@@ -176,35 +169,6 @@ class RunSteps:
         return max(
             failed, key=lambda each: (each.step_id in fatal, each.record and each.record.at), default=None
         )
-
-    def inputs(self, step_id: str) -> dict[str, Any] | None:
-        """The inputs of a step as they were resolved; None where they refer to nothing, or may be private.
-
-        A value that is not known any more stays a reference.
-        """
-        step = next(each for each in self.workflow.steps if each.step_id == step_id)
-        record, run = self.steps[step_id].record, self.run
-        is_public = (
-            record is not None
-            and not record.is_withheld
-            and (
-                record.status == "completed" or (record.error is not None and record.error.cause is not None)
-            )
-        )
-        if run is None or not is_public or "${" not in str(step.inputs):
-            return None
-        records = {name: each.record for name, each in self.steps.items() if each.record is not None}
-        outputs = {
-            name: each.output
-            for name, each in records.items()
-            if each.status == "completed" and not each.is_withheld
-        }
-        known = Known(Callables(Capabilities()), 0, outputs=outputs)
-        values, inputs = Values(known, run.user_prompt, StepIds(self.steps), records), dict(step.inputs)
-        for name, value in step.inputs.items():
-            with suppress(ToolError):
-                inputs |= values.resolve({name: value})
-        return inputs
 
 
 def answer_steps(workflow: Workflow) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from operator import itemgetter
 from threading import Lock
@@ -12,10 +13,11 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from planning.errors import ToolError
 from planning.observe.calls import calls_of
 from planning.observe.deltas import Fields, applied, delta_of, plan_fields
 from planning.observe.fact_words import NO_FACTS
-from planning.observe.health import Health, health_of, health_of_run
+from planning.observe.health import Health, health_of, health_of_run, is_over
 from planning.observe.names import Names
 from planning.observe.steps import RunSteps, Step, answer_steps
 from planning.observe.text import as_text, line_of, shortened
@@ -23,7 +25,12 @@ from planning.observe.timeline import Changes, Moment, refusal_of, words_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
 from planning.view.graph import graph_of
+from planning.workflow.capabilities import Capabilities
+from planning.workflow.references import MARK, StepIds
+from planning.workflow.run.callables import Callables
+from planning.workflow.run.known import Known
 from planning.workflow.run.records import RunChanged, StepChanged
+from planning.workflow.run.resolve import Values
 from session import Change, Session, StoreError, ToolFailed, ToolInvoked
 from session.history import Restored
 from session.selectors import Selectable
@@ -103,7 +110,7 @@ class RunData:
                     [_seconds(each.began), _seconds(each.ended), each.state, each.attempt]
                     for each in step.spans
                 ],
-                "inputs": shortened(as_text(self.steps.inputs(step.step_id)), _LONGEST),
+                "inputs": shortened(as_text(resolved_inputs(self.steps, step)), _LONGEST),
                 "output": shortened(as_text(record.output), most),
                 "private": record.is_withheld,
                 "error": None if error is None else shortened(error.message, _LONGEST_ERROR),
@@ -113,6 +120,32 @@ class RunData:
             }
         shown = {name: value for name, value in fields.items() if value}
         return {} if shown == {"state": "pending"} else shown
+
+
+def resolved_inputs(steps: RunSteps, step: Step) -> dict[str, Any] | None:
+    """The inputs of a step as they were resolved; None where they refer to nothing, or may be private.
+
+    A value that is not known any more stays a reference.
+    """
+    given = next(each.inputs for each in steps.workflow.steps if each.step_id == step.step_id)
+    record, run = step.record, steps.run
+    # Only a tool without private data leaves its output or a cause in a record.
+    is_public = record is not None and (
+        (record.status == "completed" and not record.is_withheld)
+        or (record.error is not None and record.error.cause is not None)
+    )
+    if run is None or not is_public or MARK not in as_text(given):
+        return None
+    records = {name: each.record for name, each in steps.steps.items() if each.record is not None}
+    known = Known(Callables(Capabilities()), 0)
+    for name, each in records.items():
+        if each.status == "completed" and not each.is_withheld:
+            known.outputs[name] = each.output
+    values, inputs = Values(known, run.user_prompt, StepIds(steps.steps), records), dict(given)
+    for name, value in given.items():
+        with suppress(ToolError):
+            inputs |= values.resolve({name: value})
+    return inputs
 
 
 def _is_same(old: RunSteps, new: RunSteps) -> bool:
@@ -242,7 +275,9 @@ class Document:
     def health_fields(self) -> Fields:
         """How the session is doing, as the page has it."""
         steps, run = self.run.steps, self._run_health
-        is_cut = steps is not None and run is not None and run.is_over and steps.in_state("in_progress") != []
+        is_cut = (
+            steps is not None and run is not None and is_over(run) and steps.in_state("in_progress") != []
+        )
         return health_fields(self.health, is_cut=is_cut)
 
     def after(self, version: int) -> list[tuple[int, str]]:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from planning import Plan, PlanStep
 from planning.cli.faces import Lines
 from planning.cli.progress import Progress
-from planning.cli.replay import Call, replay_lines
+from planning.cli.replay import replay_lines
 from planning.cli.terminal import TROUBLE
+from planning.cli.transcript import Call
 from planning.observe.steps import RunSteps
 from planning.workflow import StepError, Workflow, WorkflowStep
 

@@ -12,7 +12,7 @@ import pytest
 from store_files import a_store
 from typer.testing import CliRunner
 
-from planning.cli import opening, source
+from planning.cli import arguments, opening
 from planning.cli.app import app
 
 ALL = ["other", "run", "what-if", "nightly"]
@@ -91,6 +91,6 @@ def test_a_store_that_does_not_answer_does_not_hold_up_the_shell(monkeypatch: py
         yield
 
     monkeypatch.setattr(opening, "opened_store", waiting)
-    monkeypatch.setattr(source, "_PATIENCE", 0.01)
+    monkeypatch.setattr(arguments, "_PATIENCE", 0.01)
     assert completed("planning show plans.db ") == []
     answered.set()

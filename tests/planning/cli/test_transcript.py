@@ -10,7 +10,7 @@ from cli_runs import lines, said
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.cli.replay import Call, TranscriptError, parse_transcript
+from planning.cli.transcript import Call, TranscriptError, parse_transcript
 
 READ = Call("planning_read_plan", "{}")
 MESSAGE = said(("planning_read_plan", "{}"))

@@ -210,7 +210,11 @@ def opened(
     wanted: str = "one run",
     is_live: bool = False,
 ) -> Iterator[Opened]:
-    """Open what a command is given."""
+    """Open what a command is given: a session of a store, None for its only one, or a file of these kinds.
+
+    Without a source it is the store of ``planning run``, or standard input if there is no such store. Without
+    kinds, only a store is taken. All is read as of one moment, unless it ``is_live``.
+    """
     source = DEFAULT_STORE if source is None and (not kinds or is_store(DEFAULT_STORE)) else source
     if not kinds or session is not None or is_store(source):
         with opened_store(source or "-") as store, nullcontext() if is_live else store.reading():
@@ -316,7 +320,7 @@ def valid_session(name: str, option: str) -> SessionId:
 
 
 def known_session(store: Store, name: str | None, *, is_whole: bool = False) -> SessionId:
-    """The id of a session of a store: None for its only one."""
+    """The id of a session of a store, also by its beginning unless it ``is_whole``; None for its only one."""
     if name is None:
         heads = store.sessions(_LISTED + 1)
         if len(heads) == 1:

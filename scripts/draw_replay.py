@@ -20,7 +20,7 @@ from rich.text import Text
 
 from planning.cli.faces import frame
 from planning.cli.progress import Progress
-from planning.cli.replay import replayed
+from planning.cli.replay import replay_lines
 from planning.cli.terminal import TROUBLE
 from planning.cli.transcript import parse_transcript
 
@@ -129,7 +129,7 @@ def _frames(data: bytes) -> Iterator[tuple[list[list[Segment]], str]]:
     )
     progress = Progress()
     above: list[list[Segment]] = []
-    for _, lines in replayed(parse_transcript(data), progress):
+    for _, lines in replay_lines(parse_transcript(data), progress):
         if not lines:
             continue
         line, style = lines[0]

@@ -3,54 +3,32 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
-from planning.cli.approve import approve
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.audit import AUDIT_HELP, audit
 from planning.cli.copying import CREATE_HELP, compact, copy, create, delete
-from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import history, watch
 from planning.cli.mcp_server import MCP_HELP, mcp
 from planning.cli.new import NEW_HELP, new
 from planning.cli.replay import replay
 from planning.cli.run import RUN_HELP, run
-from planning.cli.sessions import diff, fork, rewind, sessions, verify
+from planning.cli.sessions import approve, diff, fork, rewind, sessions, verify
 from planning.cli.show import SHOW_HELP, show
 from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Commands, examples
 from planning.cli.validate import print_schema, validate
-from planning.cli.view import VIEW_HELP, view
+from planning.cli.view import EXPORT_HELP, VIEW_HELP, export, view
 
-
-class Strategy(StrEnum):
-    """The strategies by the short names that the command line takes."""
-
-    REACT = "react"
-    PAR = "par"
-    GDRS = "gdrs"
-
-
+_Strategy = Literal["react", "par", "gdrs"]
 _STRATEGIES: Final = {
-    Strategy.REACT: "REACT",
-    Strategy.PAR: "PLAN_ACT_REFLECT",
-    Strategy.GDRS: "GOAL_DECOMPOSE_ROUTE_SYNTHESISE",
+    "react": "REACT",
+    "par": "PLAN_ACT_REFLECT",
+    "gdrs": "GOAL_DECOMPOSE_ROUTE_SYNTHESISE",
 }
-
-
-class Form(StrEnum):
-    """The forms of tool definitions: a ``DefinitionFormat`` that is known before anything is loaded."""
-
-    OPENAI = "openai"
-    OPENAI_RESPONSES = "openai-responses"
-    ANTHROPIC = "anthropic"
-    GEMINI = "gemini"
-    MCP = "mcp"
-    JSON_SCHEMA = "json-schema"
-
+_Form = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]
 
 # \b keeps a paragraph as it is written.
 _HELP: Final = f"""\b
@@ -105,13 +83,13 @@ def _options(
 
 def _prompt(
     strategy: Annotated[
-        Strategy,
+        _Strategy,
         typer.Option(
             case_sensitive=False,
             help="react: reason, act, observe; par: plan, act, reflect;"
             " gdrs: goal, decompose, route, synthesise.",
         ),
-    ] = Strategy.REACT,
+    ] = "react",
 ) -> None:
     """Print the planning section of a prompt as a model reads it."""
     from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
@@ -123,16 +101,14 @@ def _prompt(
 
 
 def _tools(
-    form: Annotated[
-        Form, typer.Option("--format", case_sensitive=False, help="Who reads them.")
-    ] = Form.OPENAI,
+    form: Annotated[_Form, typer.Option("--format", case_sensitive=False, help="Who reads them.")] = "openai",
     *,
     is_strict: Annotated[bool, typer.Option("--strict", help="For a provider's strict mode.")] = False,
 ) -> None:
     """Print the definitions of the six planning tools as JSON."""
     from planning.prompt.definitions import tool_definitions
 
-    typer.echo(json.dumps(tool_definitions(form.value, strict=is_strict), indent=2))
+    typer.echo(json.dumps(tool_definitions(form, strict=is_strict), indent=2))
 
 
 # The short lines fit beside the names in 80 columns. Where the help of a command needs more than examples, it
@@ -167,7 +143,7 @@ for name, function, short, more in (
         "history",
         history,
         "List the changes of a session.",
-        examples("history plans.db nightly", "history plans.db nightly --after 40"),
+        examples("history", "history plans.db nightly --after 40"),
     ),
     (
         "watch",
@@ -177,7 +153,7 @@ for name, function, short, more in (
     ),
     ("audit", audit, "Audit a plan: what it claims, and what was done.", AUDIT_HELP),
     ("view", view, "See a run in the browser, live.", VIEW_HELP),
-    ("export", export, "Write a run as one HTML file, or as a picture.", EXPORT_HELP),
+    ("export", export, "Write a run as one HTML file.", EXPORT_HELP),
     (
         "diff",
         diff,
@@ -191,7 +167,7 @@ for name, function, short, more in (
         "Copy a session up to a version.",
         examples("fork plans.db nightly", "fork plans.db nightly --at 3 --as what-if"),
     ),
-    ("verify", verify, "Check a session for damage.", examples("verify plans.db nightly")),
+    ("verify", verify, "Check sessions for damage.", examples("verify plans.db", "verify plans.db nightly")),
     ("store create", create, "Make the tables of a store in PostgreSQL.", CREATE_HELP),
     (
         "store copy",

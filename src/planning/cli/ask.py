@@ -178,7 +178,7 @@ def _shown(
     from planning.cli.progress import Progress
     from planning.plan.model import Plan
 
-    progress = Progress(question)
+    progress = Progress(title=question)
     state: Mapping[str, Any] = {}
     is_table = is_terminal(sys.stdout) and not is_csv
     log = sys.stdout if is_table else sys.stderr
@@ -208,13 +208,7 @@ def _print_rows(result: Mapping[str, Any], *, is_csv: bool) -> None:
 
 
 def answer_lines(state: Mapping[str, Any], width: int | None = None, *, is_table: bool = True) -> list[Line]:
-    """The answer to a question: the SQL, and the rows, or why there are none.
-
-    Args:
-        state: The final state of the graph.
-        width: The columns of the terminal; None where nothing is cut.
-        is_table: Whether the rows are in it, or only how many there are.
-    """
+    """The answer to a question: the SQL, and the rows, or why there are none."""
     lines: list[Line] = []
     if state.get("sql_query") is not None:
         lines += [("SQL", HEADING), *((line, "cyan") for line in lines_of(state["sql_query"]))]

@@ -5,17 +5,14 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import attrs
 import typer
 
-from planning.cli.session_names import OneSession
-from planning.cli.source import AsJson, name_of, read_bytes
+from planning.cli.arguments import AnySource, AsJson, OneSession
 from planning.cli.terminal import as_json, columns, count, say
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import bad_option
 from planning.errors import one_line, show
 
 if TYPE_CHECKING:
@@ -41,33 +38,20 @@ _NO_CALLS: Final = (
 )
 
 
-class AuditFormat(StrEnum):
-    """Who reads the findings."""
-
-    TEXT = "text"
-    JSON = "json"
-    GITHUB = "github"
-
-
 def audit(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE", help="A store; or a file with one session, or - for standard input."
-        ),
-    ],
+    source: AnySource = None,
     session: OneSession = None,
     *,
     as_json_: AsJson = False,
     form: Annotated[
-        AuditFormat,
+        Literal["text", "json", "github"],
         typer.Option(
             "--format",
             case_sensitive=False,
             help="text: for a person; json: every finding with its fields; github: annotations of a pull"
             " request.",
         ),
-    ] = AuditFormat.TEXT,
+    ] = "text",
     fail_on: Annotated[
         str | None,
         typer.Option(
@@ -85,9 +69,9 @@ def audit(
     for name in sorted(failing - FINDINGS.keys()):
         raise bad_option("--fail-on", f"no finding is named {show(name)}; use {', '.join(FINDINGS)}")
     title, found, problem = _audited(source, session)
-    if as_json_ or form is AuditFormat.JSON:
+    if as_json_ or form == "json":
         typer.echo(as_json(_fields(title, found)))
-    elif form is AuditFormat.GITHUB:
+    elif form == "github":
         for finding in found.findings:
             typer.echo(_annotation(finding))
     else:
@@ -101,51 +85,35 @@ def audit(
         raise typer.Exit(1)
 
 
-def _audited(source: str, session: str | None) -> tuple[str, Audit, str]:
+def _audited(source: str | None, session: str | None) -> tuple[str, Audit, str]:
     """What is audited by name, the audit, and what of the history cannot be read."""
-    from planning.cli.kinds import is_store, kind_of, refuse_other
-    from planning.cli.loading import replayed_moments, session_of
-    from planning.cli.replay import MOST_BYTES
+    from planning.cli.opening import opened
     from planning.observe.audit import audit_plan
+    from planning.observe.text import line_of
     from planning.plan.facts import PlanFacts
     from planning.plan.model import Plan
     from planning.workflow.run.records import WorkflowRun
-
-    if session is not None or is_store(source):
-        return _audited_store(source, session)
-    data = read_bytes(source, "SOURCE", most=MOST_BYTES)
-    title = "standard input" if source == "-" else Path(source).name
-    kind = kind_of(data)
-    if kind == "snapshot":
-        taken = session_of(data, source)
-        plan, run = taken.select_latest(Plan), taken.select_latest(WorkflowRun)
-        return title, audit_plan((), plan, taken.select_latest(PlanFacts), run), ""
-    if kind != "transcript":
-        refuse_other(data, source, "a session")
-        raise Refused(f"{name_of(source)} is not a store, a snapshot or a transcript")
-    found = audit_plan(replayed_moments(data, source))
-    timeless = [attrs.evolve(finding, at=None) for finding in found.findings]
-    return title, attrs.evolve(found, findings=tuple(timeless)), ""
-
-
-def _audited_store(source: str, session: str | None) -> tuple[str, Audit, str]:
-    from planning.cli.history import timeline_of
-    from planning.observe.audit import audit_plan
-    from planning.observe.text import line_of
     from session.stores import StoreError
 
     damage: list[StoreError] = []
-    with timeline_of(source, session, 0) as timeline:
+    kinds: Any = ("snapshot", "transcript")
+    with opened(source, session, *kinds, wanted="a session") as given, given.history() as changes:
 
         def sound() -> Iterator[Any]:
             try:
-                yield from timeline.new()
+                yield from changes.new()
             except StoreError as error:
                 damage.append(error)
 
+        if given.kind == "snapshot":
+            end = given.session
+            plan, run = end.select_latest(Plan), end.select_latest(WorkflowRun)
+            return given.title, audit_plan((), plan, end.select_latest(PlanFacts), run), ""
         found = audit_plan(sound())
-        damage += [timeline.problem] if timeline.problem is not None else []
-        return str(timeline.session.session_id), found, "; ".join(map(line_of, damage))
+        damage += [changes.problem] if changes.problem is not None else []
+    if given.kind == "transcript":
+        found = attrs.evolve(found, findings=tuple(attrs.evolve(each, at=None) for each in found.findings))
+    return given.title, found, "; ".join(map(line_of, damage))
 
 
 def _fields(title: str, found: Audit) -> dict[str, Any]:

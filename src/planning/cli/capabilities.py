@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -15,11 +15,46 @@ import attrs
 
 from planning.cli.terminal import say
 from planning.cli.usage import Refused
-from planning.errors import printable, show
+from planning.errors import ToolError, printable, show
 from planning.workflow.capabilities import Capabilities
 
 if TYPE_CHECKING:
+    from planning.tools.tool import Tool
     from planning.workflow.reports.report import Report
+
+
+@contextmanager
+def tools_of_servers(commands: Sequence[str]) -> Iterator[Mapping[str, Tool]]:
+    """Start MCP servers, and end them with the block.
+
+    Their clients run in an event loop in another thread, so that tools can be called from any loop.
+    """
+    if not commands:
+        yield {}
+        return
+    try:
+        from anyio.from_thread import start_blocking_portal
+
+        from planning.integrations.mcp import open_server, tools_from
+    except ImportError as error:
+        raise Refused(str(error)) from None
+    import logging
+
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # of servers that print more than MCP
+    found: dict[str, Tool] = {}
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal())
+        try:
+            for command in commands:
+                client = stack.enter_context(portal.wrap_async_context_manager(open_server(command)))
+                tools = {tool.name: tool for tool in portal.call(tools_from, client)}
+                for name in tools.keys() & found.keys():
+                    raise Refused(f"--mcp: two tools are named {printable(name)}")
+                found |= tools
+        except ToolError as error:
+            raise Refused(f"--mcp: {printable(error.message)}") from None
+        yield found
+
 
 _NONE_KNOWN = Capabilities(tools=None, handlers=None, agents=None)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -28,16 +63,7 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def capabilities_of(
     served: Mapping[str, Any] = MappingProxyType({}), **options: Sequence[str] | None
 ) -> Capabilities | None:
-    """What the values of the options say that exists; None when there are no values.
-
-    Args:
-        served: The tools of MCP servers, by name.
-        options: The values of ``tools``, ``handlers`` and ``agents``: names with commas between
-            them, or ``module:object``. Of a kind without values, no name is checked.
-
-    Raises:
-        Refused: A value names nothing that can be used.
-    """
+    """What the values of the options say that exists; None when there are no values."""
     kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
     if served:
         tools = kinds.get("tools", {})
@@ -48,12 +74,7 @@ def capabilities_of(
 
 
 def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
-    """Say how an object in a module is given, if names are unknown and a value looks like a module.
-
-    Args:
-        report: About the workflow.
-        options: As for ``capabilities_of``.
-    """
+    """Say how an object in a module is given, if names are unknown and a value looks like a module."""
     unknown = {error.code for error in report.errors}
     for kind, values in options.items():
         name = kind.removesuffix("s")

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from planning.cli.session_names import session_ids
-from planning.cli.source import AsJson, StoreFile, name_of, without_password
+from planning.cli.arguments import AsJson, StoreFile, session_ids
+from planning.cli.source import name_of, without_password
 from planning.cli.terminal import as_json, count, say
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, printable
@@ -44,7 +44,7 @@ def create(
     ] = False,
 ) -> None:
     """Make the tables of a store in a PostgreSQL database, where they are not yet."""
-    from planning.cli.stores import opened_store
+    from planning.cli.opening import opened_store
     from session.address import database_of, is_address
 
     if not is_address(database):
@@ -79,7 +79,7 @@ def copy(
     TO has one of the sessions already, nothing is copied. If one cannot be copied, the others are, and the
     exit code is 1.
     """
-    from planning.cli.stores import known_session, opened_store
+    from planning.cli.opening import known_session, opened_store
     from planning.observe.text import line_of
     from session.stores import StoreError, copy_session
 
@@ -114,7 +114,7 @@ def compact(store: StoreFile) -> None:
 
     Programs may go on; those that write wait until it is over.
     """
-    from planning.cli.stores import opened_store
+    from planning.cli.opening import opened_store
     from session.stores import SqliteStore
 
     with opened_store(store) as opened:
@@ -141,10 +141,10 @@ def delete(
 
     In a terminal you are asked first. The exit code is 1 where you answer no.
     """
-    from planning.cli.stores import known_session, opened_store
+    from planning.cli.opening import known_session, opened_store
 
     with opened_store(store) as opened:
-        chosen = [known_session(opened, name) for name in dict.fromkeys(sessions)]
+        chosen = [known_session(opened, name, is_whole=True) for name in dict.fromkeys(sessions)]
         if not yes:
             _require_yes(f"Delete {listed(map(str, chosen))} for good?")
         for name in chosen:

@@ -37,11 +37,7 @@ class Drive(Generic[Result]):
     """
 
     def __init__(self, stopping: Callable[[], object] = lambda: None) -> None:
-        """Nothing runs yet.
-
-        Args:
-            stopping: Called in the loop if the coroutine is asked to stop and does not stop soon.
-        """
+        """Nothing runs yet."""
         self._stopping = stopping
         self._task: asyncio.Task[Result] | None = None
         self._last = 0.0  # when the last signal came, in seconds
@@ -108,9 +104,6 @@ def leave_if_held_up(code: Callable[[], int]) -> Iterator[None]:
 
     The interpreter would wait for the threads of a pool however long they take, and let others print after
     the end of the output.
-
-    Args:
-        code: Gives the exit code.
     """
     before = set(threading.enumerate())
     yield
@@ -130,11 +123,7 @@ def _holds_up(thread: threading.Thread) -> bool:
 
 
 def until_signalled(serving: Coroutine[Any, Any, None]) -> signal.Signals | None:
-    """Run a server to its end, or until a signal ends it.
-
-    Returns:
-        The signal; None where it ended by itself.
-    """
+    """Run a server to its end, or until a signal ends it."""
     drive = Drive[None]()
     drive.run(serving)
     if drive.error is not None and drive.signal is None:  # what is cut off in the middle may fail, too

@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from planning.cli.progress import Progress, Step
+from planning.cli.progress import Progress, note_of
 from planning.cli.terminal import (
     HEADING,
     MARKS,
@@ -32,6 +32,7 @@ from planning.cli.terminal import (
     wants_color,
 )
 from planning.observe.fact_words import approval_words
+from planning.observe.steps import Step
 from planning.observe.text import one_line
 
 _BESIDE: Final = 72  # columns from which a note has a column of its own
@@ -42,13 +43,7 @@ _MOST_STEPS: Final = 200  # of a run; of more, only those that failed or were st
 
 @contextmanager
 def face_of(own: TextIO, progress: Progress, *, is_json: bool = False) -> Iterator[Face]:
-    """The face that fits an output.
-
-    Args:
-        own: Where the command writes.
-        progress: What is shown.
-        is_json: Whether the command prints only JSON.
-    """
+    """The face that fits an output."""
     if is_json:
         yield Face(progress)
     elif can_redraw(own):
@@ -71,13 +66,7 @@ class Face:
         """Show what changed."""
 
     def end(self, first: Sequence[Line], last: Sequence[Line], *, is_whole: bool = False) -> None:
-        """Show the end.
-
-        Args:
-            first: Lines above the steps.
-            last: Lines below them.
-            is_whole: Whether to show every word of the steps.
-        """
+        """Show the end."""
 
 
 class Lines(Face):
@@ -89,7 +78,8 @@ class Lines(Face):
         self._color = wants_color(own)
         self._is_begun = False
         if progress.steps and progress.plan is None:
-            self.show([(": ".join(filter(None, (progress.title, progress.tally()))), "")])
+            far = progress.tally() if progress.now is None else progress.done()  # it goes on from there
+            self.show([(": ".join(filter(None, (progress.title, far))), "")])
 
     def show(self, lines: Sequence[Line]) -> None:
         """Print the lines, with a blank one before each heading."""
@@ -153,15 +143,9 @@ class Live(Face):
 
 
 def frame(console: Console, progress: Progress) -> RenderableType:
-    """The steps as they are, a line each: as many as the terminal has room for.
-
-    Args:
-        console: Where it will be drawn; its size decides what fits.
-        progress: The steps.
-    """
+    """The steps as they are, a line each: as many as the terminal has room for."""
     steps, room = progress.steps, max(1, console.height - _ROUND_STEPS)
-    at = (progress.running or [progress.last])[0]
-    first = max(0, min(at - room // 2, len(steps) - room))
+    first = max(0, min(progress.at_hand - room // 2, len(steps) - room))
     table = _table(console, progress, steps[first : first + room], is_final=False, is_whole=False)
     title = Text(one_line(progress.title), "bold", no_wrap=True, overflow="ellipsis")
     # The last line is for the ^C of a user who interrupts: elsewhere it would shift the drawing.
@@ -183,19 +167,19 @@ def _table(
         table.add_column(ratio=2, no_wrap=True, overflow="ellipsis")
     for step in steps:
         mark, ascii_mark, style = MARKS[step.state]
-        notes, seconds = step.notes[-1:], step.elapsed(progress.now())
-        below = list(notes) if is_final and not is_beside else []
+        note, seconds = note_of(step), progress.seconds(step)
+        below = [note] if is_final and not is_beside else []
         if is_whole:
-            below = [step.details or "", *(f"- {note}" for note in step.notes)]
-        title = Text(one_line(step.title), "bold" if step.state == "running" else "")
-        remark = ", ".join(filter(None, (step.remark, step.when)))
+            below = [step.details or "", *(f"- {each}" for each in step.notes)]
+        title = Text(one_line(step.title), "bold" if step.state == "in_progress" else "")
+        remark = ", ".join(filter(None, (step.remark, progress.when(step))))
         title.append(f" ({remark})" if remark else "", "dim")
         table.add_row(
             Text(ascii_mark if console.options.ascii_only else mark, style),
             Text(one_line(step.step_id)),
             Group(title, *(Text(one_line(line), "dim") for each in below if each for line in lines_of(each))),
             "" if seconds is None else seconds_text(seconds),
-            *([Text(one_line("".join(notes)), "red" if step.state == "failed" else "dim")] * is_beside),
+            *([Text(one_line(note), "red" if step.state == "failed" else "dim")] * is_beside),
         )
     return table
 
@@ -205,7 +189,7 @@ def _counts(console: Console, progress: Progress) -> RenderableType:
     if not progress.title and not progress.steps:
         return Text("no plan")
     plan = progress.plan
-    tally = progress.tally() + progress.spent() if plan is None else f"{plan.status}, {progress.tally()}"
+    tally = progress.tally() + progress.lasted() if plan is None else f"{plan.status}, {progress.tally()}"
     words = Text(tally, no_wrap=True, overflow="ellipsis")
     if approval := approval_words(progress.facts):
         words.append(f". {one_line(approval)}", style="yellow")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from enum import StrEnum
 from graphlib import TopologicalSorter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from planning.cli.source import WorkflowFile, name_of, read_bytes
+from planning.cli.arguments import WorkflowFile
+from planning.cli.source import name_of, read_bytes
 from planning.cli.terminal import MARKS, count, is_ascii, is_terminal, painted, wants_color
 from planning.cli.usage import EXIT_CODES, Refused
 from planning.errors import cut, one_line
 
 if TYPE_CHECKING:
-    from planning.workflow.drawing import State as WorkflowState
+    from planning.observe.steps import RunSteps
+    from planning.workflow.drawing import State
     from planning.workflow.model import Workflow
 
 # \b keeps a paragraph as it is written.
@@ -29,27 +29,16 @@ Examples:
   my-agent | planning graph - | mmdc -i - -o report.svg
 
 {EXIT_CODES}"""
-# state -> how it is marked
-_MARK_OF: Final[Mapping[WorkflowState, str]] = MappingProxyType({
-    "completed": "done", "skipped": "skipped", "in_progress": "running", "failed": "failed",
-    "pending": "pending",
-})  # fmt: skip
+_ORDER: Final = ("completed", "skipped", "in_progress", "failed", "blocked", "stopped", "pending")
 _LONGEST: Final = 100
 _DEEPEST: Final = 20
-
-
-class GraphFormat(StrEnum):
-    """What a workflow is drawn as."""
-
-    TREE = "tree"
-    MERMAID = "mermaid"
 
 
 def graph(
     file: WorkflowFile = None,
     *,
     form: Annotated[
-        GraphFormat | None,
+        Literal["tree", "mermaid"] | None,
         typer.Option(
             "--format",
             case_sensitive=False,
@@ -64,65 +53,64 @@ def graph(
     It is checked first, as by 'planning validate' without options; a workflow with errors is not drawn. Of a
     snapshot, and of what 'planning run --json' prints, the workflow is drawn as far as it was run.
     """
-    workflow = _workflow_in(read_bytes(file, "WORKFLOW"), file)
-    if form is GraphFormat.TREE or (form is None and is_terminal(sys.stdout)):
+    steps = _steps_in(read_bytes(file, "WORKFLOW"), file)
+    if form == "tree" or (form is None and is_terminal(sys.stdout)):
         color = wants_color(sys.stdout)
-        typer.echo(graph_text(workflow, color=color, ascii_only=is_ascii(sys.stdout)), nl=False, color=color)
+        text = graph_text(steps.workflow, steps.states, color=color, ascii_only=is_ascii(sys.stdout))
+        typer.echo(text, nl=False, color=color)
     else:
         from planning.workflow.drawing import mermaid
 
-        typer.echo(mermaid(workflow), nl=False)
+        typer.echo(mermaid(steps.workflow, steps.states), nl=False)
 
 
-def _workflow_in(data: bytes, source: str | None) -> Workflow:
-    """The workflow in the bytes of a file, or that of the run in them."""
-    from planning.cli.kinds import kind_of, refuse_other
+def _steps_in(data: bytes, source: str | None) -> RunSteps:
+    """The steps of the workflow in the bytes of a file, or of the run in them."""
+    from planning.cli.opening import kind_of, refuse_other, session_of
     from planning.cli.validate import print_report
+    from planning.observe.steps import RunSteps
     from planning.workflow.validate import validate_workflow
 
     report = validate_workflow(data)
     if report.ok:
-        return report.workflow
+        return RunSteps(report.workflow)
     if kind_of(data) != "snapshot":
         refuse_other(data, source, "a workflow", "workflow")
         print_report(report, source, err=True)
         raise typer.Exit(1)
-    from planning.cli.loading import session_of
-    from planning.workflow.model import Workflow
-    from planning.workflow.run.records import register_workflow
-
-    session = session_of(data, source)
-    register_workflow(session)
-    workflow = session.select_latest(Workflow)
-    if workflow is None:
+    steps = RunSteps.of(session_of(data, source))
+    if steps is None:
         raise Refused(f"{name_of(source)} holds no workflow run; 'planning show' shows its plan")
-    return workflow
+    steps.stop()  # nothing works on a snapshot
+    return steps
 
 
-def graph_text(workflow: Workflow, *, color: bool = False, ascii_only: bool = False) -> str:
+def graph_text(
+    workflow: Workflow,
+    states: Mapping[str, State] | None = None,
+    *,
+    color: bool = False,
+    ascii_only: bool = False,
+) -> str:
     """A workflow as lines of text: its goal, how far it is, and each step below and right of those before it.
 
     Nothing in the workflow can act on a terminal.
-
-    Args:
-        workflow: A valid workflow.
-        color: Whether to colour it.
-        ascii_only: Whether to draw with ASCII alone; texts stay as they are.
     """
-    from planning.workflow.drawing import called, state_of
+    from planning.workflow.drawing import called, states_in
 
-    states = Counter(map(state_of, workflow.steps))
+    states = states_in(workflow) if states is None else states
+    goal, counts = workflow.goal.strip(), Counter(states.values())
     head = count(len(workflow.steps), "step")
-    if set(states) - {"pending"}:
-        head += ": " + ", ".join(f"{states[each]:,} {each}" for each in _MARK_OF if states[each])
-    lines = [painted(one_line(workflow.goal.strip()), "bold", color=color)] if workflow.goal.strip() else []
-    lines.append(head.replace("in_progress", "in progress"))
-    steps = {step.step_id: step for step in workflow.steps}
+    if set(counts) - {"pending"}:
+        tally = (f"{counts[state]:,} {state.replace('_', ' ')}" for state in _ORDER if counts[state])
+        head += f": {', '.join(tally)}"
+    lines = [*([painted(one_line(goal), "bold", color=color)] if goal else []), head]
+    found = {step.step_id: step for step in workflow.steps}
     levels: dict[str, int] = {}
-    for step_id in TopologicalSorter({key: steps[key].depends_on for key in steps}).static_order():
-        step = steps[step_id]
+    for step_id in TopologicalSorter({key: found[key].depends_on for key in found}).static_order():
+        step = found[step_id]
         level = levels[step_id] = max((levels[each] + 1 for each in step.depends_on), default=0)
-        *marks, style = MARKS[_MARK_OF[state_of(step)]]
+        *marks, style = MARKS[states[step_id]]
         purpose = one_line(step.description.strip())
         parts = [
             (one_line(step_id), "bold"),

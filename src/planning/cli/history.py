@@ -6,46 +6,25 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.session_names import OneSession
-from planning.cli.source import AsJson, StoreFile
+from planning.cli.arguments import AsJson, OneSession, RunsFile, StoreFile
+from planning.cli.source import DEFAULT_STORE
 from planning.cli.terminal import as_json, say
-from planning.cli.usage import Refused
 from planning.errors import one_line
 
 if TYPE_CHECKING:
     from planning.cli.progress import Progress
     from planning.cli.terminal import Line
-    from planning.observe.timeline import Moment, Timeline
+    from planning.observe.timeline import Changes, Moment
 
 _POLL: Final = 0.05  # seconds between two looks at the store
 
 
-@contextmanager
-def timeline_of(store: str, session: str | None, after: int | None) -> Iterator[Timeline]:
-    """The changes of a session after a version, as they are at this moment; None for those that follow.
-
-    Raises:
-        Refused: It cannot be read.
-    """
-    from planning.cli.stores import known_session, opened_store
-    from planning.observe.timeline import Timeline
-
-    with opened_store(store) as opened, nullcontext() if after is None else opened.reading():
-        head = opened.newest(known_session(opened, session))
-        if head is None:
-            raise Refused("the session was deleted")
-        if after is not None and after > head.version:
-            raise Refused(f"the session has the versions 0 to {head.version}, got {after}")
-        yield Timeline(opened, head, head.version if after is None else after)
-
-
 def history(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     session: OneSession = None,
     *,
     after: Annotated[
@@ -57,14 +36,15 @@ def history(
 
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
+    from planning.cli.opening import opened
     from planning.observe.text import line_of
     from planning.observe.timeline import fields_of_moment, words_of
     from session.stores import StoreError
 
     damage, fields = "", []
-    with timeline_of(store, session, after) as timeline:
+    with opened(store, session) as given, given.history(after) as changes:
         try:
-            for moment in timeline.new():
+            for moment in changes.new():
                 if as_json_:
                     fields.append(fields_of_moment(moment))
                 else:
@@ -87,6 +67,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
     when the session is deleted; the exit code is 0 then.
     """
     from planning.cli.faces import face_of
+    from planning.cli.opening import opened
     from planning.cli.progress import Progress
     from planning.observe.fact_words import approval_words
     from planning.observe.names import named_facts, named_plan
@@ -95,17 +76,17 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
 
     progress = Progress()
     with (
-        timeline_of(store, session, None) as timeline,
+        opened(store, session, is_live=True) as given,
+        given.history(None) as changes,
         face_of(sys.stdout, progress, is_json=as_json_) as face,
     ):
         code, reason = 0, "the session was deleted"
         try:
-            plan = timeline.plan
-            if plan is not None:
-                approval, names = approval_words(timeline.facts), timeline.names
-                shown = progress.take_plan(named_plan(plan, names), named_facts(timeline.facts, names))
+            if changes.plan is not None:
+                approval, names = approval_words(changes.facts), changes.names
+                shown = progress.take_plan(named_plan(changes.plan, names), named_facts(changes.facts, names))
                 face.show(shown + [(approval, "")] * bool(approval))
-            for moment in _as_they_come(timeline):
+            for moment in _as_they_come(changes):
                 if as_json_:
                     _print_json(moment)
                 else:
@@ -120,10 +101,10 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
     raise typer.Exit(code)
 
 
-def _as_they_come(timeline: Timeline) -> Iterator[Moment]:
+def _as_they_come(changes: Changes) -> Iterator[Moment]:
     """Each change as soon as it is made, until the session is deleted."""
-    while not timeline.is_deleted:
-        yield from timeline.new()
+    while not changes.is_deleted:
+        yield from changes.new()
         time.sleep(_POLL)
 
 

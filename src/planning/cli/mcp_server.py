@@ -12,7 +12,7 @@ from uuid import UUID
 
 import typer
 
-from planning.cli.session_names import session_ids
+from planning.cli.arguments import session_ids
 from planning.cli.terminal import say
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 from planning.errors import printable, show
@@ -232,7 +232,7 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
 
 def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
     """How ``build_server`` finds the sessions: one for all clients, or one for each."""
-    from planning.cli.stores import found_store
+    from planning.cli.opening import found_store
     from session import IdentityError, Session
     from session.stores import StoreError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.mcp_tools import tools_of_servers
-from planning.cli.source import Agents, Handlers, McpServers, Tools, name_of
+from planning.cli.arguments import Agents, Handlers, McpServers, Tools
+from planning.cli.source import name_of, writing
 from planning.cli.terminal import count, say
 from planning.cli.usage import EXIT_CODES, TOOLS_HELP, Refused
 from planning.errors import listed, printable
@@ -60,7 +61,7 @@ def new(
     Inputs are taken from the examples of a tool, or made up; you are told which ones to fill in. A text
     becomes ${user_prompt}, the value of --prompt in 'planning run'. A file that exists is not replaced.
     """
-    from planning.cli.capabilities import capabilities_of
+    from planning.cli.capabilities import capabilities_of, tools_of_servers
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.wire.build import dump_workflow
 
@@ -197,11 +198,7 @@ def _advice(workflow: Workflow, given: Capabilities | None) -> Iterator[str]:
 
 def _write(text: str, file: str) -> None:
     """Write a file that does not exist yet."""
-    try:
-        with Path(file).open("x", encoding="utf-8") as target:
-            target.write(text)
-    except FileExistsError:
-        raise Refused(f"{name_of(file)} exists already; name another file") from None
-    except (OSError, ValueError) as error:  # ValueError: a null character in a path
-        reason = getattr(error, "strerror", None) or error
-        raise Refused(f"cannot write {name_of(file)}: {reason}") from None
+    if os.path.lexists(file):
+        raise Refused(f"{name_of(file)} exists already; name another file")
+    with writing(file), Path(file).open("x", encoding="utf-8") as target:
+        target.write(text)

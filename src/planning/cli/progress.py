@@ -1,74 +1,38 @@
-"""How far a plan or a run is: events in, state out. Every face draws this one model.
+"""A plan or a run in words: each change as lines, and how far it is. Every face draws this one model.
 
-Each method that takes an event returns the lines that say what changed: a face that prints lines prints
-them, and one that redraws shows ``steps`` again. Nothing here reads or writes anything but its own state.
+How a step is doing is found by ``planning.observe.steps``; here it is only put in words.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
-import attrs
 from rich.cells import cell_len
 
 from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
-from planning.cli.times import StepTime
 from planning.errors import printable
 from planning.observe.fact_words import NO_FACTS, approval_words
+from planning.observe.steps import OVER, RunSteps, Step, plan_steps
 from planning.observe.text import one_line
 from planning.plan.diff import diff_plans
 from planning.plan.facts import PlanFacts
-from planning.plan.model import Plan, PlanStep, StepStatus
-from planning.plan.render import remarks_of
-from planning.workflow.model import Workflow
+from planning.plan.model import Plan
+from planning.workflow.drawing import State
 from planning.workflow.run.records import StepRecord
 
-State = Literal["pending", "running", "done", "skipped", "failed", "blocked", "stopped"]
-
-_OF_STATUS: Final = MappingProxyType[StepStatus, State]({
-    "pending": "pending", "in_progress": "running", "done": "done", "blocked": "blocked",
+WORDS: Final = MappingProxyType[State, str]({
+    "pending": "pending", "in_progress": "running", "completed": "done", "skipped": "skipped",
+    "failed": "failed", "blocked": "blocked", "stopped": "stopped",
 })  # fmt: skip
-_OVER: Final = ("done", "skipped", "failed", "blocked")
+"""The states of steps as a person reads them."""
 _BAD: Final = ("failed", "blocked", "stopped")
 _CUT_SHORT: Final = "stopped before it was done"
 _WIDEST_ID: Final = 24
 _STATE: Final = 8  # characters of "retrying"
-
-
-@attrs.define
-class Step:
-    """One step as a face shows it.
-
-    Attributes:
-        step_id: Its id.
-        title: What it is for.
-        state: How far it is.
-        details: More about it.
-        notes: What happened, oldest first.
-        remark: What a policy knows of it: that it is verified, or waits.
-        attempt: Which attempt it is, from 1; 0 where nothing is called.
-        began: When it began, in seconds of the clock; None before, and for a step of a plan.
-        seconds: How long it took; None until it is over, and where it was done before.
-        when: When it got into its state, in UTC; empty where that is not known or not asked for.
-    """
-
-    step_id: str
-    title: str
-    state: State = "pending"
-    details: str | None = None
-    notes: tuple[str, ...] = ()
-    remark: str = ""
-    attempt: int = 0
-    began: float | None = None
-    seconds: float | None = None
-    when: str = ""
-
-    def elapsed(self, now: float) -> float | None:
-        """How long it runs or ran; None where that is not known."""
-        return now - self.began if self.state == "running" and self.began is not None else self.seconds
 
 
 class Progress:
@@ -78,116 +42,93 @@ class Progress:
         title: What the steps are for.
         plan: The latest plan; None for a run, and before there is one.
         facts: What a policy knows of it.
-        steps: In their order.
-        last: The index of the step that changed last.
+        run: The steps of the run; None for a plan.
         refused: How many planning calls were refused.
-        now: The time in seconds.
-        is_timed: Whether times mean something.
-        lasted: How long a run took that is shown later; None where it is shown while it runs.
+        now: Returns the time; None where times mean nothing, as in a replay.
+        has_dates: Whether to say when steps got into their states.
     """
 
-    def __init__(self, title: str = "", clock: Callable[[], float] | None = None) -> None:
-        """Start with nothing.
-
-        Args:
-            title: What the steps are for.
-            clock: The time in seconds; None where times mean nothing, as in a replay.
-        """
-        self.title = title
-        self.now = clock or (lambda: 0.0)
-        self.is_timed = clock is not None
-        self._began = self.now()
+    def __init__(
+        self,
+        run: RunSteps | None = None,
+        now: Callable[[], datetime] | None = None,
+        *,
+        title: str = "",
+        began: datetime | None = None,
+        has_dates: bool = False,
+    ) -> None:
+        """Start with the steps of a run that began at a time, by default now; or with nothing."""
+        self.run, self.now, self.has_dates = run, now, has_dates
+        self.title = title if run is None else run.workflow.goal
         self.plan: Plan | None = None
         self.facts = NO_FACTS
-        self.steps: list[Step] = []
-        self._places: dict[str, int] = {}
-        self._width = 0
-        self.last = 0
         self.refused = 0
-        self.lasted: float | None = None
-
-    @classmethod
-    def of_run(
-        cls,
-        workflow: Workflow,
-        clock: Callable[[], float] | None = None,
-        records: Iterable[StepRecord] = (),
-    ) -> Progress:
-        """The steps of a workflow that is going to run.
-
-        Args:
-            workflow: What is run.
-            clock: The time in seconds.
-            records: What an earlier part of the run recorded.
-        """
-        progress = cls(workflow.goal, clock)
-        progress._set([Step(step.step_id, step.description) for step in workflow.steps])
-        for record in records:
-            if record.status == "completed":
-                progress.take_record(record)
-        return progress
+        self.spent: float | None = None
+        self._began = began or (now and now())
+        self._steps: list[Step] = []
+        self._last: str | None = None
+        widths = (cell_len(one_line(step_id)) for step_id in (() if run is None else run.steps))
+        self._width = min(_WIDEST_ID, max(widths, default=0))
 
     @property
-    def counts(self) -> Counter[State]:
-        """How many steps there are in each state."""
-        return Counter(step.state for step in self.steps)
+    def steps(self) -> list[Step]:
+        """The steps, in their order."""
+        return self._steps if self.run is None else list(self.run.steps.values())
 
     @property
     def over(self) -> int:
         """How many steps need nothing more; of a plan, those that are done."""
-        states = _OVER if self.plan is None else ("done",)
+        states = OVER if self.plan is None else ("completed",)
         return sum(step.state in states for step in self.steps)
 
     @property
-    def running(self) -> list[int]:
-        """The indexes of the steps that run."""
-        return [place for place, step in enumerate(self.steps) if step.state == "running"]
+    def at_hand(self) -> int:
+        """The index of the first step that is in progress, else of the one that changed last."""
+        steps = self.steps
+        running = (place for place, step in enumerate(steps) if step.state == "in_progress")
+        last = (place for place, step in enumerate(steps) if step.step_id == self._last)
+        return next(running, next(last, 0))
+
+    def done(self) -> str:
+        """How many steps are done."""
+        steps = self.steps
+        return f"{sum(step.is_done for step in steps)} of {len(steps)} done"
 
     def tally(self) -> str:
         """How far the steps are, in words."""
-        counts = self.counts
-        parts = [f"{counts['done']} of {len(self.steps)} done"]
-        others: tuple[State, ...] = ("running", "failed", "blocked", "stopped", "skipped")
-        parts += [f"{counts[state]} {state}" for state in others if counts[state]]
+        counts, parts = Counter(step.state for step in self.steps if not step.is_done), [self.done()]
+        others: tuple[State, ...] = ("in_progress", "failed", "blocked", "stopped", "skipped")
+        parts += [f"{counts[state]} {WORDS[state]}" for state in others if counts[state]]
         return ", ".join(parts)
 
-    def spent(self) -> str:
-        """How long a run has lasted, behind a comma; empty where times mean nothing."""
-        lasted = self.now() - self._began if self.is_timed else self.lasted
-        return "" if lasted is None else f", in {seconds_text(lasted)}"
+    def lasted(self) -> str:
+        """How long a run has lasted, behind a comma; empty where that is not known."""
+        spent = self.spent
+        if spent is None and self.now is not None and self._began is not None:
+            spent = (self.now() - self._began).total_seconds()
+        return "" if spent is None else f", in {seconds_text(spent)}"
 
-    def stopping(self) -> str:
-        """What to say when a run is about to stop."""
-        steps = count(len(self.running), "running step")
-        return f"stopping: waiting for {steps}; press Ctrl-C again to stop at once"
+    def seconds(self, step: Step) -> float | None:
+        """How long a step was in progress, until now for one that is."""
+        return step.seconds(self.now() if self.now is not None and step.state == "in_progress" else None)
 
-    def take_times(self, times: Mapping[str, StepTime]) -> None:
-        """Show when steps got into their states, and how long they took.
-
-        Args:
-            times: The times, by the ids of steps.
-        """
-        for step in self.steps:
-            if (time := times.get(step.step_id)) is not None:
-                step.when, step.seconds = f"{time.at:%Y-%m-%d %H:%M:%S}", time.seconds
+    def when(self, step: Step) -> str:
+        """When a step got into its state, in UTC; empty where that is not known or not asked for."""
+        return f"{step.at:%Y-%m-%d %H:%M:%S}" if self.has_dates and step.at is not None else ""
 
     # Plans
 
-    def take_plan(self, plan: Plan | None, facts: PlanFacts = NO_FACTS) -> list[Line]:
-        """Show a plan, or that there is none any more; says what differs from the one before.
-
-        Args:
-            plan: The plan.
-            facts: What a policy knows of it.
-        """
+    def take_plan(
+        self, plan: Plan | None, facts: PlanFacts = NO_FACTS, times: Iterable[Step] = ()
+    ) -> list[Line]:
+        """Show a plan, or that there is none any more; says what differs from the one before."""
         differs = diff_plans(self.plan, plan)
         before = {} if self.plan is None else {step.step_id: step for step in self.plan.steps}
         steps = () if plan is None else plan.steps
         self.plan, self.facts, self.title = plan, facts, "" if plan is None else plan.objective
-        changed = (place for place, step in enumerate(steps) if before.get(step.step_id) is not step)
-        self.last = next(changed, min(self.last, max(0, len(steps) - 1)))
-        remarks = {} if plan is None else remarks_of(plan, facts)
-        self._set([_step_of(step, remarks.get(step.step_id, "")) for step in steps])
+        changed = (step.step_id for step in steps if before.get(step.step_id) is not step)
+        self._last = next(changed, self._last)
+        self._steps = [] if plan is None else plan_steps(plan, facts, times)
         is_back = any((each.before, each.after) == ("in_progress", "pending") for each in differs.marked)
         added = [(f"  {each.step.step_id}  {each.step.title}", "") for each in differs.added]
         return [(str(differs), TROUBLE if is_back else ""), *added]
@@ -199,9 +140,10 @@ class Progress:
             return
         done, total = self.plan.progress
         yield f"{self.title} ({self.plan.status}, {done} of {total} done)"
-        for step, shown in zip(self.plan.steps, self.steps, strict=True):
-            took = "" if shown.seconds is None else f"took {seconds_text(shown.seconds)}"
-            said = ", ".join(filter(None, (step.status, shown.remark, shown.when, took)))
+        for step, shown in zip(self.plan.steps, self._steps, strict=True):
+            seconds = self.seconds(shown)
+            took = "" if seconds is None else f"took {seconds_text(seconds)}"
+            said = ", ".join(filter(None, (step.status, shown.remark, self.when(shown), took)))
             yield f"{step.step_id} {said}: {step.title}"
             yield from (f"  {line}" for line in (step.details or "").splitlines())
             for note in step.notes:
@@ -210,96 +152,60 @@ class Progress:
             yield approval
 
     def refuse(self, name: str, reason: str) -> Line:
-        """Count a planning call that was refused.
-
-        Args:
-            name: The tool that was called.
-            reason: Why, and what to send instead.
-        """
+        """Count a planning call that was refused, and say why."""
         self.refused += 1
         first, *problems = reason.split("\n")
         more = " | ".join(problem.removeprefix("- ") for problem in problems)
         return f"Refused {printable(name)}: {first} {more}".rstrip(), TROUBLE
 
-    def _set(self, steps: Sequence[Step]) -> None:
-        self.steps = list(steps)
-        self._places = {step.step_id: place for place, step in enumerate(steps)}
-        widths = (cell_len(one_line(step.step_id)) for step in steps)
-        self._width = min(_WIDEST_ID, max(widths, default=0))
-
     # Runs
+
+    def stopping(self) -> str | None:
+        """What to say when a run is about to stop; None where nothing runs."""
+        running = [] if self.run is None else self.run.in_state("in_progress")
+        steps = count(len(running), "running step")
+        return f"stopping: waiting for {steps}; press Ctrl-C again to stop at once" if running else None
 
     def take_record(self, record: StepRecord) -> list[Line]:
         """Note what happened to a step of a run."""
-        place = self._places.get(record.step_id)
-        if place is None:
+        before = None if self.run is None else self.run.steps.get(record.step_id)
+        step = None if self.run is None else self.run.take(record)
+        if before is None or step is None or (step.state, step.attempt) == (before.state, before.attempt):
             return []
-        step, state = self.steps[place], _state_of(record)
-        if state == step.state and record.attempt <= step.attempt:
-            return []
-        is_retry = state == "running" and record.attempt > 1
-        step.attempt = max(step.attempt, record.attempt)
-        self._move(place, state, _note_of(record, state))
-        return [self._moved(step, "retrying" if is_retry else state)]
+        self._last = step.step_id
+        return [self.line_of(step, is_retry=step.state == "in_progress" and record.attempt > 1)]
 
     def stop(self) -> list[Line]:
-        """Note that the run is over: what still counts as running was cut short."""
-        places = self.running
-        for place in places:
-            self._move(place, "stopped", _CUT_SHORT)
-        return [self._moved(self.steps[place], "stopped") for place in places]
+        """Note that nothing works on the run: what still counts as running was cut short."""
+        cut = [] if self.run is None else self.run.stop(self.now and self.now())
+        return [self.line_of(step) for step in cut]
 
-    def _move(self, place: int, state: State, note: str) -> None:
-        step = self.steps[place]
-        step.state, step.notes = state, (note,) if note else ()
-        if self.is_timed and state == "running":
-            step.began = self.now() if step.began is None else step.began
-        elif step.began is not None:
-            step.seconds = self.now() - step.began
-        self.last = place
-
-    def _moved(self, step: Step, what: str) -> Line:
-        """What happened to a step, on one line: its id, its state, how long it took, and why."""
-        step_id = one_line(step.step_id)
-        parts = [step_id + " " * (self._width - cell_len(step_id)), f"{what:<{_STATE}}"]
-        parts += [step.when] if step.when else []
-        if step.seconds is not None:
-            parts.append(seconds_text(step.seconds))
-        text = "".join(step.notes) or step.title
+    def line_of(self, step: Step, *, is_retry: bool = False) -> Line:
+        """A step on one line: its id, its state, how long it took, and why."""
+        step_id, seconds = one_line(step.step_id), self.seconds(step)
+        parts = [step_id + " " * (self._width - cell_len(step_id))]
+        parts += [f"{'retrying' if is_retry else WORDS[step.state]:<{_STATE}}", self.when(step)]
+        if seconds is not None and step.state != "in_progress":
+            parts.append(seconds_text(seconds))
         style = MARKS[step.state][2] if step.state in _BAD else ""
-        return "  ".join([*parts, one_line(text)]).rstrip(), style
+        text = one_line(note_of(step) or step.title)
+        return "  ".join([*filter(None, parts), text]).rstrip(), style
 
 
-def _step_of(step: PlanStep, remark: str) -> Step:
-    state = _OF_STATUS[step.status]
-    return Step(step.step_id, step.title, state, step.details, step.notes, remark.removeprefix(", "))
-
-
-def _state_of(record: StepRecord) -> State:
-    match record.status:
-        case "in_progress":
-            return "running"
-        case "completed":
-            return "skipped" if record.skipped else "done"
-        case "failed":
-            return "failed"
-        case _:
-            if record.after is None:
-                return "stopped"
-            return "skipped" if record.skipped else "blocked"
-
-
-def _note_of(record: StepRecord, state: State) -> str:
-    """What to say beside a step of a run."""
-    if state == "running":
+def note_of(step: Step) -> str:
+    """What to say beside a step: its last note in a plan; in a run its failure, or the outcome."""
+    record = step.record
+    if record is None:
+        return _CUT_SHORT if step.state == "stopped" else "".join(step.notes[-1:])
+    if step.state == "in_progress":
         return f"attempt {record.attempt}" if record.attempt > 1 else ""
     if record.error is not None:
         return record.error.message
     if record.after is not None:
         return f"step {record.after} failed"
-    if state == "skipped":
+    if step.state == "skipped":
         return "its done_check is true"
-    if state == "stopped":
+    if step.state == "stopped":
         return _CUT_SHORT
     if record.is_withheld:
         return "its output is private"

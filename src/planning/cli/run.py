@@ -11,20 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from planning.cli.kinds import refuse_other
-from planning.cli.mcp_tools import tools_of_servers
-from planning.cli.session_names import session_ids
-from planning.cli.source import (
-    DEFAULT_STORE,
-    Agents,
-    Finished,
-    Handlers,
-    McpServers,
-    Tools,
-    WorkflowFile,
-    read_bytes,
-    without_password,
-)
+from planning.cli.arguments import Agents, Finished, Handlers, McpServers, Tools, WorkflowFile, session_ids
+from planning.cli.source import DEFAULT_STORE, read_bytes, without_password
 from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.errors import show
 
@@ -149,11 +137,12 @@ def run(
         check_timeout(timeout)
     except ValueError as error:
         raise bad_option("--timeout", error) from None
+    from planning.cli.capabilities import tools_of_servers
+
     with tools_of_servers(mcp or ()) as served:
         data = read_bytes(file, "WORKFLOW")
         workflow, capabilities = _checked(data, file, tools, handlers, agents, served, is_finished=finished)
-        from planning.cli.running import Running
-        from planning.cli.runs import Asked, opened_run
+        from planning.cli.running import Asked, Running, opened_run
         from session.address import hide_secrets
 
         words = [hide_secrets(word.replace(store, without_password(store))) for word in context.obj]
@@ -208,6 +197,8 @@ def _checked(
     capabilities = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(data, capabilities, finished=is_finished)
     if not report.ok:
+        from planning.cli.opening import refuse_other
+
         refuse_other(data, file, "a workflow", "workflow")
     if report.errors or report.warnings:
         print_report(report, file, err=True)

@@ -2,38 +2,243 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
-from signal import SIGTERM
-from typing import TYPE_CHECKING, Final, TextIO
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from signal import SIGTERM, Signals
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 import attrs
 
-from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
+from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up, until_signalled
 from planning.cli.faces import Face, face_of
+from planning.cli.opening import opened_store, valid_session
 from planning.cli.progress import Progress
-from planning.cli.runs import ELSEWHERE, Asked, past_result
-from planning.cli.terminal import HEADING, Line, as_json, can_redraw, lines_of, say
-from planning.cli.usage import Refused
+from planning.cli.source import DEFAULT_STORE, name_of
+from planning.cli.terminal import HEADING, Line, as_json, can_redraw, count, lines_of, say
+from planning.cli.usage import Refused, bad_option
+from planning.cli.view import open_browser
 from planning.errors import printable, show
+from planning.observe.health import health_of_run
+from planning.observe.steps import RunSteps, answer_steps, time_of
+from planning.observe.stores import open_session
 from planning.observe.text import line_of
 from planning.tools.result import plain
+from planning.view.sources import StoreSource
+from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.callables import Callables
+from planning.workflow.run.claim import change_of_done
 from planning.workflow.run.engine import arun_workflow
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, states_of
+from planning.workflow.run.memory import MemoryItem, memory_of
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, bare, states_of
+from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
 from session import Session, SessionError, StoreError
+from session.selectors import Selectable
 
 if TYPE_CHECKING:
-    from planning.cli.run_page import RunPage
     from planning.observe.health import Health
+
+
+class RunPage:
+    """The page of a session, served in a thread of its own while the run has the others."""
+
+    def __init__(self, store: str, session: str) -> None:
+        """Nothing is served yet: the session may not exist."""
+        try:
+            from planning.view.server import serve
+        except ImportError as error:
+            raise Refused(str(error)) from None
+        self._serve = serve
+        self._store = store
+        self._session = session
+        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Self:
+        """Return the page."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it; pages in a browser hear of that, and stay as they are."""
+        if self._thread is not None and self._task is not None and self._thread.is_alive():
+            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+            self._thread.join()
+
+    def open(self, *_event: object) -> None:
+        """Serve the page from now on, say where, and open a browser; later calls do nothing."""
+        if self._thread is not None:
+            return
+        link = Future[str]()
+
+        async def served() -> None:
+            self._task = asyncio.current_task()
+            try:
+                await self._serve(StoreSource(self._store, self._session), started=link.set_result)
+            except (OSError, StoreError) as error:
+                link.set_exception(error)
+            except asyncio.CancelledError:
+                pass
+
+        self._thread = threading.Thread(target=asyncio.run, args=(served(),), name="page", daemon=True)
+        self._thread.start()
+        try:
+            say(f"the run is shown at {link.result()}")
+        except (OSError, StoreError) as error:
+            say(f"the run cannot be shown: {line_of(error)}")
+        else:
+            threading.Thread(target=open_browser, args=(link.result(),), name="browser", daemon=True).start()
+
+    def wait(self) -> Signals | None:
+        """Keep the page until a signal comes, which is returned; None where it was never opened."""
+        if self._thread is None or not self._thread.is_alive():
+            return None
+        say("press Ctrl-C to close the page")
+        return until_signalled(_forever())
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()
+
+
+ELSEWHERE: Final = "name a file elsewhere with --store PATH"
+"""What to do where a store cannot be written."""
+
+
+@attrs.frozen(kw_only=True)
+class Asked:
+    """The run that the user asked for.
+
+    Attributes:
+        workflow: What runs.
+        capabilities: What its steps call.
+        user_prompt: The value of ``${user_prompt}``; None if none was given.
+        inputs: Values for the memory.
+        store: The file that keeps the run.
+        session: The session in it.
+        resume: Whether to resume the last run in it.
+        executor: Opens the executor; None for this process.
+        max_parallel: How many steps run at the same time at most.
+        timeout: Seconds for an attempt of a step; None for no limit.
+        is_viewed: Whether a page shows it.
+        is_json: Whether only the result is printed, as JSON.
+        line: The command that resumes it.
+    """
+
+    workflow: Workflow
+    capabilities: Capabilities
+    user_prompt: str | None
+    inputs: Mapping[str, Any]
+    store: str
+    session: str
+    resume: bool
+    executor: AbstractContextManager[AnyExecutor] | None
+    max_parallel: int
+    timeout: float | None
+    is_viewed: bool
+    is_json: bool
+    line: str
+
+
+@contextmanager
+def opened_run(asked: Asked) -> Iterator[tuple[Session, WorkflowRun | None]]:
+    """The session that keeps a run, and the run in it that is resumed; None to begin one."""
+    identity = valid_session(asked.session, "SESSION")
+    if not asked.resume:
+        _check_calls(asked, set(), asked.user_prompt)
+        _make_folder(asked.store)
+    with opened_store(asked.store, begins=not asked.resume) as store:
+        session = open_session(store, identity)
+        yield session, _last_run(session, asked)
+
+
+def _make_folder(path: str) -> None:
+    """Make the folder of the default store, which is for nobody else, and not for git."""
+    if path != DEFAULT_STORE:
+        return
+    folder = Path(path).parent
+    try:
+        folder.mkdir(mode=0o700)
+        (folder / ".gitignore").write_text("*\n")
+    except OSError as error:
+        if not folder.is_dir():
+            raise Refused(f"cannot make {name_of(str(folder))}: {error.strerror}; {ELSEWHERE}") from None
+
+
+def _last_run(session: Session, asked: Asked) -> WorkflowRun | None:
+    """The run that is resumed; None where another begins."""
+    run = session.select_latest(WorkflowRun)
+    name, over = f"session {show(asked.session)}", "or name another session to start over"
+    if run is None:
+        if asked.resume:
+            raise Refused(f"{name_of(asked.store)} holds no run in {name}; omit --resume to begin one")
+        return None
+    if run.status == "completed":
+        return run if asked.resume else None
+    states = states_of(run.run_id, session.select_all(StepRecord))
+    done = {step_id for step_id, record in states.items() if record.status == "completed"}
+    if not asked.resume:
+        how_far = f"{len(done)} of {count(len(run.workflow.steps), 'step')} done"
+        raise Refused(f"the last run in {name} is not complete: {how_far}; add --resume to resume it, {over}")
+    if change := change_of_done(run, states, asked.workflow):
+        raise Refused(f"the last run in {name} cannot be resumed: {change}; restore that step, {over}")
+    given = {**run.inputs, **asked.inputs}
+    differs = {
+        "goal": asked.workflow.goal != run.workflow.goal,
+        "prompt": asked.user_prompt not in (None, run.user_prompt),
+        "--var": plain(given) != plain(run.inputs),
+    }
+    for what, is_other in differs.items():
+        if is_other:
+            raise Refused(f"the last run in {name} has another {what}; resume it with the same, {over}")
+    _check_calls(asked, done, run.user_prompt)
+    return run
+
+
+def _check_calls(asked: Asked, done: set[str], prompt: str | None) -> None:
+    """Refuse a step that has yet to run and whose tool cannot be called, or whose prompt is missing."""
+    for step in asked.workflow.steps:
+        kind, name = ("agent", step.agent) if step.agent is not None else (step.type, step.name)
+        if step.step_id in done or kind is None or name is None:
+            continue
+        if (getattr(asked.capabilities, f"{kind}s") or {}).get(name) is None:
+            raise Refused(
+                f"step {show(step.step_id)} calls the {kind} {show(name)}, which was not given; name an"
+                f" object that holds it: --{kind}s my_app:{kind}s"
+            )
+    if prompt is None and (asking := step_with_prompt(asked.workflow)) is not None:
+        raise bad_option(
+            "--prompt", f"step {show(asking)} refers to ${{user_prompt}}; give it: --prompt TEXT"
+        )
+
+
+def past_result(source: Selectable, run: WorkflowRun, session: Session) -> WorkflowResult:
+    """The result of an earlier run."""
+    states = states_of(run.run_id, source.select_all(StepRecord))
+    return WorkflowResult(
+        status="completed" if run.status == "completed" else "failed",
+        outputs={
+            step_id: record.output
+            for step_id, record in states.items()
+            if record.status == "completed" and not record.is_withheld
+        },
+        memory=memory_of(source.select_all(MemoryItem)),
+        errors={step_id: record.error for step_id, record in states.items() if record.error is not None},
+        session=session,
+        run=run,
+        states=states,
+    )
+
 
 _REFUSALS: Final = (WorkflowError, SessionError, ImportError, ValueError, TypeError)
 _NEXT: Final = {
@@ -62,21 +267,16 @@ class Running:
     _output_error: OSError | None = attrs.field(init=False, default=None)
 
     def run(self) -> int:
-        """Run the workflow, and show it; a run that is complete is only shown.
-
-        Returns:
-            The exit code.
-
-        Raises:
-            Refused: It cannot start.
-        """
-        asked, last, past, records = self.asked, self.last, None, list[StepRecord]()
-        if last is not None:
-            records = list(states_of(last.run_id, self.session.select_all(StepRecord)).values())
-            if last.status == "completed":
-                past = past_result(self.session, last, self.session)
-                say(f"the run in session {show(asked.session)} is already complete")
-        self._progress = Progress.of_run(asked.workflow, time.monotonic, records)
+        """Run the workflow, and show it; a run that is complete is only shown."""
+        asked, last, past = self.asked, self.last, None
+        steps = RunSteps(bare(asked.workflow), last)
+        for record in () if last is None else self.session.select_all(StepRecord):
+            steps.take(record)
+        self._progress = Progress(steps, _now, began=None if last is None else time_of(last.started_at))
+        if last is not None and last.status == "completed":
+            past = past_result(self.session, last, self.session)
+            self._progress.spent = health_of_run(self.session, steps, _now()).seconds(_now())
+            say(f"the run in session {show(asked.session)} is already complete")
         self._drive, code = Drive(self._stopping), 0
         before = self.session.version
         with ExitStack() as stack:
@@ -108,7 +308,6 @@ class Running:
         """The page of the run, if it is asked for; it opens with the first change of the run."""
         if not self.asked.is_viewed:
             return None
-        from planning.cli.run_page import RunPage
 
         page = stack.enter_context(RunPage(self.asked.store, self.asked.session))
         if past is not None:
@@ -146,8 +345,8 @@ class Running:
         return self._drive.result
 
     def _stopping(self) -> None:
-        if self._progress.running:
-            say(self._progress.stopping())
+        if words := self._progress.stopping():
+            say(words)
 
     def _show_end(self, face: Face, own: TextIO, result: WorkflowResult | None) -> None:
         face.end(*report_lines(self.asked.workflow, self._progress, result))
@@ -197,6 +396,10 @@ class Running:
         return False
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 def report_lines(
     workflow: Workflow,
     progress: Progress,
@@ -205,18 +408,11 @@ def report_lines(
     is_verbose: bool = False,
     health: Health | None = None,
 ) -> tuple[list[Line], list[Line]]:
-    """The report of a run: the answer, which comes before its steps, and what comes after them.
-
-    Args:
-        workflow: What ran.
-        progress: Its steps.
-        result: The result; None where the run was stopped.
-        is_verbose: Whether the whole output of every step is shown.
-        health: How a run is doing that is not over, and has only the result of a part; None for another.
-    """
+    """The report of a run: the answer, which comes before its steps, and what comes after them."""
     first: list[Line] = []
     last: list[Line] = []
-    status = health.words if health is not None else "stopped" if result is None else result.status
+    is_ended = health is None or health.state in {"finished", "failed"}
+    status = "stopped" if result is None else result.status if is_ended or health is None else health.words
     if result is not None:
         if status == "completed":
             first = [("Answer", HEADING), *_answer_lines(workflow, result)]
@@ -224,15 +420,13 @@ def report_lines(
             last += [(f"Output of {step_id}", HEADING), *_value_lines(output)]
         last += _problem_lines(result)
     style = {"completed": "green", "failed": "bold red", "working": "cyan"}.get(status, "yellow")
-    summary = f"{status}: {progress.tally()}{progress.spent()}"
+    summary = f"{status}: {progress.tally()}{progress.lasted()}"
     return first, [*last, *([("", "")] if first or last else []), (summary, style)]
 
 
 def _answer_lines(workflow: Workflow, result: WorkflowResult) -> Iterator[Line]:
     """The outputs of the steps that no other step depends on."""
-    needed = {other for step in workflow.steps for other in step.depends_on}
-    ids = [step.step_id for step in workflow.steps if step.step_id not in needed]
-    shown = [step_id for step_id in ids if step_id in result.outputs]
+    shown = [step_id for step_id in answer_steps(workflow) if step_id in result.outputs]
     if not shown:
         yield ("No output.", "dim")
     for step_id in shown:

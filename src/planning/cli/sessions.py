@@ -10,14 +10,78 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.session_names import OneSession, SessionName
-from planning.cli.source import DEFAULT_STORE, AsJson, RunsFile, StoreFile
+from planning.cli.arguments import AnySession, AsJson, OneSession, RunsFile, SessionName, StoreFile
+from planning.cli.source import DEFAULT_STORE
 from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
-from planning.cli.usage import bad_option
+from planning.cli.usage import Refused, bad_option
+from planning.errors import printable
 
 if TYPE_CHECKING:
     from planning.observe.health import HealthState
-    from planning.view.sessions import Listed
+    from planning.plan.commands import ApprovePlan, RejectPlan
+    from planning.suite.approval import Pending
+    from planning.view.sources import Listed
+
+
+def approve(
+    store: StoreFile,
+    session: OneSession = None,
+    *,
+    reject: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Reject the plan: what the agent should change.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Approve the plan without a question.")] = False,
+) -> None:
+    """Approve or reject a plan that waits for it, while its agent runs or afterwards.
+
+    The plan is shown, and you are asked. The decision is for the plan that was shown: where the agent has
+    changed it by then, you see the new one. The exit code is 1 where nothing waits, or you rejected the plan
+    when asked.
+    """
+    from planning.cli.opening import opened_session
+    from planning.plan.commands import RejectPlan
+    from planning.suite.approval import answer_approval, decision_of, pending_approval
+
+    if reject is not None and (yes or not reject.strip()):
+        raise bad_option("--reject", "omit --yes" if yes else "say what the agent should change")
+    given = {"decision": "reject", "reason": reject} if reject is not None else "approve" if yes else None
+    with opened_session(store, session) as found:
+        decision = None
+        while decision is None:
+            pending = pending_approval(found)
+            if pending is None:
+                typer.echo("Nothing waits for approval.")
+                raise typer.Exit(1)
+            typer.echo(_shown(pending))
+            decision = decision_of(given) or _asked()
+            if not answer_approval(found, pending, decision):
+                typer.echo("The plan has changed.")
+                decision = None
+    if isinstance(decision, RejectPlan):
+        typer.echo(f"Rejected: {printable(decision.reason)}")
+        raise typer.Exit(int(reject is None))
+    typer.echo("Approved.")
+
+
+def _shown(pending: Pending) -> str:
+    waiting = f"Waiting for approval: {', '.join(pending.step_ids) or 'the plan'}"
+    return "\n".join([*map(printable, pending.text.split("\n")), waiting])
+
+
+def _asked() -> ApprovePlan | RejectPlan:
+    """The user's decision; asked until there is one."""
+    from planning.suite.approval import decision_of
+
+    try:
+        while True:
+            answer = input("Type approve or reject: ").strip().lower()
+            reason = input("What should the agent change? ") if answer == "reject" else ""
+            decision = decision_of({"decision": answer, "reason": reason})
+            if decision is not None:
+                return decision
+    except EOFError:
+        raise Refused("no answer on standard input; nothing was decided. Give --yes or --reject") from None
+
 
 _ACTOR: Final = "planning rewind"
 _STYLES: Final[dict[HealthState, str]] = {
@@ -48,8 +112,8 @@ def sessions(
     The session that was changed last is the first. Times are in UTC. A session is working, waiting for
     approval, finished, failed or stopped; nothing works on one that is stopped.
     """
-    from planning.cli.stores import opened_store
-    from planning.view.sessions import listed
+    from planning.cli.opening import opened_store
+    from planning.view.sources import listed
 
     now = datetime.now(UTC)
     with opened_store(store) as opened, opened.reading():
@@ -146,7 +210,7 @@ def diff(
     as_json_: AsJson = False,
 ) -> None:
     """Say what differs between the plans of two versions of a session, by default the last two."""
-    from planning.cli.stores import opened_session
+    from planning.cli.opening import opened_session
     from planning.observe.text import one_line
     from planning.observe.timeline import between
 
@@ -170,7 +234,7 @@ def rewind(
     That is a new change: nothing in the history is rewritten, and a later version can be restored in the same
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
-    from planning.cli.stores import opened_session
+    from planning.cli.opening import opened_session
     from planning.observe.text import one_line
     from planning.observe.timeline import between
 
@@ -198,7 +262,7 @@ def fork(
     as_json_: AsJson = False,
 ) -> None:
     """Copy the history of a session, up to a version, into a session of its own."""
-    from planning.cli.stores import opened_session
+    from planning.cli.opening import opened_session
     from session import IdentityError
 
     with opened_session(store, session) as found:
@@ -212,25 +276,33 @@ def fork(
         typer.echo(f"Forked {found.session_id} at version {forked.version} as {forked.session_id}.")
 
 
-def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
-    """Check that a session is as it was written: all of its changes and checkpoints.
+def verify(store: RunsFile = DEFAULT_STORE, session: AnySession = None, *, as_json_: AsJson = False) -> None:
+    """Check that sessions are as they were written: all of their changes and checkpoints.
 
     The exit code is 1 where something is damaged.
     """
-    from planning.cli.stores import known_session, opened_store
+    from planning.cli.opening import known_session, opened_store
     from planning.observe.text import line_of
     from session.stores import StoreError
 
+    found = list[dict[str, Any]]()
     with opened_store(store) as opened, opened.reading():
-        damage, version, versions = None, None, None
-        identity = known_session(opened, session)
-        try:
-            versions = opened.verify(identity)
-        except StoreError as error:
-            damage, version = line_of(error), error.version
+        names = [head.session_id for head in opened.sessions()] if session is None else [session]
+        is_one = len(names) == 1
+        for identity in [known_session(opened, str(name)) for name in names]:
+            damage, version = None, None
+            try:
+                version = opened.verify(identity)
+            except StoreError as error:
+                damage, version = line_of(error), error.version
+            about = {} if is_one else {"session_id": str(identity)}
+            found.append({**about, "sound": damage is None, "version": version, "damage": damage})
+            if not as_json_:
+                sound = f"{identity} is sound: {count(version or 0, 'version')}."
+                typer.echo(sound if damage is None else damage if is_one else f"{identity}: {damage}")
     if as_json_:
-        typer.echo(as_json({"sound": damage is None, "version": version or versions, "damage": damage}))
-    else:
-        typer.echo(damage or f"{identity} is sound: {count(versions or 0, 'version')}.")
-    if damage is not None:
+        typer.echo(as_json(found[0] if is_one else found))
+    elif not found:
+        typer.echo("No sessions.")
+    if not all(each["sound"] for each in found):
         raise typer.Exit(1)

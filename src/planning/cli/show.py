@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from attrs import evolve
 
-from planning.cli.session_names import OneSession
-from planning.cli.source import AsJson, name_of
+from planning.cli.arguments import AnySource, AsJson, OneSession
+from planning.cli.source import DEFAULT_STORE, name_of
 from planning.cli.terminal import HEADING, as_json
 from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
-    from planning.cli.times import StepTime
+    from planning.cli.opening import Opened
     from planning.observe.health import Health
-    from planning.observe.timeline import Moment
+    from planning.observe.steps import RunSteps, Step
     from planning.plan.facts import PlanFacts
     from planning.plan.model import Plan
-    from planning.workflow.run.records import WorkflowRun
     from planning.workflow.run.result import WorkflowResult
     from session import PastState, Session
     from session.selectors import Selectable
@@ -43,12 +41,7 @@ What it reads:
 
 
 def show(
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SOURCE", help="A store; or a file with one session, or - for standard input."
-        ),
-    ] = None,
+    source: AnySource = None,
     name: OneSession = None,
     *,
     at: Annotated[
@@ -68,29 +61,19 @@ def show(
     The plan of a session with a run is shown only where it differs: it mirrors the run otherwise. Each step
     has the time when it got into its state, in UTC, and how long it was in progress.
     """
-    from planning.cli.kinds import is_store
-    from planning.cli.loading import loaded
+    from planning.cli.opening import is_store, opened
 
-    if name is None and not (source and is_store(source)):
-        if at is not None:
-            raise bad_option("--at", "it is a version of a session in a store; name the session")
-        session, document = loaded(source)
-        if document.kind == "workflow":
+    if at is not None and name is None and not is_store(source or DEFAULT_STORE):
+        raise bad_option("--at", "it is a version of a session in a store; name the session")
+    with opened(source, name, "snapshot", "workflow", "transcript") as given:
+        if given.kind == "workflow":
             raise Refused(f"{name_of(source)} is a workflow that did not run; 'planning graph' draws it")
-        if reminder:
-            _remind(session)
-            return
-        _show(session, session, None, {}, is_verbose=verbose, is_json=as_json_)
-        return
-    from planning.cli.stores import opened_session
-
-    with opened_session(source or "-", name, is_read=True) as session:
-        past = session.at(session.version if at is None else at)
+        session = given.session
+        past = session.at(session.version if at is None else at) if given.kind == "store" else session
         if reminder:
             _remind(past)
-            return
-        made = _history(source or "-", str(session.session_id), past.version)
-        _show(session, past, *made, is_verbose=verbose, is_json=as_json_)
+        else:
+            _show(given, session, past, is_verbose=verbose, is_json=as_json_)
 
 
 def _remind(source: Selectable) -> None:
@@ -103,110 +86,98 @@ def _remind(source: Selectable) -> None:
         typer.echo(plan_text(plan, source.select_latest(PlanFacts)))
 
 
-def _history(store: str, session: str, version: int) -> tuple[datetime | None, dict[str, StepTime]]:
-    """When a version was made, and the times of its plan's steps; of the last 10,000 changes, if sound."""
-    from planning.cli.history import timeline_of
-    from planning.cli.times import of_plan
+def _history(given: Opened, version: int) -> tuple[datetime | None, list[Step]]:
+    """When a version was made, and its plan's steps with their times; from the last 10,000 changes."""
+    from planning.observe.steps import PlanSteps
     from planning.view.document import MOST_CHANGES
     from session.stores import StoreError
 
-    made: datetime | None = None
-
-    def changes() -> Iterator[Moment]:
-        nonlocal made
-        with suppress(StoreError):
-            for moment in takewhile(lambda each: each.change.version <= version, timeline.new()):
-                made = moment.change.at if moment.change.version == version else None
-                yield moment
-
-    with timeline_of(store, session, max(0, version - MOST_CHANGES)) as timeline:
-        times = of_plan(changes())
-    return made, times
+    made, fold = None, PlanSteps()
+    with given.history(max(0, version - MOST_CHANGES)) as changes, suppress(StoreError):
+        for moment in takewhile(lambda each: each.change.version <= version, changes.new()):
+            made = moment.change.at if moment.change.version == version else None
+            if moment.plan is not None:
+                fold.take(moment.change.at, moment.plan, moment.facts)
+    return made, fold.steps
 
 
 def _show(
-    session: Session,
-    source: Session | PastState,
-    at: datetime | None,
-    taken: Mapping[str, StepTime],
-    *,
-    is_verbose: bool,
-    is_json: bool,
+    given: Opened, session: Session, source: Session | PastState, *, is_verbose: bool, is_json: bool
 ) -> None:
-    """Show the slices of a session, or of a version of one in a store, which was made at a time."""
-    from planning.cli.runs import past_result
+    """Show the slices of a session, or of a version of one in a store."""
+    from planning.cli.running import past_result
     from planning.observe.fact_words import NO_FACTS
-    from planning.observe.health import health_of_run
     from planning.observe.names import named_facts, named_plan
+    from planning.observe.steps import RunSteps
     from planning.observe.timeline import plan_fields_of
     from planning.plan.facts import PlanFacts
     from planning.plan.model import Plan
     from planning.workflow.run.mirror import own_ids
-    from planning.workflow.run.records import WorkflowRun
 
-    plan, run = source.select_latest(Plan), source.select_latest(WorkflowRun)
-    facts = source.select_latest(PlanFacts) or NO_FACTS
-    result = None if run is None else past_result(source, run, session)
+    plan, steps = source.select_latest(Plan), RunSteps.of(source)
+    facts, run = source.select_latest(PlanFacts) or NO_FACTS, None if steps is None else steps.run
     version = None if source is session else source.version
-    health = None
-    if run is not None and run.status not in {"completed", "failed"}:
-        health = health_of_run(source, run, datetime.now(UTC), changed_at=at)
-        if version is not None and version < session.version:
-            health = evolve(health, state="working")  # as it was then
+    at, timed = (None, []) if version is None else _history(given, version)
+    health = (
+        None
+        if steps is None
+        else _health_of(steps, source, at, is_past=version not in {None, session.version})
+    )
+    result = None if run is None else past_result(source, run, session)
     if is_json:
         where = {} if version is None else {"session_id": str(session.session_id), "version": version}
-        ran = result and {**result.to_dict(), **({} if health is None else {"status": health.state})}
+        is_open = health is not None and health.state not in {"finished", "failed"}
+        ran = result and {**result.to_dict(), **({"status": health.state} if health and is_open else {})}
+        times = {
+            step.step_id: {"at": step.at.isoformat(), "seconds": step.seconds()} for step in timed if step.at
+        }
+        said = {} if version is None else {"at": at and at.isoformat(), "times": times}
         both = {"plan": plan and plan_fields_of(plan, facts), "run": ran}
-        said = {} if version is None else {"at": at and at.isoformat(), "times": _fields(taken)}
         typer.echo(as_json({**where, **said, **both}))
         return
     head = "" if version is None else f"{session.session_id}, version {version} of {session.version}"
     head += "" if at is None else f", {at:%Y-%m-%d %H:%M:%S}"
-    if result is None or run is None:
-        _show_plan(plan, facts, taken, head)
+    if result is None or steps is None or health is None:
+        _show_plan(plan, facts, timed, head)
         return
     if plan is not None and len(plan.steps) != len(result.workflow.steps):  # the run does not say it all
         names = own_ids(plan, run)
-        times = {names.get(step_id, step_id): time for step_id, time in taken.items()}
-        _show_plan(named_plan(plan, names), named_facts(facts, names), times, head)
+        timed = [evolve(step, step_id=names.get(step.step_id, step.step_id)) for step in timed]
+        _show_plan(named_plan(plan, names), named_facts(facts, names), timed, head)
     elif head:
         typer.echo(head)
-    _show_run(result, run, source, health, is_verbose=is_verbose)
+    _show_run(result, steps, health, is_verbose=is_verbose)
 
 
-def _fields(taken: Mapping[str, StepTime]) -> dict[str, Any]:
-    return {name: {"at": time.at.isoformat(), "seconds": time.seconds} for name, time in taken.items()}
+def _health_of(steps: RunSteps, source: Selectable, at: datetime | None, *, is_past: bool) -> Health:
+    """How a run is doing, or was doing at an earlier version: then it went on after it."""
+    from planning.observe.health import health_of_run, is_over
+
+    health = health_of_run(source, steps, datetime.now(UTC), changed_at=at)
+    if is_past and health.state == "stopped":
+        return evolve(health, state="working")
+    if is_over(health):
+        steps.stop(at)
+    return health
 
 
-def _show_plan(plan: Plan | None, facts: PlanFacts, taken: Mapping[str, StepTime], head: str) -> None:
+def _show_plan(plan: Plan | None, facts: PlanFacts, timed: list[Step], head: str) -> None:
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
 
-    progress = Progress()
-    progress.take_plan(plan, facts)
-    progress.take_times(taken)
+    progress = Progress(has_dates=True)
+    progress.take_plan(plan, facts, timed)
     with face_of(sys.stdout, progress) as face:
         face.end([(head, HEADING)] if head else (), (), is_whole=True)
 
 
-def _show_run(
-    result: WorkflowResult, run: WorkflowRun, source: Selectable, health: Health | None, *, is_verbose: bool
-) -> None:
-    from planning.cli import times
+def _show_run(result: WorkflowResult, steps: RunSteps, health: Health, *, is_verbose: bool) -> None:
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
     from planning.cli.running import report_lines
-    from planning.workflow.run.records import StepRecord, states_of
 
-    progress = Progress.of_run(result.workflow)
-    changes = [each for each in source.select_all(StepRecord) if each.run_id == run.run_id]
-    taken = times.of_run(changes)
-    progress.take_times(taken)
-    progress.lasted = times.lasted(run, taken)
-    records = states_of(run.run_id, source.select_all(StepRecord))
-    shown = [records[step.step_id] for step in progress.steps if step.step_id in records]
-    lines = [line for record in shown for line in progress.take_record(record)]
+    progress = Progress(steps, has_dates=True)
+    progress.spent = health.seconds(datetime.now(UTC)) if health.state in {"finished", "failed"} else None
     with face_of(sys.stdout, progress) as face:
-        face.show(lines + (progress.stop() if health is not None and health.state == "stopped" else []))
-        report = report_lines(result.workflow, progress, result, is_verbose=is_verbose, health=health)
-        face.end(*report)
+        face.show([progress.line_of(step) for step in progress.steps if step.record is not None])
+        face.end(*report_lines(result.workflow, progress, result, is_verbose=is_verbose, health=health))

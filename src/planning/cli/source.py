@@ -4,86 +4,24 @@ from __future__ import annotations
 
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import typer
 
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
-WorkflowFile = Annotated[
-    str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
-]
-_NAMES: Final = "MODULE:OBJECT|NAMES"
-Tools = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar=_NAMES,
-        help="The tools: an object in a Python module, which is imported, see below; or names with commas"
-        " between them, which are known and cannot be called. May be repeated.",
-    ),
-]
-Handlers = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The handlers, in the same way.")]
-Agents = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The agents, in the same way.")]
-McpServers = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COMMAND", help="Start an MCP server with this command, and take its tools. May be repeated."
-    ),
-]
-StoreFile = Annotated[
-    str, typer.Argument(metavar="STORE", help="A SQLite file with sessions, or postgresql://HOST/DATABASE.")
-]
-RunsFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="STORE",
-        help="A SQLite file with sessions, or postgresql://HOST/DATABASE; by default that of 'planning run'.",
-    ),
-]
-ShownSource = Annotated[
-    str,
-    typer.Argument(
-        metavar="SOURCE",
-        help="A store, by default that of 'planning run'; or a file with one run, or - for standard input.",
-    ),
-]
 DEFAULT_STORE: Final = ".planning/runs.db"
 """Where ``planning run`` keeps runs, in the current folder."""
-SOURCES: Final = """\b
-What it reads:
-  A store, as 'planning run' keeps one. Or a snapshot of a session, the
-  JSON of Session.snapshot().to_json(). Or a transcript, as 'planning
-  replay' reads it. Or a workflow.
-"""
-"""What ``view`` and ``export`` read, for their help."""
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")]
-Finished = Annotated[
-    bool,
-    typer.Option(
-        "--finished",
-        help="The model ended the text by itself, as the provider's finish reason says: missing brackets at"
-        " the end were forgotten, and the text was not cut.",
-    ),
-]
 _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
 _MEGABYTE: Final = 1_000_000
 
 
 def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: int | None = None) -> bytes:
-    """The bytes of a file or of standard input.
-
-    Args:
-        path: A path; ``-`` for standard input; None for standard input unless that is a terminal.
-        what: The argument or option that the path was given with.
-        most: How many bytes are read; a device such as ``/dev/zero`` never ends.
-        first: How many bytes are enough.
-
-    Raises:
-        Refused: They cannot be read, or are more.
-        BadParameter: There is nothing to read.
-    """
+    """The bytes of a file or of standard input."""
     try:
         if path is not None and path != "-":
             is_pipe = stat.S_ISFIFO(Path(path).lstat().st_mode)
@@ -105,16 +43,21 @@ def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: i
 
 
 def read_text(path: str, what: str) -> str:
-    """The same as text.
-
-    Raises:
-        Refused: It cannot be read, or is not UTF-8.
-        BadParameter: There is nothing to read.
-    """
+    """The same as text."""
     try:
         return read_bytes(path, what).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refused(f"cannot read {name_of(path)}: it is not UTF-8 text") from None
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Refuse a file that cannot be written in the block."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a null character in a path
+        reason = getattr(error, "strerror", None) or error
+        raise Refused(f"cannot write {name_of(path)}: {reason}") from None
 
 
 def no_session(source: str) -> typer.BadParameter:

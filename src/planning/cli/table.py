@@ -27,16 +27,7 @@ _NO_END: Final = 1_000_000  # columns
 
 
 def laid_out(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> tuple[list[str], int]:
-    """Lay out rows as a table. NULL is not a text: a text that reads so is in quotes.
-
-    Args:
-        names: The names of the columns, which need not differ.
-        rows: The rows; the first 50 are shown.
-        width: How many columns of a terminal there are; None for as many as it takes.
-
-    Returns:
-        Its lines, the names first; and how many of its columns had room, from the left.
-    """
+    """Lay out rows as a table. NULL is not a text: a text that reads so is in quotes."""
     rows, wide = rows[:MOST_ROWS], _NO_END if width is None else width
     shown = names[: max(1, wide // _NARROW)]
     columns = list[Column]()

@@ -17,6 +17,8 @@ from planning.errors import cut
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from planning.workflow.drawing import State
+
 Line = tuple[str, str]
 """A line of a report and its style. The face that shows it makes it printable."""
 
@@ -25,10 +27,10 @@ HEADING: Final = "heading"
 TROUBLE: Final = "red"
 """The style of what went wrong and no step shows."""
 
-MARKS: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType({
+MARKS: Final[Mapping[State, tuple[str, str, str]]] = MappingProxyType({
     "pending": ("○", ".", "dim"),
-    "running": ("▶", ">", "bold yellow"),
-    "done": ("✓", "x", "green"),
+    "in_progress": ("▶", ">", "bold yellow"),
+    "completed": ("✓", "x", "green"),
     "skipped": ("-", "-", "dim green"),
     "failed": ("✗", "!", "bold red"),
     "blocked": ("■", "#", "bold red"),

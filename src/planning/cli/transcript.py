@@ -54,14 +54,7 @@ class TranscriptError(ValueError):
 
 
 def parse_transcript(data: bytes) -> tuple[Call, ...]:
-    """The tool calls of the assistant's messages, in order.
-
-    Args:
-        data: The transcript in UTF-8.
-
-    Raises:
-        TranscriptError: It is not text, holds no message, or holds something else.
-    """
+    """The tool calls of the assistant's messages, in order."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -81,11 +74,7 @@ def parse_transcript(data: bytes) -> tuple[Call, ...]:
 
 
 def is_transcript(document: Any) -> bool:
-    """Whether a JSON value begins as a transcript, or as one of its messages.
-
-    Args:
-        document: A whole file, or its first line.
-    """
+    """Whether a JSON value begins as a transcript, or as one of its messages."""
     first = next(iter(_messages_in(document)), None)
     if not isinstance(first, dict) or "step_id" in first:
         return False

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import attrs
 import typer
 
-from planning.cli.kinds import refuse_other
-from planning.cli.source import Agents, Finished, Handlers, Tools, WorkflowFile, read_bytes
+from planning.cli.arguments import Agents, Finished, Handlers, Tools, WorkflowFile
+from planning.cli.source import read_bytes
 from planning.cli.terminal import columns, wants_color
 from planning.errors import printable
 
@@ -20,20 +19,7 @@ if TYPE_CHECKING:
     from planning.workflow.reports.report import Report
 
 
-class ReportFormat(StrEnum):
-    """Who reads the report."""
-
-    TEXT = "text"
-    JSON = "json"
-    PROMPT = "prompt"
-    GITHUB = "github"
-
-
-class SchemaVersion(StrEnum):
-    """The formats of a workflow."""
-
-    LIST_OF_STEPS = "1"
-    OBJECT_OF_STEPS = "2"
+_Format = Literal["text", "json", "prompt", "github"]
 
 
 def validate(
@@ -43,14 +29,14 @@ def validate(
     handlers: Handlers = None,
     agents: Agents = None,
     form: Annotated[
-        ReportFormat,
+        _Format,
         typer.Option(
             "--format",
             case_sensitive=False,
             help="text: for a person; json: every finding with its fields; prompt: for a model that"
             " should repair its workflow; github: annotations of a pull request.",
         ),
-    ] = ReportFormat.TEXT,
+    ] = "text",
     finished: Finished = False,
 ) -> None:
     """Check a workflow: every problem at once, each with its place.
@@ -65,6 +51,8 @@ def validate(
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(source, capabilities, finished=finished)
     if not report.ok:
+        from planning.cli.opening import refuse_other
+
         refuse_other(source, file, "a workflow", "workflow")
     _print(report, form, file)
     mention_colon(report, tools=tools, handlers=handlers, agents=agents)
@@ -73,9 +61,7 @@ def validate(
 
 
 def print_schema(
-    version: Annotated[
-        SchemaVersion, typer.Option(help="The version of the format.")
-    ] = SchemaVersion.OBJECT_OF_STEPS,
+    version: Annotated[Literal["1", "2"], typer.Option(help="The version of the format.")] = "2",
 ) -> None:
     """Print the JSON Schema of a workflow."""
     from planning.workflow.wire.form import schema_text
@@ -84,13 +70,7 @@ def print_schema(
 
 
 def print_report(report: Report, file: str | None, *, err: bool = False) -> None:
-    """Print a report for a person.
-
-    Args:
-        report: What to print.
-        file: The file of the workflow; None and ``-`` for standard input.
-        err: Whether to print it on standard error.
-    """
+    """Print a report for a person."""
     stream = sys.stderr if err else sys.stdout
     color = wants_color(stream)
     name = "<stdin>" if file in (None, "-") else f"{file}"
@@ -99,16 +79,16 @@ def print_report(report: Report, file: str | None, *, err: bool = False) -> None
         typer.echo("'planning schema' prints the form of a workflow, 'planning new' writes one.", err=err)
 
 
-def _print(report: Report, form: ReportFormat, file: str | None) -> None:
+def _print(report: Report, form: _Format, file: str | None) -> None:
     match form:
-        case ReportFormat.TEXT:
+        case "text":
             print_report(report, file)
-        case ReportFormat.JSON:
+        case "json":
             findings = [_fields(finding) for finding in (*report.errors, *report.warnings)]
             typer.echo(json.dumps({**report.to_dict(), "findings": findings}, indent=2))
-        case ReportFormat.PROMPT:
+        case "prompt":
             typer.echo(report.to_prompt())
-        case ReportFormat.GITHUB:
+        case "github":
             text = github_text(report, None if file == "-" else file)
             typer.echo(text, nl=bool(text))
 
@@ -119,12 +99,7 @@ def _fields(finding: Finding) -> dict[str, Any]:
 
 
 def github_text(report: Report, file: str | None) -> str:
-    """A workflow command for each finding, one a line: GitHub shows them beside the lines of a file.
-
-    Args:
-        report: The report.
-        file: The file from the root of the repository; None where the workflow is not in a file.
-    """
+    """A workflow command for each finding, one a line: GitHub shows them beside the lines of a file."""
     return "\n".join(_command(finding, file) for finding in (*report.errors, *report.warnings))
 
 
@@ -142,13 +117,7 @@ def _command(finding: Finding, file: str | None) -> str:
 
 
 def annotation(severity: str, message: str, **properties: object) -> str:
-    """A workflow command that GitHub shows as an annotation, on one line.
-
-    Args:
-        severity: ``error``, ``warning`` or ``notice``.
-        message: What it says.
-        properties: Such as ``title`` and ``file``.
-    """
+    """A workflow command that GitHub shows as an annotation, on one line."""
     shown = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{severity} {shown}::{_data(message)}"
 

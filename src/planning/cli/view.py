@@ -5,17 +5,57 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.session_names import session_ids
-from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSource, no_session
+from planning.cli.arguments import SOURCES, AnySession, OneSession, ShownSource
+from planning.cli.source import DEFAULT_STORE, name_of, writing
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.view.sources import StoreSource
+
+
+# \b keeps a paragraph as it is written.
+EXPORT_HELP: Final = f"""\b
+Examples:
+  planning export plans.db nightly -o run.html
+  planning export transcript.jsonl -o run.html
+
+{SOURCES}
+\b
+The file:
+  It opens from a disk, makes no request, and holds what the run
+  recorded: send it only to those who may read that.
+"""
+
+
+def export(
+    source: ShownSource = DEFAULT_STORE,
+    session: OneSession = None,
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
+) -> None:
+    """Write what a run did as one HTML file, the page that 'planning view' shows."""
+    from planning.cli.opening import opened_page
+    from planning.view.page import export_page
+
+    target = Path(output)
+    if target.suffix.lower() not in {".html", ".htm"}:
+        raise bad_option("--output", f"name a file that ends in .html, not {name_of(output)}")
+    with opened_page(source, session) as given:
+        document = given.document()
+    if source != "-" and target.exists() and target.samefile(source):
+        raise bad_option("--output", "it is the source itself; name another file")
+    with writing(output):
+        target.write_bytes(export_page("".join(document.parts())))
+    if document.problem is not None:
+        say(document.problem)
+        raise typer.Exit(1)
+
 
 # \b keeps a paragraph as it is written.
 VIEW_HELP: Final = f"""\b
@@ -40,14 +80,7 @@ _MOST_PORT: Final = 65_535
 
 def view(
     source: ShownSource = DEFAULT_STORE,
-    session: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SESSION",
-            help="The id of a session in it; all are listed if omitted.",
-            autocompletion=session_ids,
-        ),
-    ] = None,
+    session: AnySession = None,
     *,
     port: Annotated[
         int, typer.Option(min=0, max=_MOST_PORT, metavar="N", help="The port; 0 for any free one.")
@@ -94,20 +127,15 @@ def view(
 
 def _shown(source: str, session: str | None) -> StoreSource | bytes:
     """Where the sessions are; or the page of a file."""
-    from planning.cli.kinds import is_store
-    from planning.cli.loading import loaded
+    from planning.cli.opening import is_store, known_session, opened_page, opened_store
     from planning.view.page import export_page
     from planning.view.sources import StoreSource
 
     if not is_store(source):
-        if session is not None:
-            raise no_session(source)
-        return export_page("".join(loaded(source)[1].parts()))
-    from planning.cli.stores import known_session, opened_store
-
+        with opened_page(source, session) as given:
+            return export_page("".join(given.document().parts()))
     with opened_store(source) as store:
-        only = None if session is None else str(known_session(store, session))
-        return StoreSource(source, only)
+        return StoreSource(source, None if session is None else str(known_session(store, session)))
 
 
 def open_browser(link: str) -> None:

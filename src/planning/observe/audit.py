@@ -115,14 +115,7 @@ def audit_plan(
     facts: PlanFacts | None = None,
     run: WorkflowRun | None = None,
 ) -> Audit:
-    """Judge the history of a session; linear in its changes, of which little is kept.
-
-    Args:
-        moments: The changes, in order.
-        plan: The plan where there is no history, as in a snapshot.
-        facts: What a policy keeps beside that plan, where it is there.
-        run: The workflow run, where there is no history.
-    """
+    """Judge the history of a session; linear in its changes, of which little is kept."""
     reader, judge = _Reader(plan), _Judge()
     if run is not None:
         judge.take(_Record(0, acts=(("ran", run.status),)))

@@ -19,12 +19,7 @@ _PLANNING: Final = (*REDUCERS, MarkSteps, ReadPlan)
 
 
 def calls_of(change: Change, *, is_timed: bool = True) -> list[Fields]:
-    """The calls in a change, in order.
-
-    Args:
-        change: The change.
-        is_timed: Whether to say how long they took.
-    """
+    """The calls in a change, in order."""
     calls = [_call(event) for event in change.events if isinstance(event, (ToolInvoked, ToolFailed))]
     for call in calls:
         if not is_timed:

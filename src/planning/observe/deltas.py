@@ -28,12 +28,6 @@ def delta_of(
     """What makes the second plan of the first: 0 where there is none after it, None where nothing differs.
 
     A list is written as how many of its first entries stay, and the entries that follow them.
-
-    Args:
-        before: The first plan.
-        after: The second plan.
-        known: What a policy knew of the first.
-        facts: What it knows of the second.
     """
     if before is after and known is facts:
         return None

@@ -15,13 +15,7 @@ _NAMED: Final = 8
 
 
 def facts_words(before: PlanFacts, after: PlanFacts, diff: PlanDiff | None) -> list[str]:
-    """What differs between two states of what a policy knows, in sentences.
-
-    Args:
-        before: The first.
-        after: The second.
-        diff: What differs between the plans; None where nothing does.
-    """
+    """What differs between two states of what a policy knows, in sentences."""
     new = set() if diff is None else {each.step.step_id for each in diff.added}
     gone = set() if diff is None else set(diff.removed) - new
     proved = [

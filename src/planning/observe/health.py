@@ -5,19 +5,19 @@ The page, its list of sessions, ``planning sessions`` and ``planning show`` say 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
 import attrs
 
 from planning.errors import cut
+from planning.observe.fact_words import NO_FACTS
+from planning.observe.steps import RunSteps, time_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan, PlanStep
 from planning.suite.approval import is_pending
 from planning.workflow.run.mirror import own_ids
 from planning.workflow.run.process import is_alive
-from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
 from session.selectors import Selectable
 
 HealthState = Literal["working", "waiting", "finished", "failed", "stopped"]
@@ -25,7 +25,6 @@ HealthState = Literal["working", "waiting", "finished", "failed", "stopped"]
 QUIET: Final = timedelta(hours=1)
 """How long a session may be without a change and still count as working, where its process is not known."""
 _LONGEST: Final = 500
-_NO_FACTS: Final = PlanFacts()
 
 
 @attrs.frozen(kw_only=True)
@@ -84,8 +83,13 @@ class Health:
         """
         if self.began_at is None or self.changed_at is None:
             return None
-        end = now if self.state in {"working", "waiting"} else self.changed_at
+        end = self.changed_at if is_over(self) else now
         return max(0.0, (end - self.began_at).total_seconds())
+
+
+def is_over(health: Health) -> bool:
+    """Whether nothing works on a session."""
+    return health.state not in {"working", "waiting"}
 
 
 def health_of(
@@ -115,83 +119,64 @@ def health_of(
     Raises:
         StoreError: It cannot be read.
     """
-    plan, run = source.select_latest(Plan), source.select_latest(WorkflowRun)
-    if run is not None and (plan is None or own_ids(plan, run)):
-        return health_of_run(source, run, now, began_at=began_at, changed_at=changed_at)
+    plan, steps = source.select_latest(Plan), RunSteps.of(source)
+    if steps is not None and (plan is None or own_ids(plan, steps.run)):
+        return health_of_run(source, steps, now, began_at=began_at, changed_at=changed_at)
     if plan is None:
         return None
-    found = _of_plan(plan, source.select_latest(PlanFacts) or _NO_FACTS)
-    if run is not None:  # a tool of the agent
-        records = states_of(run.run_id, source.select_all(StepRecord))
-        found = attrs.evolve(found, error=found.error or _error_of(run, records), token=run.token)
+    found = _of_plan(plan, source.select_latest(PlanFacts) or NO_FACTS)
+    if steps is not None and steps.run is not None:  # a tool of the agent
+        found = attrs.evolve(found, error=found.error or _error_of(steps), token=steps.run.token)
     return attrs.evolve(found, began_at=began_at, changed_at=changed_at).at(now)
 
 
 def health_of_run(
     source: Selectable,
-    run: WorkflowRun,
+    steps: RunSteps,
     now: datetime,
     *,
     began_at: datetime | None = None,
     changed_at: datetime | None = None,
 ) -> Health:
     """How a workflow run is doing, whatever the plan shows; see ``health_of``."""
-    records = states_of(run.run_id, source.select_all(StepRecord))
-    plan, facts = source.select_latest(Plan), source.select_latest(PlanFacts) or _NO_FACTS
-    found = _of_run(run, records, is_waiting=plan is not None and is_pending(plan, facts))
+    plan, facts = source.select_latest(Plan), source.select_latest(PlanFacts) or NO_FACTS
+    found = _of_run(steps, is_waiting=plan is not None and is_pending(plan, facts))
     began_at, changed_at = found.began_at or began_at, found.changed_at or changed_at
     return attrs.evolve(found, began_at=began_at, changed_at=changed_at).at(now)
 
 
-def _of_run(run: WorkflowRun, records: Mapping[str, StepRecord], *, is_waiting: bool) -> Health:
-    steps = run.workflow.steps
-    status = {step.step_id: records[step.step_id].status for step in steps if step.step_id in records}
+def _of_run(steps: RunSteps, *, is_waiting: bool) -> Health:
+    run, every = steps.run, list(steps.steps.values())
     state: HealthState
-    if run.status == "completed":
-        state = "finished"
-    elif run.status == "failed":
-        state = "failed"
-    elif is_waiting:
-        state = "waiting"
+    if run is None or run.status not in {"completed", "failed"}:
+        state = "waiting" if is_waiting else "working" if run is not None and run.token else "stopped"
     else:
-        state = "working" if run.token else "stopped"
-    running = [step for step in steps if status.get(step.step_id) == "in_progress"]
-    failed = [step for step in steps if status.get(step.step_id) == "failed"] if state == "failed" else []
-    open_ = [step for step in steps if status.get(step.step_id, "pending") == "pending"]
+        state = "finished" if run.status == "completed" else "failed"
+    has_ended = state in {"finished", "failed"}
+    running = steps.in_state("in_progress")
+    failed = steps.in_state("failed") if state == "failed" else []
+    open_ = steps.in_state("pending", "blocked", "stopped")
     at_hand = [] if state == "finished" else running or failed or open_
-    ended = max((record.at for record in records.values()), default=run.started_at)
-    is_over = state in {"finished", "failed"}
+    began, completed = (None, None) if run is None else (run.started_at, run.completed_at)
+    ended = max((step.record.at for step in every if step.record is not None), default=began)
     return Health(
         state=state,
-        objective=run.workflow.goal or run.user_prompt or "",
-        done=sum(each == "completed" for each in status.values()),
-        total=len(steps),
+        objective=steps.workflow.goal or ("" if run is None else run.user_prompt or ""),
+        done=sum(step.is_done for step in every),
+        total=len(every),
         step=at_hand[0].step_id if at_hand else None,
-        title=at_hand[0].description if at_hand else None,
+        title=at_hand[0].title if at_hand else None,
         others=max(0, len(running) - 1),
-        error=_error_of(run, records),
-        began_at=_time_of(run.started_at),
-        changed_at=_time_of(run.completed_at or ended) if is_over else None,
-        token=run.token,
+        error=_error_of(steps),
+        began_at=time_of(began),
+        changed_at=time_of(completed or ended) if has_ended else None,
+        token="" if run is None else run.token,
     )
 
 
-def _error_of(run: WorkflowRun, records: Mapping[str, StepRecord]) -> str | None:
-    """Why the step that failed last failed; one whose failure the workflow does not tolerate goes first."""
-    fatal = {step.step_id: step.on_failure == "fail" for step in run.workflow.steps}
-    failed = [record for record in records.values() if record.error is not None and record.step_id in fatal]
-    if not failed:
-        return None
-    last = max(failed, key=lambda record: (fatal[record.step_id], record.at))
-    return cut(f"{last.step_id}: {last.error and (last.error.cause or last.error.message)}", _LONGEST)
-
-
-def _time_of(text: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:  # made by hand
-        return None
-    return found if found.tzinfo is not None else None
+def _error_of(steps: RunSteps) -> str | None:
+    failure = steps.failure
+    return None if failure is None else cut(f"{failure.step_id}: {failure.reason}", _LONGEST)
 
 
 def _of_plan(plan: Plan, facts: PlanFacts) -> Health:

@@ -23,11 +23,7 @@ Names = Mapping[str, str]
 
 
 def names_in(source: Selectable) -> Names:
-    """The names of the steps of a session's plan, or of a version's.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
+    """The names of the steps of a session's plan, or of a version's."""
     return own_ids(source.select_latest(Plan), source.select_latest(WorkflowRun))
 
 
@@ -47,16 +43,7 @@ class Naming:
         self.names = own_ids(self._plan, self._run)
 
     def take(self, change: Change, moved: PlanChanged | None, then: Callable[[], Selectable]) -> Names:
-        """The names after a change.
-
-        Args:
-            change: The change.
-            moved: What it did to the plan; None where it left it as it was.
-            then: Returns the slices after it.
-
-        Raises:
-            StoreError: They cannot be read.
-        """
+        """The names after a change."""
         is_other = False
         if moved is not None:
             self._plan, is_other = moved.after, bool(replace(moved.diff, marked=(), noted=()))

@@ -46,11 +46,7 @@ class ShownStore(Store):
         return other
 
     def require(self) -> None:
-        """Refuse a place that is gone, where to open it would begin a new one.
-
-        Raises:
-            StoreError: It is gone.
-        """
+        """Refuse a place that is gone, where to open it would begin a new one."""
 
     def stamp(self) -> object | None:
         """Something that is another when the place has changed; None while that cannot be known."""
@@ -88,16 +84,7 @@ class PastStore(ShownStore, SqliteStore):
 
 
 def open_store(place: str) -> ShownStore:
-    """Open a store, or begin a file.
-
-    Args:
-        place: The path of a SQLite file, or the address of a PostgreSQL database.
-
-    Raises:
-        StoreError: It cannot be opened, holds something else, or has a newer format.
-        ImportError: psycopg is not installed.
-        ValueError: A schema cannot have that name.
-    """
+    """Open a store, or begin a file."""
     if not is_address(place):
         return PastStore(place)
     address, schema = database_of(place)
@@ -110,16 +97,7 @@ def open_store(place: str) -> ShownStore:
 
 
 def open_session(store: Store, identity: SessionId, tags: Mapping[str, str] | None = None) -> Session:
-    """Open a session so that its plan and its workflow runs can be read.
-
-    Args:
-        store: The store.
-        identity: The session.
-        tags: The tags of one that does not exist yet.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Open a session so that its plan and its workflow runs can be read."""
     session = Session(session_id=identity, store=store, tags=tags)
     register_plan(session)
     register_workflow(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -12,6 +13,7 @@ import attrs
 
 from planning.observe.fact_words import NO_FACTS, facts_words
 from planning.observe.names import Names, Naming, named_diff, named_facts, names_in
+from planning.observe.steps import state_of_record
 from planning.observe.stores import ShownStore, open_session
 from planning.observe.text import one_line
 from planning.plan.commands import ApprovePlan, MarkSteps, RejectPlan
@@ -83,63 +85,72 @@ class Moment:
         )
 
 
-class Timeline:
-    """Reads the changes of a session in order, also those that are committed meanwhile.
-
-    Each is checked by its hash, and reduced as another process that has the session open reduces it. Reading
-    changes nothing in the store.
+class Changes(ABC):
+    """The changes of a session in order, also those that are committed meanwhile.
 
     Attributes:
         session: The session, as far as it was read.
+        facts: What a policy knows of the plan after the last change that was read.
         is_deleted: Whether the session was deleted meanwhile.
         problem: Why the plan cannot be read here, though the changes can; None when it can.
-        facts: What a policy knows of the plan after the last change that was read.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.facts = NO_FACTS
+        self.is_deleted = False
+        self.problem: StoreError | None = None
+        self._naming = Naming()
+
+    @property
+    @abstractmethod
+    def plan(self) -> Plan | None:
+        """The plan after the last change that was read."""
+
+    @property
+    def names(self) -> Names:
+        """The names of its steps there."""
+        return self._naming.names
+
+    @abstractmethod
+    def new(self) -> Iterator[Moment]:
+        """The changes that were not read yet."""
+
+    def _moment(self, change: Change, moved: PlanChanged | None, facts: PlanFacts) -> Moment:
+        known, named, self.facts = self.facts, self.names, facts
+        names = self._naming.take(change, moved, partial(self.session.at, change.version))
+        return Moment(change, moved, known, facts, named, names)
+
+
+class Timeline(Changes):
+    """The changes of a stored session.
+
+    Each is checked by its hash, and reduced as another process that has the session open reduces it. Reading
+    changes nothing in the store.
     """
 
     def __init__(self, store: ShownStore, head: StoredSession, after: int) -> None:
-        """Begin after a version.
-
-        Args:
-            store: The store; it shows the session as this has read it.
-            head: What the store has of the session.
-            after: The version.
-
-        Raises:
-            StoreError: The session cannot be read.
-        """
+        """Begin after a version."""
         self._store = store
         self._id = head.session_id
         before = store.changes(self._id, after, after) if after else ()
         self._shown = attrs.evolve(head, version=after, hash=before[0].hash if before else b"")
         store.shown = self._shown
-        self.session = open_session(store, self._id)
+        super().__init__(open_session(store, self._id))
         self._records = store.records(self._id)
         self._changed: dict[int, PlanChanged] = {}
         self.session.bus.subscribe(PlanChanged, self._keep)
         self._known: dict[int, PlanFacts] = {}
         self.session.announce(PlanFacts, Commit, _of_facts)
         self.session.bus.subscribe(Commit, self._keep_facts)
-        self.facts = NO_FACTS
-        self._naming = Naming()
         with suppress(StoreError):
             self.facts = self.session.select_latest(PlanFacts) or NO_FACTS
             self._naming = Naming(self.plan, self.session.select_latest(WorkflowRun))
-        self.is_deleted = False
-        self.problem: StoreError | None = None
 
     @property
     def plan(self) -> Plan | None:
-        """The plan after the last change that was read.
-
-        Raises:
-            StoreError: It cannot be read here: a program changed it by a reducer of its own.
-        """
+        """The plan after the last change that was read."""
         return self.session.select_latest(Plan)
-
-    @property
-    def names(self) -> Names:
-        """The names of its steps there."""
-        return self._naming.names
 
     def _keep(self, event: PlanChanged) -> None:
         self._changed[event.version] = event
@@ -148,11 +159,7 @@ class Timeline:
         self._known[commit.version] = commit.after or NO_FACTS
 
     def new(self) -> Iterator[Moment]:
-        """The changes that were not read yet.
-
-        Raises:
-            StoreError: One is damaged or cannot be read, or the store is gone; all before it were given out.
-        """
+        """The changes that were not read yet."""
         is_more = True
         while is_more:
             with self._store.reading():
@@ -206,52 +213,40 @@ class Timeline:
         for each in sound:
             owner = head.owner(each.version)
             change = change_of(each.text, each.version, owner, self._records)
-            known, self.facts = self.facts, self._known.pop(each.version, self.facts)
-            moved, named = self._changed.pop(each.version, None), self.names
-            names = self._naming.take(change, moved, partial(self.session.at, each.version))
-            yield Moment(change, moved, known, self.facts, named, names)
+            facts = self._known.pop(each.version, self.facts)
+            yield self._moment(change, self._changed.pop(each.version, None), facts)
 
 
-class Recent:
-    """The changes of a session in memory, in order, also those that are committed meanwhile.
-
-    Attributes:
-        session: The session.
-        is_deleted: As in ``Timeline``: False.
-        problem: As in ``Timeline``: None.
-    """
+class Recent(Changes):
+    """The changes of a session in memory, which keeps all of them."""
 
     def __init__(self, session: Session) -> None:
-        """Begin before its first change.
-
-        Args:
-            session: The session; it keeps all of its changes.
-        """
-        self.session = session
-        self.is_deleted = False
-        self.problem: StoreError | None = None
+        """Begin before its first change."""
+        super().__init__(session)
         self._version = 0
         self._plan: Plan | None = None
-        self._facts = NO_FACTS
-        self._naming = Naming()
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan after the last change that was read."""
+        return self._plan
 
     def new(self) -> Iterator[Moment]:
         """The changes that were not read yet."""
         if self.session.version == self._version:
             return
         for change in self.session.history(after=self._version):
-            moved = self._moved(change) if change.changed else None
-            known, named, self._version = self._facts, self._naming.names, change.version
-            self._facts = self.session.at(change.version).select_latest(PlanFacts) or NO_FACTS
-            names = self._naming.take(change, moved, partial(self.session.at, change.version))
-            yield Moment(change, moved, known, self._facts, named, names)
+            self._version = change.version
+            then = self.session.at(change.version)
+            moved = self._moved(change, then.select_latest(Plan)) if change.changed else None
+            yield self._moment(change, moved, then.select_latest(PlanFacts) or NO_FACTS)
 
-    def _moved(self, change: Change) -> PlanChanged | None:
-        before, self._plan = self._plan, self.session.at(change.version).select_latest(Plan)
-        if before == self._plan:
+    def _moved(self, change: Change, plan: Plan | None) -> PlanChanged | None:
+        before, self._plan = self._plan, plan
+        if before == plan:
             return None
         by = (change.actor, change.call_id, "session", self.session.session_id)
-        return PlanChanged(before, self._plan, change.version, *by)
+        return PlanChanged(before, plan, change.version, *by)
 
 
 def words_of(moment: Moment) -> str:
@@ -296,8 +291,8 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             status, goal = event.run.status.replace("_", " "), event.run.workflow.goal
             return f"Run {status}: {goal}." if goal else f"Run {status}."
         case StepChanged():
-            status = event.record.status.replace("_", " ")
-            return "" if is_told else f"Step {event.record.step_id} {status}."
+            state = state_of_record(event.record).replace("_", " ")
+            return "" if is_told else f"Step {event.record.step_id} {state}."
         case Unread():
             return f"{event.name}."
         case _:

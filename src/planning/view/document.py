@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from operator import itemgetter
 from threading import Lock
@@ -12,27 +13,167 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from planning.errors import ToolError
 from planning.observe.calls import calls_of
-from planning.observe.deltas import Fields, applied, applied_list, delta_of, plan_fields
+from planning.observe.deltas import Fields, applied, delta_of, plan_fields
 from planning.observe.fact_words import NO_FACTS
-from planning.observe.health import Health, health_of
+from planning.observe.health import Health, health_of, health_of_run, is_over
 from planning.observe.names import Names
-from planning.observe.text import line_of, shortened
-from planning.observe.timeline import Moment, Recent, Timeline, refusal_of, words_of
+from planning.observe.steps import RunSteps, Step, answer_steps
+from planning.observe.text import as_text, line_of, shortened
+from planning.observe.timeline import Changes, Moment, refusal_of, words_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
-from planning.view.states import RunStates, health_fields
+from planning.view.graph import graph_of
+from planning.workflow.capabilities import Capabilities
+from planning.workflow.references import MARK, StepIds
+from planning.workflow.run.callables import Callables
+from planning.workflow.run.known import Known
 from planning.workflow.run.records import RunChanged, StepChanged
-from session import Session, StoreError, ToolFailed, ToolInvoked
+from planning.workflow.run.resolve import Values
+from session import Change, Session, StoreError, ToolFailed, ToolInvoked
 from session.history import Restored
+from session.selectors import Selectable
 
 MOST_CHANGES: Final = 10_000
 """The most changes that the page shows."""
 _MOST_CHARACTERS: Final = 50_000_000  # of their data
 _LONGEST_TEXT: Final = 500
-_FORMAT: Final = 1
+_LONGEST: Final = 2_000  # characters of the inputs and the output of a step
+_LONGEST_ANSWER: Final = 20_000  # the same of the output of a step that no other step depends on
+_LONGEST_ERROR: Final = 1_000
+_FORMAT: Final = 2
 
 Kind = Literal["session", "snapshot", "transcript", "workflow"]
+
+
+class RunData:
+    """The newest run of a session as the page has it.
+
+    Attributes:
+        steps: How its steps are doing; None without a run.
+        fields: By step, what the page has of it; a pending step has nothing.
+    """
+
+    def __init__(self, steps: RunSteps | None = None) -> None:
+        """Begin with a run, or without one."""
+        self._begin(steps)
+
+    def _begin(self, steps: RunSteps | None) -> None:
+        self.steps = steps
+        self._answer = frozenset(() if steps is None else answer_steps(steps.workflow))
+        every = () if steps is None else steps.steps.values()
+        self.fields = {step.step_id: fields for step in every if (fields := self._fields_of(step))}
+
+    @property
+    def graph(self) -> Fields | int:
+        """The graph; 0 without a run."""
+        return 0 if self.steps is None else graph_of(self.steps.workflow)
+
+    def take(self, change: Change, then: Callable[[], Selectable]) -> Fields:
+        """Take over a change; returns the ``graph`` and the ``steps`` that differ."""
+        old, before = self.steps, self.fields
+        for event in change.events:
+            if isinstance(event, Restored) or (isinstance(event, RunChanged) and self._is_edited(event)):
+                self._begin(RunSteps.of(then()))
+                break
+            if isinstance(event, RunChanged):
+                if self.steps is None or self.steps.run_id != event.run.run_id:
+                    self._begin(RunSteps(event.run.workflow, event.run))
+                else:
+                    self.steps.run = event.run
+            elif isinstance(event, StepChanged) and self.steps is not None:
+                step = self.steps.take(event.record)
+                if step is not None:
+                    self.fields = {**self.fields, step.step_id: self._fields_of(step)}
+        if self.steps is not old and (old is None or self.steps is None or not _is_same(old, self.steps)):
+            return {"graph": self.graph, "steps": self.fields}
+        names = before | self.fields
+        differ = {
+            name: self.fields.get(name, {}) for name in names if before.get(name) != self.fields.get(name)
+        }
+        return {"steps": differ}
+
+    def _is_edited(self, event: RunChanged) -> bool:
+        """Whether a run is resumed with another workflow, so that its records are read again."""
+        steps = self.steps
+        return steps is not None and steps.run_id == event.run.run_id and steps.workflow != event.run.workflow
+
+    def _fields_of(self, step: Step) -> Fields:
+        """A step as the page has it, without what is empty."""
+        record, error = step.record, step.error
+        fields: Fields = {"state": step.state}
+        if record is not None and self.steps is not None:
+            most = _LONGEST_ANSWER if step.step_id in self._answer else _LONGEST
+            fields |= {
+                "spans": [
+                    [_seconds(each.began), _seconds(each.ended), each.state, each.attempt]
+                    for each in step.spans
+                ],
+                "inputs": shortened(as_text(resolved_inputs(self.steps, step)), _LONGEST),
+                "output": shortened(as_text(record.output), most),
+                "private": record.is_withheld,
+                "error": None if error is None else shortened(error.message, _LONGEST_ERROR),
+                "code": None if error is None else error.code,
+                "cause": None if error is None else shortened(error.cause or "", _LONGEST_ERROR),
+                "after": record.after,
+            }
+        shown = {name: value for name, value in fields.items() if value}
+        return {} if shown == {"state": "pending"} else shown
+
+
+def resolved_inputs(steps: RunSteps, step: Step) -> dict[str, Any] | None:
+    """The inputs of a step as they were resolved; None where they refer to nothing, or may be private.
+
+    A value that is not known any more stays a reference.
+    """
+    given = next(each.inputs for each in steps.workflow.steps if each.step_id == step.step_id)
+    record, run = step.record, steps.run
+    # Only a tool without private data leaves its output or a cause in a record.
+    is_public = record is not None and (
+        (record.status == "completed" and not record.is_withheld)
+        or (record.error is not None and record.error.cause is not None)
+    )
+    if run is None or not is_public or MARK not in as_text(given):
+        return None
+    records = {name: each.record for name, each in steps.steps.items() if each.record is not None}
+    known = Known(Callables(Capabilities()), 0)
+    for name, each in records.items():
+        if each.status == "completed" and not each.is_withheld:
+            known.outputs[name] = each.output
+    values, inputs = Values(known, run.user_prompt, StepIds(steps.steps), records), dict(given)
+    for name, value in given.items():
+        with suppress(ToolError):
+            inputs |= values.resolve({name: value})
+    return inputs
+
+
+def _is_same(old: RunSteps, new: RunSteps) -> bool:
+    return (old.run_id, old.workflow) == (new.run_id, new.workflow)
+
+
+def _seconds(at: datetime | None) -> float | None:
+    return None if at is None else round(at.timestamp(), 3)
+
+
+def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
+    """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
+    if health is None:
+        return {}
+    fields: Fields = {
+        "state": health.state,
+        "objective": health.objective,
+        "done": health.done,
+        "total": health.total,
+        "step": health.step,
+        "title": health.title,
+        "others": health.others or None,
+        "error": health.error,
+        "began": _seconds(health.began_at),
+        "changed": _seconds(health.changed_at),
+        "cut": is_cut or None,
+    }
+    return {name: value for name, value in fields.items() if value not in {None, ""}}
 
 
 @attrs.define(kw_only=True)
@@ -69,11 +210,12 @@ class Document:
     plan: Plan | None = None
     facts: PlanFacts = NO_FACTS
     names: Names = attrs.field(factory=dict)
-    run: RunStates = attrs.field(factory=RunStates)
+    run: RunData = attrs.field(factory=RunData)
     family: list[Fields] = attrs.field(factory=list)
     problem: str | None = None
     is_timed: bool = True
     most: int = MOST_CHANGES
+    _run_health: Health | None = attrs.field(init=False, default=None)
     _changes: list[tuple[int, str]] = attrs.field(init=False, factory=list)
     _characters: int = attrs.field(init=False, default=0)
     _lock: Lock = attrs.field(init=False, factory=Lock)
@@ -82,9 +224,8 @@ class Document:
     def __attrs_post_init__(self) -> None:
         self._base = {
             "plan": None if self.plan is None else plan_fields(self.plan, self.facts),
-            "graph": self.run.graph() or None,
-            "states": self.run.states,
-            "records": {name: each[:] for name, each in self.run.records.items()},
+            "graph": self.run.graph or None,
+            "steps": dict(self.run.fields),
             "names": dict(self.names),
         }
 
@@ -93,13 +234,8 @@ class Document:
         """The version of the last change that was read."""
         return self._changes[-1][0] if self._changes else self.first
 
-    def read(self, moments: Timeline | Recent, extra: Mapping[str, Any] | None = None) -> None:
-        """Take over the changes that were not read yet; where one cannot be read, ``problem`` says so.
-
-        Args:
-            moments: The changes of the session.
-            extra: Further fields for the first of them.
-        """
+    def read(self, moments: Changes, extra: Mapping[str, Any] | None = None) -> None:
+        """Take over the changes that were not read yet; where one cannot be read, ``problem`` says so."""
         given, problem, changed_at = dict(extra or {}), None, None
         try:
             for moment in moments.new():
@@ -118,13 +254,31 @@ class Document:
         """Note how the session is doing, after its last change or some time after it."""
         now = datetime.now(UTC)
         if changed_at is None:
-            self.health = None if self.health is None else self.health.at(now)
-            return
-        times = {"began_at": self.began_at, "changed_at": changed_at} if self.is_timed else {}
+            self.health, self._run_health = (
+                each and each.at(now) for each in (self.health, self._run_health)
+            )
+        else:
+            times = {"began_at": self.began_at, "changed_at": changed_at} if self.is_timed else {}
+            self.judge(session, now, **times)
+
+    def judge(self, source: Selectable, now: datetime, **times: datetime | None) -> None:
+        """Note how the session is doing; see ``health_of``."""
+        steps = self.run.steps
         try:
-            self.health = health_of(session, now, **times)
+            self.health = health_of(source, now, **times)
+            is_run = steps is not None and steps.run is not None
+            self._run_health = health_of_run(source, steps, now, **times) if steps and is_run else None
         except StoreError:
-            self.health = None
+            self.health = self._run_health = None
+
+    @property
+    def health_fields(self) -> Fields:
+        """How the session is doing, as the page has it."""
+        steps, run = self.run.steps, self._run_health
+        is_cut = (
+            steps is not None and run is not None and is_over(run) and steps.in_state("in_progress") != []
+        )
+        return health_fields(self.health, is_cut=is_cut)
 
     def after(self, version: int) -> list[tuple[int, str]]:
         """The changes after a version, each with its version and as JSON."""
@@ -142,7 +296,7 @@ class Document:
                 "source": self.source,
                 "id": self.session_id,
                 "from": self.first,
-                "health": health_fields(self.health),
+                "health": self.health_fields,
                 **self._base,
                 "family": self.family,
                 "problem": self.problem,
@@ -174,7 +328,7 @@ class Document:
             **self.run.take(change, lambda: session.at(change.version)),
         }
         return {
-            **{name: value for name, value in fields.items() if value not in (None, [])},
+            **{name: value for name, value in fields.items() if value not in (None, [], {})},
             **({} if delta is None else {"plan": delta}),
             **({"names": dict(moment.names)} if moment.names != moment.named else {}),
         }
@@ -194,10 +348,8 @@ class Document:
         change, base = json.loads(text), self._base
         base["plan"] = applied(base["plan"], change.get("plan"))
         if "graph" in change:
-            base |= {"graph": change["graph"] or None, "states": {}, "records": {}}
-        base["states"] = {**base["states"], **change.get("states", {})}
-        for name, delta in change.get("records", {}).items():
-            base["records"][name] = applied_list(base["records"].get(name, []), delta)
+            base |= {"graph": change["graph"] or None, "steps": {}}
+        base["steps"] = {**base["steps"], **change.get("steps", {})}
         base["names"] = change.get("names", base["names"])
 
 

@@ -12,7 +12,6 @@ from typing import Final
 from planning.observe.deltas import Fields
 from planning.view.document import Document, as_json
 from planning.view.sources import Run, StoreSource
-from planning.view.states import health_fields
 from planning.view.steer import HostCommand
 
 _POLLED: Final = 0.1  # seconds between two looks at a session
@@ -104,13 +103,13 @@ class _SessionFeed(_Feed):
 
     def _read(self) -> bool:
         document = self.document
-        before = document.version, document.problem, document.health
+        before = document.version, document.problem, document.health_fields
         document.read(self.run.moments)
         if document.problem is not None:
             self._seen, self._seconds = None, _LIST_POLLED  # it may pass
         else:
             self._seconds = _POLLED
-        return before != (document.version, document.problem, document.health)
+        return before != (document.version, document.problem, document.health_fields)
 
 
 class _ListFeed(_Feed):
@@ -139,38 +138,24 @@ class Feeds:
     """
 
     def __init__(self, source: StoreSource) -> None:
-        """Nothing is read yet.
-
-        Args:
-            source: Where the sessions are.
-        """
+        """Nothing is read yet."""
         self.only = source.only
         self._source = source
         self._sessions: dict[str, asyncio.Task[_SessionFeed]] = {}
         self._list = _ListFeed(source)
 
     async def run(self, name: str) -> list[str]:
-        """A session as JSON, in parts.
-
-        Raises:
-            LookupError: There is no such session.
-            StoreError: Nothing of it can be read.
-        """
+        """A session as JSON, in parts."""
         feed = await self._feed(name)
         async with feed.followed():
             return feed.document.parts()
 
     async def changes(self, name: str, after: int) -> AsyncGenerator[str]:
-        """The changes of a session after a version as server-sent events, until the server ends.
-
-        Raises:
-            LookupError: There is no such session.
-            StoreError: Nothing of it can be read.
-        """
+        """The changes of a session after a version as server-sent events, until the server ends."""
         return self._changes(await self._feed(name), name, after)
 
     async def _changes(self, feed: _SessionFeed, name: str, after: int) -> AsyncGenerator[str]:
-        document, problem, health = feed.document, None, None
+        document, problem, health = feed.document, None, Fields()
         try:
             async with feed.followed():
                 while after >= document.first:
@@ -181,9 +166,9 @@ class Feeds:
                     if document.problem != problem:
                         problem = document.problem
                         yield problem_event(problem)
-                    if document.health != health:
-                        health = document.health
-                        yield _event("health", health_fields(health))
+                    if (now := document.health_fields) != health:
+                        health = now
+                        yield _event("health", health)
                     if is_over:
                         yield _END
                         return

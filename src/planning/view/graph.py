@@ -12,6 +12,7 @@ import attrs
 
 from planning.errors import printable
 from planning.observe.deltas import Fields
+from planning.observe.steps import answer_steps
 from planning.observe.text import as_text, fitted, shortened
 from planning.workflow.drawing import called
 from planning.workflow.model import Workflow, WorkflowStep
@@ -81,12 +82,7 @@ class _Spot:
 
 
 def lay_out(edges: Sequence[Sequence[int]], depths: Sequence[int]) -> Layout:
-    """Place steps in layers, beside those that they are joined to.
-
-    Args:
-        edges: By step, the numbers of the steps that it depends on.
-        depths: The layer of each step; no layer is empty.
-    """
+    """Place steps in layers, beside those that they are joined to."""
     drawn = sorted(
         ((depths[to] - depths[source], source, to) for to, sources in enumerate(edges) for source in sources)
     )
@@ -230,13 +226,16 @@ def graph_of(workflow: Workflow) -> Fields:
     Each step is below all that it depends on. What makes a workflow invalid is passed over: a dependency that
     does not exist is not drawn.
     """
-    steps = workflow.steps
+    steps, answer = workflow.steps, set(answer_steps(workflow))
     edges = _edges(workflow)
     layout = lay_out(edges, _depths(edges))
     graph: Fields = {
         "width": layout.width,
         "height": layout.height,
-        "nodes": [_node(step, *place) for step, place in zip(steps, layout.places, strict=True)],
+        "nodes": [
+            _node(step, *place) | ({"answer": True} if step.step_id in answer else {})
+            for step, place in zip(steps, layout.places, strict=True)
+        ],
         "edges": [
             {"from": steps[source].step_id, "to": steps[to].step_id, "points": points}
             for source, to, points in layout.lines

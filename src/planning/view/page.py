@@ -33,20 +33,12 @@ def policy(*, is_live: bool) -> str:
 
 
 def export_page(run: str) -> bytes:
-    """The page as a file.
-
-    Args:
-        run: What the run did, as JSON.
-    """
+    """The page as a file."""
     return _page(f'{{"mode":"export","run":{run}}}', is_live=False)
 
 
 def live_page(data: str) -> bytes:
-    """The page that asks a server.
-
-    Args:
-        data: Where, as JSON.
-    """
+    """The page that asks a server."""
     return _page(data, is_live=True)
 
 

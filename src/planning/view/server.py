@@ -44,13 +44,7 @@ _ELSEWHERE: Final = "This server is 127.0.0.1 and no other. Open the link that '
 
 
 def app_of(shown: Feeds | bytes, token: str, *, steers: bool = False) -> ASGIApp:
-    """The ASGI application that serves the page below ``/TOKEN/``.
-
-    Args:
-        shown: What the page asks for; or the page itself, where nothing in it changes.
-        token: The secret part of the link.
-        steers: Whether the page may change plans.
-    """
+    """The ASGI application that serves the page below ``/TOKEN/``."""
     base = f"/{token}"
     if isinstance(shown, bytes):
 
@@ -220,17 +214,7 @@ async def serve(
     started: Callable[[str], object] = lambda _url: None,
     steers: bool = False,
 ) -> None:
-    """Serve the page on this machine until this is cancelled.
-
-    Args:
-        source: Where the sessions are; or the page itself, where nothing in it changes.
-        port: The port; 0 for any free one.
-        started: Called with the link once it listens.
-        steers: Whether the page may change plans.
-
-    Raises:
-        OSError: It cannot listen there.
-    """
+    """Serve the page on this machine until this is cancelled."""
     token = secrets.token_urlsafe(18)
     shown = source if isinstance(source, bytes) else Feeds(source)
     with listening(_HOST, port, _LIMITS) as sock:

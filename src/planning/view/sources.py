@@ -3,24 +3,142 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from planning.observe.deltas import Fields
-from planning.observe.stores import open_session, open_store
+from planning.observe.health import Health, health_of
+from planning.observe.steps import RunSteps
+from planning.observe.stores import ShownStore, open_session, open_store
 from planning.observe.text import line_of
 from planning.observe.timeline import Timeline
-from planning.view.document import Document
-from planning.view.sessions import MOST_SESSIONS, Listed, listed, read_session
+from planning.view.document import MOST_CHANGES, Document, RunData, health_fields
 from planning.view.steer import HostCommand, steer
-from session import IdentityError, StoreError
+from session import IdentityError, Session, StoreError
 from session.events import SessionId, session_id_of
-from session.stores import StoredSession
+from session.stores import Store, StoredSession
+
+MOST_SESSIONS: Final = 10_000
+"""The most sessions of a store that are listed."""
+_MOST_KIN: Final = 200  # sessions in which the family of one is looked for
+
+
+def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[Document, Timeline]:
+    """A stored session as the page has it, and what reads the changes that follow."""
+    first = max(0, head.version - MOST_CHANGES)
+    name, family = str(head.session_id), family_of(store, head)
+    timeline = Timeline(store, head, first)
+    plan, run = None, RunData()
+    try:
+        plan, run = timeline.plan, RunData(RunSteps.of(timeline.session))
+    except StoreError as error:
+        timeline.problem = error
+    document = Document(
+        title=name,
+        kind="session",
+        source=source,
+        session_id=name,
+        began_at=head.created_at,
+        first=first,
+        plan=plan,
+        facts=timeline.facts,
+        names=timeline.names,
+        run=run,
+        family=family,
+    )
+    document.read(timeline)
+    return document, timeline
+
+
+@attrs.frozen
+class Listed:
+    """A session in a list.
+
+    Attributes:
+        head: What the store has of it.
+        health: How it is doing; None where it has neither a plan nor a run, and where it cannot be read.
+        problem: Why it cannot be read; None where it can.
+    """
+
+    head: StoredSession
+    health: Health | None
+    problem: str | None = None
+
+    def at(self, now: datetime) -> Listed:
+        """The same session at a later time, without a change since; see ``Health.at``."""
+        health = None if self.health is None else self.health.at(now)
+        return self if health is self.health else attrs.evolve(self, health=health)
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The session as the page has it; times are seconds."""
+        return {
+            "id": str(self.head.session_id),
+            "version": self.head.version,
+            "changed": round(self.head.changed_at.timestamp(), 3),
+            **health_fields(self.health),
+            **({} if self.problem is None else {"problem": self.problem}),
+        }
+
+
+def listed(store: Store, heads: Iterable[StoredSession], now: datetime) -> Iterator[Listed]:
+    """How sessions of a store are doing, in time that grows with their number.
+
+    Of each, the changes after its newest checkpoints are read, and nothing is opened.
+    """
+    reader: Session | None = None
+    for head in heads:
+        health, problem = None, head.damage
+        try:
+            if not problem:
+                reader = reader or open_session(store, head.session_id)
+                health = health_of(
+                    reader.peek(head), now, began_at=head.created_at, changed_at=head.changed_at
+                )
+        except StoreError as error:
+            problem = line_of(error)
+        yield Listed(head, health, problem)
+
+
+def family_of(store: Store, head: StoredSession) -> list[Fields]:
+    """A session with those that it works for, those that work for it, and forks; empty where it is alone."""
+    heads = {str(each.session_id): each for each in (*store.sessions(_MOST_KIN), head)}
+    parents = {name: _parent_of(each, heads) for name, each in heads.items()}
+    oldest = {name: _oldest(name, parents) for name in heads}
+    kin = [name for name in heads if oldest[name] == oldest[str(head.session_id)]]
+    if len(kin) == 1:
+        return []
+    names = ("id", "state", "done", "total")
+    found = [each.fields for each in listed(store, [heads[name] for name in kin], datetime.now(UTC))]
+    return [
+        {
+            **{name: fields[name] for name in names if name in fields},
+            "parent": parents[fields["id"]],
+            "title": fields.get("objective", fields["id"]),
+        }
+        for fields in found
+    ]
+
+
+def _parent_of(head: StoredSession, heads: Mapping[str, StoredSession]) -> str | None:
+    """The session that it works for, else the nearest that it was forked from, where that is there."""
+    named = [*(str(source) for source, _ in head.forked_from), str(head.parent or "")]
+    return next((name for name in reversed(named) if name in heads and name != str(head.session_id)), None)
+
+
+def _oldest(name: str, parents: Mapping[str, str | None]) -> str:
+    seen = {name}
+    while (parent := parents[name]) is not None and parent not in seen:
+        seen.add(parent)
+        name = parent
+    return name
+
 
 _MOMENT: Final = 0.5  # seconds
 
@@ -50,15 +168,7 @@ class StoreSource:
     """
 
     def __init__(self, place: str | Path, only: str | None) -> None:
-        """Open a store.
-
-        Args:
-            place: Its file, or the URL of its database.
-            only: The session that is shown at once; None for that of a store with a single one, else a list.
-
-        Raises:
-            StoreError: It cannot be opened.
-        """
+        """Open a store."""
         self._store = open_store(str(place))
         self._known: dict[str, Listed] = {}
         heads = self._store.sessions(2) if only is None else ()
@@ -109,11 +219,7 @@ class StoreSource:
         return self._store.stamp()
 
     def open(self, name: str) -> Run:
-        """Open a session.
-
-        Raises:
-            LookupError: There is no such session.
-        """
+        """Open a session."""
         identity = self._identity(name)
         store = self._store.another()
         with store.reading():
@@ -124,14 +230,7 @@ class StoreSource:
         return Run(document, timeline, store.stamp, store.close)
 
     def steer(self, name: str, command: HostCommand, version: int) -> int:
-        """Change the plan of a session as its host, as ``steer`` does.
-
-        Raises:
-            LookupError: There is no such session.
-            PlanMoved: The plan is not what it was at that version.
-            ToolValidationError: The command does not fit the plan.
-            StoreError: The store cannot be read, or does not take the change.
-        """
+        """Change the plan of a session as its host, as ``steer`` does."""
         identity = self._identity(name)
         with closing(self._store.another()) as store:
             if store.newest(identity) is None:

@@ -37,11 +37,7 @@ class PlanMoved(Exception):
 
 
 def command_of(fields: Mapping[str, Any]) -> HostCommand:
-    """The command in what a page sends: its ``command``, and ``reason``, ``step_id`` and ``index``.
-
-    Raises:
-        ToolValidationError: There is none.
-    """
+    """The command in what a page sends: its ``command``, and ``reason``, ``step_id`` and ``index``."""
     match fields.get("command"):
         case "approve":
             return ApprovePlan()
@@ -55,21 +51,7 @@ def command_of(fields: Mapping[str, Any]) -> HostCommand:
 
 
 def steer(session: Session, command: HostCommand, version: int) -> int:
-    """Change a plan as its host, named ``host`` in the history; all or nothing.
-
-    Args:
-        session: The session, opened so that its facts can be read, as ``open_session`` does.
-        command: The change.
-        version: The version that the host has seen.
-
-    Returns:
-        The version now.
-
-    Raises:
-        PlanMoved: The plan is not the one of that version any more.
-        ToolValidationError: The command does not fit the plan.
-        StoreError: The store cannot be read, or does not take the change.
-    """
+    """Change a plan as its host, named ``host`` in the history; all or nothing."""
     seen = session.at(min(version, session.version))
     if isinstance(command, ApprovePlan | RejectPlan):
         pending = pending_approval(seen)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal
 
 from planning.errors import printable
 from planning.workflow.model import Workflow, WorkflowStep
 
-State = Literal["pending", "in_progress", "completed", "failed", "skipped"]
+State = Literal["pending", "in_progress", "completed", "failed", "skipped", "blocked", "stopped"]
+"""How far a step is; ``blocked`` by one that failed, or ``stopped`` with its run before it was done."""
 
 _LONGEST_NAME = 60
 _LONGEST_DESCRIPTION = 80
@@ -27,6 +29,8 @@ _CLASSES: Final = MappingProxyType[State, str]({
     "completed": "fill:#dafbe1,stroke:#1a7f37,color:#24292f",
     "failed": "fill:#ffebe9,stroke:#cf222e,color:#24292f,stroke-width:3px",
     "skipped": "fill:#f6f8fa,stroke:#8c959f,color:#57606a,stroke-dasharray:5 5",
+    "blocked": "fill:#fbefff,stroke:#8250df,color:#24292f",
+    "stopped": "fill:#f6f8fa,stroke:#8c959f,color:#24292f,stroke-width:3px",
 })  # fmt: skip
 # What Mermaid, or the Markdown and HTML in its labels, could take for something else than text: every sign,
 # what it writes its own entities with, and the blank of "direction LR", which it finds even in a label.
@@ -52,7 +56,12 @@ def state_of(step: WorkflowStep) -> State:
     return "skipped" if step.skipped else step.status
 
 
-def mermaid(workflow: Workflow) -> str:
+def states_in(workflow: Workflow) -> dict[str, State]:
+    """How far the steps are, as the workflow has it, by their ids."""
+    return {step.step_id: state_of(step) for step in workflow.steps}
+
+
+def mermaid(workflow: Workflow, states: Mapping[str, State] | None = None) -> str:
     """The workflow as a Mermaid flowchart: a node for each step, an edge for each dependency.
 
     The nodes are ``n0``, ``n1`` and so on, in the order of the steps. No text of the workflow can act in
@@ -60,17 +69,19 @@ def mermaid(workflow: Workflow) -> str:
 
     Args:
         workflow: A valid workflow.
+        states: The states of its steps by their ids; those in the workflow if omitted.
     """
     numbers = {step.step_id: number for number, step in enumerate(workflow.steps)}
-    states = {state_of(step) for step in workflow.steps}
-    is_begun = bool(states - {"pending"})
+    states = states_in(workflow) if states is None else states
+    shown = set(states.values())
+    is_begun = bool(shown - {"pending"})
     lines = ["flowchart TD"]
     for number, step in enumerate(workflow.steps):
-        lines.append(f"    n{number}{_node(step)}{f':::{state_of(step)}' if is_begun else ''}")
+        lines.append(f"    n{number}{_node(step)}{f':::{states[step.step_id]}' if is_begun else ''}")
     for number, step in enumerate(workflow.steps):
         lines += [f"    n{numbers[other]} --> n{number}" for other in dict.fromkeys(step.depends_on)]
     if is_begun:
-        lines += [f"    classDef {state} {style}" for state, style in _CLASSES.items() if state in states]
+        lines += [f"    classDef {state} {style}" for state, style in _CLASSES.items() if state in shown]
     return "\n".join(lines) + "\n"
 
 

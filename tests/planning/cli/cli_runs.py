@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
 from planning.cli.app import app
+from planning.workflow.run.records import StepRecord
 
 ROOT = Path(__file__).parents[3]
 ERASED_LINE = "\x1b[2K"
@@ -90,10 +92,18 @@ class Clock:
     """A time that stands still until it is told to go on."""
 
     def __init__(self) -> None:
-        self.seconds = 100.0
+        self.now = datetime(2026, 1, 2, tzinfo=UTC)
 
-    def __call__(self) -> float:
-        return self.seconds
+    def __call__(self) -> datetime:
+        return self.now
+
+    def go_on(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def record(self, step_id: str, status: str, **fields: object) -> StepRecord:
+        """A change of a step of a run at this time."""
+        at = self.now.isoformat()
+        return StepRecord(run_id="r", step_id=step_id, status=status, at=at, **fields)  # type: ignore[arg-type] # the tests know the words
 
 
 def said(*calls: tuple[str, object]) -> dict[str, Any]:

@@ -30,8 +30,9 @@ from planning.cli.progress import Progress
 from planning.cli.running import report_lines
 from planning.cli.terminal import Line, lines_of
 from planning.errors import one_line, printable
+from planning.observe.steps import RunSteps
 from planning.workflow import StepError, Workflow, WorkflowResult, WorkflowStep
-from planning.workflow.run.records import StepRecord, WorkflowRun
+from planning.workflow.run.records import WorkflowRun
 from session import Session
 
 BUSY = Plan(
@@ -63,10 +64,6 @@ FLOW = Workflow(
 )
 
 
-def record(step_id: str, status: str, **fields: object) -> StepRecord:
-    return StepRecord(run_id="r", step_id=step_id, status=status, at="", **fields)  # type: ignore[arg-type] # the tests know the words
-
-
 def busy() -> Progress:
     """A plan in which there is something of everything."""
     progress = Progress()
@@ -79,17 +76,17 @@ def busy() -> Progress:
 def halfway() -> Progress:
     """A run in which there is something of everything."""
     clock = Clock()
-    progress = Progress.of_run(FLOW, clock)
+    progress, record = Progress(RunSteps(FLOW), clock), clock.record
     long = "a_step_with_a_very_long_id"
     progress.take_record(record("plan", "completed"))
     progress.take_record(record(long, "in_progress", attempt=1))
     progress.take_record(record("find", "in_progress", attempt=1))
-    clock.seconds += 2.5
+    clock.go_on(2.5)
     progress.take_record(record(long, "in_progress", attempt=2))
     progress.take_record(record("find", "failed", attempt=1, error=ERROR))
     progress.take_record(record("tell", "pending", after="find"))
     progress.take_record(record("known", "completed", skipped=True))
-    clock.seconds += 70
+    clock.go_on(70)
     return progress
 
 
@@ -130,8 +127,9 @@ def test_what_a_terminal_shows_meanwhile_and_at_the_end(
 @pytest.mark.parametrize("at", [0, 49, 98])
 def test_a_frame_of_many_steps_fits_and_shows_the_step_that_runs(height: int, at: int) -> None:
     steps = tuple(WorkflowStep(step_id=f"s{number}", description="Do it") for number in range(99))
-    progress = Progress.of_run(Workflow(steps=steps), Clock())
-    progress.take_record(record(f"s{at}", "in_progress", attempt=1))
+    clock = Clock()
+    progress = Progress(RunSteps(Workflow(steps=steps)), clock)
+    progress.take_record(clock.record(f"s{at}", "in_progress", attempt=1))
     console = terminal(80, height)
     shown = drawn(console, frame(console, progress))
     assert len(shown.splitlines()) <= max(height, 7)

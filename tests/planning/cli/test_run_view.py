@@ -43,10 +43,10 @@ def states(link: str, session: str) -> dict[str, Any]:
     """The states of the steps as the page has them now."""
     with urllib.request.urlopen(f"{link}run/{session}.json") as answer:  # noqa: S310 - our own
         data = json.load(answer)
-    found = dict(data["states"])
+    found = dict(data["steps"])
     for change in data["changes"]:
-        found |= change.get("states", {})
-    return found
+        found |= change.get("steps", {})
+    return {name: step["state"] for name, step in found.items()}
 
 
 @pytest.mark.parametrize(("number", "code"), [(SIGINT, 0), (SIGTERM, 143)])

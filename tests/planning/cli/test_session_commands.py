@@ -343,3 +343,36 @@ def test_hostile_text_cannot_act_on_a_terminal() -> None:
     session = opened("nightly")
     session.rewind(6, actor="\x1b[2Jann")
     assert "<ESC>[2J" not in in_terminal(80, "history", "plans.db", "nightly", NO_COLOR="1")
+
+
+def test_a_session_is_named_by_a_beginning_that_no_other_id_has() -> None:
+    assert run("history", "plans.db", "night") == run("history", "plans.db", "nightly")
+    run("fork", "plans.db", "nightly", "--as", "nightly-2")
+    assert run("history", "plans.db", "night") == (
+        "exit code 2\n--- stderr\nplanning: several sessions begin with 'night': nightly-2, nightly\n"
+    )
+    assert run("history", "plans.db", "nightly").startswith("exit code 0\n")
+    assert "no session 'what'" in run("sessions", "delete", "plans.db", "what", "--yes")
+
+
+def test_without_a_session_verify_checks_all() -> None:
+    lines = run("verify", "plans.db").splitlines()
+    assert lines[0] == "exit code 0"
+    assert sorted(lines[2:]) == [
+        "nightly is sound: 6 versions.",
+        "other is sound: 1 version.",
+        "run is sound: 4 versions.",
+        "what-if is sound: 2 versions.",
+    ]
+    found = json.loads(run("verify", "plans.db", "--json").split("--- stdout\n")[1])
+    assert {each["session_id"]: each["sound"] for each in found} == dict.fromkeys(
+        ("nightly", "other", "run", "what-if"), True
+    )
+
+
+@pytest.mark.parametrize("command", ["show", "history", "audit", "verify"])
+def test_the_store_of_planning_run_is_read_by_default(command: str) -> None:
+    Path(".planning").mkdir()
+    run("store", "copy", "plans.db", ".planning/runs.db", "nightly")
+    assert run(command) == run(command, ".planning/runs.db")
+    assert run(command).startswith("exit code 0\n")

@@ -12,7 +12,7 @@ import pytest
 from store_files import a_store
 from typer.testing import CliRunner
 
-from planning.cli import session_names, stores
+from planning.cli import arguments, opening
 from planning.cli.app import app
 
 ALL = ["other", "run", "what-if", "nightly"]
@@ -90,7 +90,7 @@ def test_a_store_that_does_not_answer_does_not_hold_up_the_shell(monkeypatch: py
         answered.wait()
         yield
 
-    monkeypatch.setattr(stores, "opened_store", waiting)
-    monkeypatch.setattr(session_names, "_PATIENCE", 0.01)
+    monkeypatch.setattr(opening, "opened_store", waiting)
+    monkeypatch.setattr(arguments, "_PATIENCE", 0.01)
     assert completed("planning show plans.db ") == []
     answered.set()

@@ -18,10 +18,10 @@ from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, PlanStep, Toolbox, health_of
-from planning.cli.stores import opened_store
+from planning.cli.opening import opened_store
 from planning.observe.stores import open_session
 from planning.suite.tools import register_plan
-from planning.view.sessions import read_session
+from planning.view.sources import read_session
 from planning.workflow import Workflow, WorkflowStep
 from planning.workflow.failures import StepError
 from planning.workflow.run.process import new_token

@@ -12,7 +12,7 @@ from store_files import call, timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, plan_to_dict, tool
-from planning.cli.stores import opened_session
+from planning.cli.opening import opened_session
 from planning.plan.commands import ApprovePlan, RejectPlan, RemoveStep
 from planning.plan.facts import PlanFacts
 from session import Session
@@ -87,12 +87,6 @@ def test_a_terminal_shows_it_beside_the_steps(columns: int, snapshot: SnapshotAs
     shown = plain(written_in_terminal(columns, "show", "plans.db", "nightly", NO_COLOR="1"))
     assert max(map(len, shown.splitlines())) <= columns
     assert timeless(shown) == snapshot
-
-
-def test_a_picture_shows_it(snapshot: SnapshotAssertion) -> None:
-    run("export", "plans.db", "-o", "plan.svg")
-    picture = Path("plan.svg").read_text()
-    assert picture[picture.index("</defs>") :] == snapshot
 
 
 def test_json_has_the_plan_of_each_version_as_plan_to_dict_gives_it(session: Session) -> None:

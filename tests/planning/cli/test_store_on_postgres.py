@@ -76,10 +76,7 @@ def test_a_database_is_read_as_the_file_that_was_copied_into_it(url: str) -> Non
         )
         assert timeless(of_database) == timeless(of_file), command
         assert of_file.startswith(("exit code 0\n", "exit code 1\n")), command
-    for suffix in ("html", "svg"):
-        for place, name in (("plans.db", f"a.{suffix}"), (url, f"b.{suffix}")):
-            assert run("export", place, "run", "-o", name) == "exit code 0\n"
-    assert Path("a.svg").read_bytes() == Path("b.svg").read_bytes()
+    assert run("export", url, "run", "-o", "b.html") == "exit code 0\n"
     assert b"p%40ss" not in Path("b.html").read_bytes()
 
 

@@ -17,8 +17,7 @@ from planning.observe.stores import PastStore
 from planning.observe.timeline import Recent
 from planning.tools import Tool
 from planning.view.document import Document
-from planning.view.sessions import read_session
-from planning.view.sources import StoreSource
+from planning.view.sources import StoreSource, read_session
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 from session.stores import SqliteStore
@@ -87,12 +86,12 @@ def plans_of(data: Any) -> dict[int, Any]:
     return plans
 
 
-def states_of(data: Any) -> dict[int, Any]:
-    """The states of the steps at each version, as the page makes them; without those that are pending."""
-    states, found = dict(data["states"]), {}
+def steps_of(data: Any) -> dict[int, Any]:
+    """The steps of the run at each version, as the page makes them; a pending step has nothing."""
+    steps, found = dict(data["steps"]), {data["from"]: data["steps"]}
     for change in data["changes"]:
-        states = {**({} if "graph" in change else states), **change.get("states", {})}
-        found[change["v"]] = {name: state for name, state in states.items() if state != "pending"}
+        steps = {**({} if "graph" in change else steps), **change.get("steps", {})}
+        found[change["v"]] = {name: fields for name, fields in steps.items() if fields}
     return found
 
 

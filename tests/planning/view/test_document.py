@@ -18,7 +18,7 @@ from page_data import (
     plan_at,
     plans_of,
     run_of,
-    states_of,
+    steps_of,
     with_tools,
 )
 from syrupy.assertion import SnapshotAssertion
@@ -30,9 +30,7 @@ from planning.suite.tools import register_plan
 from planning.tools import Tool, Toolbox
 from planning.tools.ledger import tool_calls
 from planning.view.document import Document
-from planning.view.sessions import family_of, read_session
-from planning.workflow.run.records import StepRecord, WorkflowRun
-from planning.workflow.run.records import states_of as records_of
+from planning.view.sources import family_of, read_session
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
@@ -82,32 +80,18 @@ def test_a_run_of_a_workflow_is_told_with_its_graph_and_the_states_of_its_steps(
     run_of(session)
     data = of_store(tmp_path / "plans.db", "run")
     first = data["changes"][0]
-    assert "states" not in first
+    assert "steps" not in first
     assert [node["id"] for node in first["graph"]["nodes"]] == ["fetch", "parse", "bad", "use", "say"]
     final = {
         "fetch": "completed", "parse": "completed", "bad": "failed", "use": "skipped", "say": "completed",
     }  # fmt: skip
-    assert states_of(data)[session.version] == final
+    shown = steps_of(data)[session.version]
+    assert {name: fields["state"] for name, fields in shown.items()} == final
     assert plans_of(data)[session.version] == plan_at(session, session.version)
     kinds = {change.get("kind", "plan") for change in data["changes"]}
     assert kinds == {"run", "failed"}
     session.rewind(0)
     assert of_store(tmp_path / "plans.db", "run")["changes"][-1]["graph"] == 0
-
-
-def test_the_states_of_each_version_are_those_of_the_session_also_after_a_rewind(tmp_path: Path) -> None:
-    session, _ = kept(tmp_path / "plans.db", "run")
-    run_of(session)
-    session.rewind(3)
-    session.rewind(0)
-    session.rewind(4)
-    run_of(session)
-    for version, states in states_of(of_store(tmp_path / "plans.db", "run")).items():
-        past = session.at(version)
-        run = past.select_latest(WorkflowRun)
-        records = {} if run is None else records_of(run.run_id, past.select_all(StepRecord))
-        wanted = {name: "skipped" if each.skipped else each.status for name, each in records.items()}
-        assert states == {name: state for name, state in wanted.items() if state != "pending"}
 
 
 def test_nothing_of_a_private_call_is_told(tmp_path: Path) -> None:

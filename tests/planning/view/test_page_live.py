@@ -252,7 +252,7 @@ def test_a_run_that_was_cut_short_shows_its_step_as_stopped_when_it_changed_last
     page = opened(pages, browser, stage.url, width=1440)
     labels = "String([...document.querySelectorAll('.node')].map(each => each.getAttribute('aria-label')))"
     page.wait(f"timeline && {labels}.includes('in progress')")
-    stage.say("health", {**during["health"], "state": "stopped"})
+    stage.say("health", {**during["health"], "state": "stopped", "cut": True})
     page.wait(f"{labels}.includes('stopped')")
     assert page.evaluate("stateOf('nap')") == "stopped"
     assert page.evaluate("timeNow() === timeline.changes.at(-1).at")

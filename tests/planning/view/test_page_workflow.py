@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from browser import Page
 from page_data import a_run_of, a_workflow, data_of, of_memory
 
-from planning.cli.loading import loaded
+from planning.cli.opening import opened_page
 from planning.tools import Tool
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from planning.workflow import Capabilities, StepError, Workflow, WorkflowStep, run_workflow
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
 from session import Session
 
 pytestmark = pytest.mark.browser
@@ -53,23 +55,18 @@ def nodes(page: Page) -> dict[str, Any]:
 
 
 def timed(*changes: dict[str, Any], steps: dict[str, list[str]]) -> str:
-    """A run whose changes are these, each with records of steps at a second of the run."""
-    session = Session()
-    run_workflow(a_workflow(steps), Capabilities(tools=dict.fromkeys(steps, lambda: None)), session=session)
-    data = of_memory(session)
-    first, known = data["changes"][0], dict[str, int]()
-    data["changes"] = [{**first, "at": 1_000.0}]
-    for number, change in enumerate(changes, start=2):
-        records, at = dict[str, Any](), 0.0
-        for step, (state, second, more) in change.items():
-            at = 1_000.0 + second
-            records[step] = [known.get(step, 0), {"state": state, "at": at, **more}]
-            known[step] = known.get(step, 0) + 1
-        states = {step: record[1]["state"] for step, record in records.items()}
-        data["changes"].append(
-            {"v": number, "at": at, "kind": "run", "text": "x", "states": states, "records": records}
-        )
-    return json.dumps(data)
+    """A run whose changes are these records of steps, each at a second of the run."""
+    session, flow = Session(), a_workflow(steps)
+    register_workflow(session)
+    run = WorkflowRun(run_id="r", workflow=flow)
+    session.dispatch(RunChanged(run, session_id=session.session_id))
+    for change in changes:
+        with session.transaction() as transaction:
+            for step, (status, second, more) in change.items():
+                at = datetime.fromtimestamp(1_000.0 + second, UTC).isoformat()
+                record = StepRecord("r", step, status, at, called=True, **more)
+                transaction.dispatch(StepChanged(record, session_id=session.session_id))
+    return json.dumps(of_memory(session))
 
 
 @pytest.mark.parametrize("steps", [CHAIN, FAN, LAYERS], ids=["a chain", "a fan", "layers"])
@@ -189,7 +186,7 @@ def test_a_step_opens_on_its_inputs_output_attempts_and_times(shown: Shown) -> N
     inputs, output = page.evaluate(
         "[...document.querySelectorAll('#step pre')].map(each => each.textContent)"
     )
-    assert json.loads(inputs) == step.inputs
+    assert json.loads(inputs) == {"query": {**step.inputs["query"], "year": "Think of a year"}}
     assert output.startswith('{\n  "rows": [\n    {\n      "month": 1,\n')
     page.click("#step .links button")
     assert page.text("#step h2") == "first"
@@ -203,7 +200,10 @@ def test_each_step_has_a_bar_in_the_timeline(shown: Shown) -> None:
         {"a": ("in_progress", 0, {"attempt": 1})},
         {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
         {"b": ("in_progress", 6, {"attempt": 2})},
-        {"b": ("failed", 10, {"attempt": 2, "error": "gone"}), "c": ("pending", 10, {"after": "b"})},
+        {
+            "b": ("failed", 10, {"attempt": 2, "error": StepError("gone")}),
+            "c": ("pending", 10, {"after": "b"}),
+        },
         steps={"a": [], "b": ["a"], "c": ["b"]},
     )
     page = shown(run, width=1440)
@@ -278,7 +278,9 @@ def test_a_document_alone_opens_on_its_graph(shown: Shown, tmp_path: Path) -> No
         {"step_id": "tell", "description": "Tell it", "depends_on": ["find"]},
     ]
     (tmp_path / "flow.json").write_text(json.dumps({"schema_version": 2, "goal": "Look", "steps": steps}))
-    page = shown(json.dumps(data_of(loaded(str(tmp_path / "flow.json"))[1])), width=1440)
+    with opened_page(str(tmp_path / "flow.json"), None) as given:
+        document = given.document()
+    page = shown(json.dumps(data_of(document)), width=1440)
     assert [each["isIn"] for each in nodes(page).values()] == [True, True]
     assert not page.evaluate("$('versions').checkVisibility() || $('plan').checkVisibility()")
     page.evaluate("document.querySelector('.node[data-step=find]').dispatchEvent(new MouseEvent('click'))")

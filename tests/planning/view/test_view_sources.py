@@ -122,7 +122,7 @@ def test_a_run_whose_process_is_killed_is_stopped_on_the_page_though_nothing_cha
             assert {name: first[0][name] for name in ("state", "step")} == {"state": "working", "step": "nap"}
             assert {each["id"]: each["state"] for each in first[1]} == {"other": "finished", "run": "working"}
             running.kill()
-            assert next(streams[0])[1] == {**first[0], "state": "stopped"}
+            assert next(streams[0])[1] == {**first[0], "state": "stopped", "cut": True}
             assert next(streams[1])[1] == [
                 {**each, "state": "stopped"} for each in first[1] if each["id"] == "run"
             ]

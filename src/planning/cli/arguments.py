@@ -1,0 +1,129 @@
+"""The arguments and options that several commands have; a shell completes the ids of sessions."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from threading import Thread
+from typing import Annotated, Final
+
+import typer
+
+from planning.cli.source import DEFAULT_STORE
+
+WorkflowFile = Annotated[
+    str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
+]
+
+_NAMES: Final = "MODULE:OBJECT|NAMES"
+
+Tools = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar=_NAMES,
+        help="The tools: an object in a Python module, which is imported, see below; or names with commas"
+        " between them, which are known and cannot be called. May be repeated.",
+    ),
+]
+
+Handlers = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The handlers, in the same way.")]
+
+Agents = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The agents, in the same way.")]
+
+McpServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COMMAND", help="Start an MCP server with this command, and take its tools. May be repeated."
+    ),
+]
+
+StoreFile = Annotated[
+    str, typer.Argument(metavar="STORE", help="A SQLite file with sessions, or postgresql://HOST/DATABASE.")
+]
+
+RunsFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="STORE",
+        help="A SQLite file with sessions, or postgresql://HOST/DATABASE; by default that of 'planning run'.",
+    ),
+]
+
+AnySource = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A store, by default that of 'planning run'; or a file with one session, or - for standard"
+        " input.",
+    ),
+]
+
+ShownSource = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A store, by default that of 'planning run'; or a file with one run, or - for standard input.",
+    ),
+]
+
+SOURCES: Final = """\b
+What it reads:
+  A store, as 'planning run' keeps one. Or a snapshot of a session, the
+  JSON of Session.snapshot().to_json(). Or a transcript, as 'planning
+  replay' reads it. Or a workflow.
+"""
+"""What ``view`` and ``export`` read, for their help."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")]
+
+Finished = Annotated[
+    bool,
+    typer.Option(
+        "--finished",
+        help="The model ended the text by itself, as the provider's finish reason says: missing brackets at"
+        " the end were forgotten, and the text was not cut.",
+    ),
+]
+
+_PATIENCE: Final = 1.0  # seconds: a server that does not answer must not hold up the shell
+
+
+def session_ids(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The ids that begin so, of the store that is named before; none where there is no such store."""
+    place = ctx.params.get("store") or ctx.params.get("source") or DEFAULT_STORE
+    found: list[str] = []
+    reading = Thread(target=lambda: found.extend(_ids_in(str(place))), daemon=True)
+    reading.start()
+    reading.join(_PATIENCE)
+    return [each for each in found if each.startswith(incomplete)]
+
+
+def _ids_in(place: str) -> list[str]:
+    from planning.cli.opening import opened_store
+
+    with suppress(Exception), opened_store(place) as store:  # whatever is wrong: the command will say so
+        return [str(head.session_id) for head in store.sessions()]
+    return []
+
+
+SessionName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION", help="The id of a session in it, or its beginning.", autocompletion=session_ids
+    ),
+]
+
+AnySession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SESSION", help="The id of a session in it; all if omitted.", autocompletion=session_ids
+    ),
+]
+
+OneSession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SESSION",
+        help="The id of a session in it, or its beginning; may be omitted if it has only one.",
+        autocompletion=session_ids,
+    ),
+]

@@ -1,0 +1,332 @@
+"""How a session, its plan, its run and each step are doing: every face gives the one answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from cli_runs import run
+from page_data import plans_of, steps_of
+from test_page import embedded
+
+from planning import Plan, PlanningToolsSection, PlanPolicy, RejectPlan, Toolbox, family_progress, health_of
+from planning.observe.stores import open_session
+from planning.plan.render import plan_to_dict
+from planning.tools import Tool
+from planning.workflow import Capabilities, StepError, Workflow, WorkflowStep, run_workflow
+from planning.workflow.run.process import new_token
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
+from session import Session
+from session.stores import SqliteStore
+
+DEAD = re.sub(r"\.[0-9]+\.[0-9]+$", ".999999999.1", new_token())
+
+
+@attrs.frozen
+class Answer:
+    """What every face should find."""
+
+    state: str | None
+    plan: str | None = None
+    run: str | None = None
+    plan_steps: str = ""
+    run_steps: str = ""
+
+
+def planned(*marks: str, policy: PlanPolicy | None = None) -> Callable[[Session], None]:
+    """A plan of three steps, after marks such as ``1 done``."""
+
+    def build(session: Session) -> None:
+        toolbox = Toolbox(PlanningToolsSection(session=session, policy=policy).tools(), session=session)
+        toolbox.call("planning_setup_plan", {"objective": "Open", "initial_steps": ["One", "Two", "Three"]})
+        for mark in marks:
+            step_id, status = mark.split()
+            toolbox.call("planning_mark_step", {"step_id": step_id, "status": status})
+
+    return build
+
+
+def flow(**after: str) -> Workflow:
+    """Steps that call tools of their own names, each after others."""
+    return Workflow(
+        goal="Open",
+        steps=tuple(
+            WorkflowStep(
+                step_id=name, description=f"Do {name}", type="tool", name=name,
+                depends_on=tuple(others.split()), retries=1 if name == "retry" else 0,
+                done_check="known == 1" if name == "skip" else None,
+                expected_key="known" if name == "skip" else None,
+                on_failure="skip_dependents" if name == "soft" else "fail",
+            )
+            for name, others in after.items()
+        ),
+    )  # fmt: skip
+
+
+def ran(*again: str, **after: str) -> Callable[[Session], None]:
+    """A run, once, and once more for each word: what failed before does not any more."""
+
+    def build(session: Session) -> None:
+        broken = {"soft", "hard"}
+        tries = iter([True])
+
+        def tool(name: str) -> Any:
+            def called() -> str:
+                if name in broken or (name == "retry" and next(tries, False)):
+                    raise ConnectionError(f"{name} is gone")
+                return name
+
+            return Tool(name, name, called, returns_private_data=name == "hide")
+
+        for _ in ("first", *again):
+            tools = Capabilities(tools={name: tool(name) for name in after})
+            run_workflow(flow(**after), tools, session=session, inputs={"known": 1})
+            broken.clear()
+
+    return build
+
+
+def recorded(token: str, status: Any = "in_progress", **records: Any) -> Callable[[Session], None]:
+    """A run that its process left so."""
+
+    def build(session: Session) -> None:
+        register_workflow(session)
+        at = datetime.now(UTC).isoformat()
+        now = WorkflowRun(
+            run_id="r", workflow=flow(a="", b="a", c="b"), status=status, token=token, started_at=at
+        )
+        session.dispatch(RunChanged(now, session_id=session.session_id))
+        for name, given in records.items():
+            error = StepError("no", cause="it is gone") if given == "failed" else None
+            record = StepRecord("r", name, given, at, 1, called=True, error=error)
+            session.dispatch(StepChanged(record, session_id=session.session_id))
+
+    return build
+
+
+def both(*builders: Callable[[Session], None]) -> Callable[[Session], None]:
+    """One after the other."""
+
+    def build(session: Session) -> None:
+        for each in builders:
+            each(session)
+
+    return build
+
+
+def rewound(version: int) -> Callable[[Session], None]:
+    def build(session: Session) -> None:
+        session.rewind(version)
+
+    return build
+
+
+APPROVAL = PlanPolicy(approval=True)
+HISTORIES: dict[str, tuple[Callable[[Session], None], Answer]] = {
+    "empty": (lambda _: None, Answer(None)),
+    "a plan that is begun": (
+        planned("1 done", "2 in_progress"),
+        Answer("working", "active", None, "done in_progress pending"),
+    ),
+    "a plan that waits": (
+        planned(policy=APPROVAL), Answer("waiting", "active", None, "pending pending pending"),
+    ),
+    "a plan that is rejected": (
+        both(planned(policy=APPROVAL), lambda session: session.dispatch(RejectPlan("Too dear"))),
+        Answer("working", "active", None, "pending pending pending"),
+    ),
+    "a plan that is done": (
+        planned("1 done", "2 done", "3 done"), Answer("finished", "completed", None, "done done done"),
+    ),
+    "a plan that is blocked": (
+        planned("1 done", "2 blocked", "3 blocked"),
+        Answer("stopped", "active", None, "done blocked blocked"),
+    ),
+    "a plan that is abandoned": (
+        both(planned("1 done"), lambda session: session.dispatch(Plan("Open", "abandoned"))),
+        Answer("stopped", "abandoned"),
+    ),
+    "a plan that replaced another": (
+        both(planned("1 done", "2 done"), planned()),
+        Answer("working", "active", None, "pending pending pending"),
+    ),
+    "a plan that was rewound": (
+        both(planned("1 done", "2 done"), rewound(2)),
+        Answer("working", "active", None, "done pending pending"),
+    ),
+    "a run that is complete": (
+        ran(a="", b="a"), Answer("finished", "completed", "completed", "done done", "completed completed"),
+    ),
+    "a run with a step that was skipped": (
+        ran(a="", skip="a"), Answer("finished", "completed", "completed", "done done", "completed skipped"),
+    ),
+    "a run that tried again": (
+        ran(retry=""), Answer("finished", "completed", "completed", "done", "completed"),
+    ),
+    "a run that failed": (
+        ran(a="", hard="a", c="hard"),
+        Answer("failed", "active", "failed", "done blocked blocked", "completed failed blocked"),
+    ),
+    "a run that tolerated a failure": (
+        ran(soft="", b="soft", c=""),
+        Answer("finished", "completed", "completed", "blocked blocked done", "failed skipped completed"),
+    ),
+    "a run that was resumed": (
+        ran("again", a="", hard="a", c="hard"),
+        Answer("finished", "completed", "completed", "done done done", "completed completed completed"),
+    ),
+    "a run that was rewound": (
+        both(ran(a="", hard="a", c="hard"), rewound(3)),
+        Answer(
+            "working", "active", "in_progress", "done in_progress pending", "completed in_progress pending"
+        ),
+    ),
+    "a run with private data": (
+        ran(hide="", b="hide"),
+        Answer("finished", "completed", "completed", "done done", "completed completed"),
+    ),
+    "a run that works": (
+        recorded(new_token(), a="completed", b="in_progress"),
+        Answer("working", None, "in_progress", "", "completed in_progress pending"),
+    ),
+    "a run whose process was killed": (
+        recorded(DEAD, a="completed", b="in_progress"),
+        Answer("stopped", None, "in_progress", "", "completed stopped pending"),
+    ),
+    "a run that was stopped": (
+        recorded("", a="completed", b="pending"),
+        Answer("stopped", None, "in_progress", "", "completed stopped pending"),
+    ),
+    "a run that failed by its record": (
+        recorded("", "failed", a="completed", b="failed"),
+        Answer("failed", None, "failed", "", "completed failed pending"),
+    ),
+    "a run that waits": (
+        both(recorded(new_token(), a="in_progress"), planned(policy=APPROVAL)),
+        Answer("waiting", "active", "in_progress", "pending pending pending", "in_progress pending pending"),
+    ),
+    "a run of an agent's tool": (
+        both(planned("1 in_progress"), recorded(DEAD, a="in_progress")),
+        Answer("stopped", "active", "in_progress", "in_progress pending pending", "stopped pending pending"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def printed(*arguments: str) -> Any:
+    """The JSON that a command prints."""
+    return json.loads(run(*arguments).split("--- stdout\n")[1])
+
+
+def words(*given: str) -> str:
+    return " ".join(given)
+
+
+def by_python(session: Session) -> Answer:
+    """The functions of the package, and the MCP resource, which is ``plan_to_dict``."""
+    now = datetime.now(UTC)
+    health, plan = health_of(session, now, began_at=now, changed_at=now), plan_to_dict(session)
+    family = family_progress(session)
+    assert family.status == (plan and plan["status"])
+    steps = [] if plan is None else [step["status"] for step in plan["steps"]]
+    assert (family.done, family.total) == (steps.count("done"), len(steps))
+    state, status = None if health is None else health.state, None if plan is None else str(plan["status"])
+    return Answer(state, status, None, words(*steps))
+
+
+def by_the_lists(name: str) -> str | None:
+    state: str | None = printed("sessions", "s.db", "--all", "--json")[0]["state"]
+    assert state is None or f"{name}  {state}" in re.sub(" +", "  ", run("sessions", "s.db", "--all"))
+    return state
+
+
+def by_show(name: str) -> Answer:
+    """``planning show`` as JSON has the statuses, as text the states of the steps."""
+    shown, lines = printed("show", "s.db", name, "--json"), run("show", "s.db", name).splitlines()
+    plan, flow_run = shown["plan"], shown["run"]
+    states = {"running": "in_progress", "done": "completed"}
+    ids = [] if flow_run is None else [step["step_id"] for step in flow_run["workflow"]["steps"]]
+    told = {found[1]: found[2] for line in lines if (found := re.match(r"(\w+) +(\w+) +20\d\d", line))}
+    return Answer(
+        None,
+        plan and plan["status"],
+        flow_run and flow_run["workflow"]["status"],
+        words(*(step["status"] for step in plan["steps"])) if plan else "",
+        words(*(states.get(told.get(each, "pending"), told.get(each, "pending")) for each in ids)),
+    )
+
+
+def by_the_page(name: str) -> Answer:
+    assert run("export", "s.db", name, "-o", "p.html") == "exit code 0\n"
+    data = embedded(Path("p.html").read_bytes())["run"]
+    version = max([data["from"], *(change["v"] for change in data["changes"])])
+    plan, steps = plans_of(data)[version], steps_of(data)[version]
+    graphs = [data["graph"], *(change["graph"] for change in data["changes"] if "graph" in change)]
+    nodes = [] if not graphs[-1] else [node["id"] for node in graphs[-1]["nodes"]]
+    states = [steps.get(each, {}).get("state", "pending") for each in nodes]
+    if data["health"].get("cut"):
+        states = [state.replace("in_progress", "stopped") for state in states]
+    return Answer(
+        data["health"].get("state"),
+        plan and plan["status"],
+        None,
+        words(*(step["status"] for step in plan["steps"])) if plan else "",
+        words(*states),
+    )
+
+
+def by_the_history(name: str) -> str | None:
+    """The plan's status after the last change of it."""
+    plans = [each for each in printed("history", "s.db", name, "--json") if each["diff"] is not None]
+    status: str | None = plans[-1]["plan"]["status"] if plans and plans[-1]["plan"] else None
+    return status
+
+
+def by_a_picture(session: Session) -> str:
+    """The states in Mermaid, of a snapshot: nothing works on one."""
+    Path("s.json").write_text(session.snapshot().to_json())
+    shown = run("graph", "s.json", "--format", "mermaid").split("--- stdout\n")[1]
+    states = [
+        found[1] if (found := re.search(r":::(\w+)$", line)) else "pending"
+        for line in shown.splitlines()
+        if '"' in line
+    ]
+    return words(*states)
+
+
+KIN = [("a plan that is begun", "forked"), ("a run that failed", "forked"), ("a run that failed", "a child")]
+
+
+@pytest.mark.parametrize(("history", "kin"), [*((each, "alone") for each in HISTORIES), *KIN])
+def test_every_face_gives_the_same_answer(history: str, kin: str) -> None:
+    build, wanted = HISTORIES[history]
+    store = SqliteStore("s.db")
+    parent = Session(session_id="parent", store=store) if kin == "a child" else None
+    session = Session(session_id="one", store=store, parent=parent)
+    build(session)
+    if kin == "forked":
+        session = session.fork(session_id="two")
+    name = str(session.session_id)
+    seen = open_session(SqliteStore("s.db"), session.session_id)
+    assert by_python(seen) == attrs.evolve(wanted, run=None, run_steps="")
+    if seen.version:
+        assert by_the_lists(name) == wanted.state
+        assert by_show(name) == attrs.evolve(wanted, state=None)
+        assert by_the_page(name) == attrs.evolve(wanted, run=None)
+        assert by_the_history(name) == wanted.plan
+        totals = printed("audit", "s.db", name, "--json")["totals"]
+        steps = wanted.plan_steps.split()
+        assert (totals["done"], totals["steps"]) == (steps.count("done"), len(steps))
+    if wanted.run is not None:
+        assert by_a_picture(seen) == wanted.run_steps.replace("in_progress", "stopped")

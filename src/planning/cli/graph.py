@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
-from graphlib import TopologicalSorter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,6 +15,7 @@ from planning.cli.source import WorkflowFile, name_of, read_bytes
 from planning.cli.terminal import MARKS, count, is_ascii, is_terminal, painted, wants_color
 from planning.cli.usage import EXIT_CODES, Refused
 from planning.errors import one_line
+from planning.graph import Graph
 
 if TYPE_CHECKING:
     from planning.workflow.drawing import State as WorkflowState
@@ -118,10 +118,8 @@ def graph_text(workflow: Workflow, *, color: bool = False, ascii_only: bool = Fa
     lines = [painted(one_line(workflow.goal.strip()), "bold", color=color)] if workflow.goal.strip() else []
     lines.append(head.replace("in_progress", "in progress"))
     steps = {step.step_id: step for step in workflow.steps}
-    levels: dict[str, int] = {}
-    for step_id in TopologicalSorter({key: steps[key].depends_on for key in steps}).static_order():
+    for step_id, level in Graph({key: steps[key].depends_on for key in steps}).levels.items():
         step = steps[step_id]
-        level = levels[step_id] = max((levels[each] + 1 for each in step.depends_on), default=0)
         *marks, style = MARKS[_MARK_OF[state_of(step)]]
         purpose = one_line(step.description.strip())
         parts = [

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from planning.errors import show
+from planning.graph import written
 from planning.reading.found import Found, Path
 from planning.workflow.checks.inputs import ToolInputs
 from planning.workflow.checks.malformed import FOREIGN_MARK, foreign_forms, right_form
@@ -132,7 +133,7 @@ class ReferenceChecks:
         if not self._undeclared:
             return  # the graph is made when it is first asked
         pairs = [(each.at, each.target) for each in self._undeclared]
-        reaches = self._overview.graph.reaches(pairs + [(target, at) for at, target in pairs])
+        reaches = self._overview.graph.waits(pairs + [(target, at) for at, target in pairs])
         for each in self._undeclared:
             step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
             code, why = "undeclared_dependency", f"which is not in {field}"
@@ -162,10 +163,6 @@ def foreign_references(draft: Draft, overview: Overview) -> Iterator[Found]:
             yield found_at(draft, "foreign_reference", message, f"write {form}", path, within=(start, end))
 
 
-_LONGEST_CYCLE = 8
-_HEAD, _TAIL = 3, 2
-
-
 def dependency_findings(draft: Draft, overview: Overview) -> Iterator[Found]:
     """What is wrong with the entries of one step's list of dependencies."""
     field = draft.depends_field
@@ -189,26 +186,15 @@ def dependency_findings(draft: Draft, overview: Overview) -> Iterator[Found]:
 
 
 def cycle_findings(overview: Overview) -> Iterator[Found]:
-    """Each cycle of dependencies, where its earliest step begins it."""
-    for cycle in overview.graph.cycles:
-        first = cycle.index(min(cycle))
-        steps = [overview.drafts[at] for at in (*cycle[first:], *cycle[:first])]
-        draft, following = steps[0], steps[1].step_id
-        message = f"steps depend on each other in a cycle: {_path(steps)}"
-        hint = f"remove one of these dependencies from {draft.depends_field}"
-        path = (draft.depends_field, draft.depends_on.index(following))
-        yield found_at(draft, "dependency_cycle", message, hint, path)
-
-
-def _path(cycle: list[Draft]) -> str:
-    names = cycle
-    middle = list[str]()
-    tail = list[Draft]()
-    if len(cycle) > _LONGEST_CYCLE:
-        middle = [f"... {len(cycle) - _HEAD - _TAIL:,} more ..."]
-        names, tail = cycle[:_HEAD], cycle[-_TAIL:]
-    shown = [named(str(step.step_id)) for step in (*names, *tail, cycle[0])]
-    return " -> ".join([*shown[: len(names)], *middle, *shown[len(names) :]])
+    """The first cycle of dependencies, where its earliest step begins it."""
+    steps = [overview.drafts[at] for at in overview.graph.cycle]
+    if steps:
+        shown = written([named(str(step.step_id)) for step in steps])
+        message = f"steps depend on each other in a cycle: {shown}"
+        field = steps[0].depends_field
+        path = (field, steps[0].depends_on.index(steps[1].step_id))
+        hint = f"remove one of these dependencies from {field}"
+        yield found_at(steps[0], "dependency_cycle", message, hint, path)
 
 
 def condition_findings(draft: Draft) -> list[Found]:

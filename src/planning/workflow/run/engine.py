@@ -23,7 +23,7 @@ from planning.workflow.run.process import new_token
 from planning.workflow.run.records import RunChanged, WorkflowRun, bare, now, register_workflow
 from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
-from planning.workflow.run.schedule import Schedule
+from planning.workflow.run.schedule import schedule_of
 from planning.workflow.run.steps import Steps
 from planning.workflow.run.writer import to_the_end
 from planning.workflow.values import keep_inputs, off_loop
@@ -150,7 +150,7 @@ async def arun_workflow(
 
     def begin() -> None:
         """Begin the run, or resume one, in one transaction; its steps are in ``begun`` then."""
-        schedule = Schedule(steps)
+        schedule = schedule_of(steps)
         if user_prompt is None and (asking := step_with_prompt(steps)) is not None:
             raise WorkflowError(
                 f"step {show(asking)} refers to ${{user_prompt}}; give its value as user_prompt"

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import attrs
 
 from planning.errors import show
+from planning.graph import Graph
 from planning.plan.model import StepStatus
 from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
@@ -38,7 +39,6 @@ from planning.workflow.run.records import (
 )
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
-from planning.workflow.run.schedule import Schedule
 from planning.workflow.run.writer import Writer
 from planning.workflow.values import Copies, off_loop
 from session import Session
@@ -66,7 +66,7 @@ class Steps:
         self,
         run: WorkflowRun,
         workflow: Workflow,
-        schedule: Schedule,
+        schedule: Graph[str],
         known: Known,
         capabilities: Capabilities,
         session: Session,
@@ -279,7 +279,7 @@ class Steps:
         record = self._record(step.step_id, "failed", attempt=attempt, called=called, error=error)
         self._change(record, "blocked", note)
         if step.on_failure == "continue":
-            with suppress(KeyError):  # it was lost before, and is not ready yet
+            with suppress(ValueError):  # it was lost before, and is not ready yet
                 self._schedule.done(step.step_id)
         else:
             skipped = step.on_failure == "skip_dependents"

@@ -100,27 +100,35 @@ class Graph(Generic[T]):
         return todo
 
     def waits(self, pairs: Sequence[tuple[T, T]]) -> dict[tuple[T, T], bool]:
-        """For each pair of two steps: whether the first waits for the second, also through others.
+        """For each pair of two different steps: whether the first waits for the second, also through others.
 
         Sets are kept as the bits of integers, for some thousands of different second steps at a time: near to
-        linear, and without memory for each pair of steps. Of cycles, not every way is followed.
+        linear, and without memory for each pair of steps. In a cycle, what closes it is not followed.
         """
         answers: dict[tuple[T, T], bool] = {}
-        order = list(self.levels)
-        if self.cycle:
-            order += order[: -len(order) - 1 : -1]  # then also against the order of the document
-        wanted = dict.fromkeys(target for _, target in pairs)
-        targets = list(wanted)
+        order = self._depth_first()
+        targets = list(dict.fromkeys(target for _, target in pairs))
         for start in range(0, len(targets), _BLOCK):
             bits = {target: 1 << at for at, target in enumerate(targets[start : start + _BLOCK])}
             reached = dict.fromkeys(order, 0)
             for step in order:
-                found = bits.get(step, 0)
+                reached[step] = bits.get(step, 0)
                 for other in self.needs[step]:
-                    found |= reached[other]
-                reached[step] |= found
+                    reached[step] |= reached[other]
             answers |= {pair: bool(reached[pair[0]] & bits[pair[1]]) for pair in pairs if pair[1] in bits}
         return answers
+
+    def _depth_first(self) -> list[T]:
+        """The steps, each behind those that it waits for, as far as there are no cycles."""
+        order, begun = dict[T, None](), set[T]()
+        path = list(reversed(self.needs))
+        while path:
+            begun.add(step := path[-1])
+            new = [other for other in self.needs[step] if other not in begun]
+            path += reversed(new)
+            if not new:
+                order[path.pop()] = None
+        return list(order)
 
 
 def _sorter(needs: Mapping[T, Iterable[T]], *, strict: bool = False) -> TopologicalSorter[T]:

@@ -107,6 +107,12 @@ def test_which_step_waits_for_which_is_what_going_on_until_nothing_is_new_finds(
     assert Graph(needs).waits(pairs) == {(step, other): other in reached[step] for step, other in pairs}
 
 
+def test_what_waits_for_a_step_in_a_cycle_waits_for_all_of_the_cycle() -> None:
+    graph = Graph({"x": ["c"], "c": ["s"], "y": ["s", "x"], "s": ["c"], "z": []})
+    pairs = [("y", "c"), ("x", "s"), ("y", "x"), ("c", "x"), ("z", "s")]
+    assert [*graph.waits(pairs).values()] == [True, True, True, False, False]
+
+
 def test_a_long_chain_and_a_cycle_of_all_take_no_long_time() -> None:
     size = 100_000
     graph = Graph({step: [step - 1] if step else [] for step in range(size)})

@@ -1,18 +1,26 @@
-"""The lookups that all checks of one plan share, such as its steps by id."""
+"""The lookups that all checks of one plan share: its steps by id, what depends on what, the nearest names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
+from itertools import islice
 
+from planning.errors import nearest, show
 from planning.graph import Graph
-from planning.reading.found import Found, Path
-from planning.workflow.checks.names import Speller
 from planning.workflow.drafts import Draft
-from planning.workflow.references import StepIds
+from planning.workflow.references import StepIds, references_in
 
+_LISTED = 20
+_MOST_COMPARED = 20_000
+_NAME = re.compile(r"[!-~]{1,60}")
 _NAME_ENDS = re.compile(r"[.\[]")
+
+
+def named(name: str) -> str:
+    """A name as it is to be written; one that could be misread is quoted, escaped and cut."""
+    return name if _NAME.fullmatch(name) else show(name)
 
 
 class Overview:
@@ -22,24 +30,20 @@ class Overview:
         drafts: The steps.
         places: By id, the place of the first step that has it.
         ids: The ids as references may name them.
-        has_twins: Whether two steps have the same id, or one has none.
-        renamed: Ids that steps name and no step has, since it has that of another one by mistake.
-        speller: Finds the names that wrong ones are nearest to.
     """
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
         self.drafts = drafts
         self.places: dict[str | None, int] = {draft.step_id: at for at, draft in enumerate(drafts)}
-        self.has_twins = len(self.places) < len(drafts) or None in self.places
-        if self.has_twins:
+        self._has_twins = len(self.places) < len(drafts) or None in self.places
+        if self._has_twins:
             self.places = {}
             for at, draft in enumerate(drafts):
                 self.places.setdefault(draft.step_id, at)
             self.places.pop(None, None)
         self.ids = StepIds(self.places)  # type: ignore[arg-type]  # None is no longer among them
-        self.renamed: frozenset[str] = frozenset()
-        self.speller = Speller()
         self._outputs: dict[int, set[str]] = {}
+        self._comparisons = _MOST_COMPARED
 
     @cached_property
     def known(self) -> tuple[str, ...]:
@@ -47,17 +51,13 @@ class Overview:
         return tuple(step_id for step_id in self.places if step_id is not None)
 
     @cached_property
-    def twins(self) -> tuple[int, ...]:
-        """The places of the steps whose id an earlier one has."""
-        if not self.has_twins:
-            return ()
-        ids = ((at, draft.step_id) for at, draft in enumerate(self.drafts))
-        return tuple(at for at, step_id in ids if step_id and self.places[step_id] < at)
-
-    @cached_property
-    def twin_ids(self) -> frozenset[str | None]:
-        """The ids that several steps have."""
-        return frozenset(self.drafts[at].step_id for at in self.twins)
+    def twins(self) -> dict[str | None, list[int]]:
+        """By id, the places of the steps whose id an earlier one has."""
+        twins: dict[str | None, list[int]] = {}
+        for at, draft in enumerate(self.drafts if self._has_twins else ()):
+            if draft.step_id and self.places[draft.step_id] < at:
+                twins.setdefault(draft.step_id, []).append(at)
+        return twins
 
     @cached_property
     def lost(self) -> frozenset[str]:
@@ -69,6 +69,18 @@ class Overview:
             for value in draft.fields.values()
             if type(value) is str or (type(value) is int and abs(value) < 10**15)
         )
+
+    @cached_property
+    def renamed(self) -> dict[str, None]:
+        """The ids that steps name and no step has, since some have that of another one by mistake."""
+        unknown: dict[str, None] = {}
+        for draft in self.drafts if self.twins else ():
+            referred = [each.step_id for each in references_in(draft.inputs, self.ids)]
+            for each in (*draft.depends_on, *referred):
+                is_known = each is None or each in self.places or each in self.lost
+                if not is_known and self.nearest(str(each), self.known) is None:
+                    unknown[str(each)] = None
+        return unknown if len(unknown) <= sum(map(len, self.twins.values())) else {}
 
     def is_missing(self, step_id: str) -> bool:
         """Whether no step has this id, and not because of another mistake that is a finding already."""
@@ -82,49 +94,50 @@ class Overview:
     def graph(self) -> Graph[int]:
         """What depends on what, by place; a step's own id is omitted."""
         places = self.places
-        return Graph(
-            {
-                at: [places[each] for each in draft.depends_on if each != draft.step_id and each in places]
-                for at, draft in enumerate(self.drafts)
-            }
-        )
+        return Graph({
+            at: [places[each] for each in draft.depends_on if each != draft.step_id and each in places]
+            for at, draft in enumerate(self.drafts)
+        })  # fmt: skip
 
-    def declares(self, place: int, path: str) -> bool:
-        """Whether a step declares the output that a path (``.title``) begins with, or declares none."""
+    def declares(self, place: int, name: str | int) -> bool:
+        """Whether a step declares an output, or declares none; of a name with a dot its beginning counts."""
         outputs = self.drafts[place].outputs
-        if outputs is None or path[:1] != ".":
+        if outputs is None or isinstance(name, int):
             return True
         known = self._outputs.get(place)
         if known is None:
             known = self._outputs[place] = set(outputs)
-        name = path[1:]
-        if "." in name or "[" in name:
-            name = _NAME_ENDS.split(name, maxsplit=1)[0]
-        return name in known
+        return name in known or _NAME_ENDS.split(name, maxsplit=1)[0] in known
 
-    def suggest(self, step_id: str, draft: Draft) -> str:
+    def suggest_step(self, step_id: str, draft: Draft) -> str:
         """What a step may write instead of an unknown id."""
-        return self.speller.suggest(step_id, self.known, "step ids", but=draft.step_id)
+        return self.suggest(step_id, self.known, "step ids", but=draft.step_id)
 
+    def suggest(self, name: str, known: Collection[str], kind: str, *, but: str | None = None) -> str:
+        """What to write instead of a wrong name: the nearest, or else one of the known ones.
 
-def found_at(
-    draft: Draft,
-    code: str,
-    message: str,
-    hint: str,
-    path: Path,
-    *,
-    at_key: bool = False,
-    within: tuple[int, int] | None = None,
-) -> Found:
-    """A finding in a step, at a path below it."""
-    return Found(
-        code,
-        message,
-        hint,
-        (*draft.path, *path),
-        at_key=at_key,
-        within=within,
-        step_index=draft.number,
-        step_id=draft.step_id,
-    )
+        Args:
+            name: The wrong name.
+            known: The known ones.
+            kind: What the names are, in the plural.
+            but: A name that cannot be meant.
+        """
+        near = self.nearest(name, known)
+        if near is not None and near != but:
+            return f"did you mean {named(near)}?"
+        if not known:
+            return f"there are no {kind}"
+        more = len(known) - _LISTED
+        listed = ", ".join(map(named, islice(known, _LISTED))) + (f" and {more:,} more" if more > 0 else "")
+        return f"the {kind} are {listed}"
+
+    def nearest(self, name: str, known: Collection[str]) -> str | None:
+        """The known name that was probably meant; None where there is none.
+
+        Similarity is expensive: a plan in which everything is wrong, with thousands of tools, would take
+        minutes. After a number of comparisons none is found.
+        """
+        if self._comparisons < len(known):
+            return None
+        self._comparisons -= len(known)
+        return nearest(name, known)

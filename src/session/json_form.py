@@ -201,15 +201,15 @@ class JsonForms:
             self.spend(getsizeof(value))
         if kind in _ATOMS:
             return self._atom(value)
-        is_inside = id(value) in self._around
-        if is_inside or len(self._around) >= DEEPEST:
-            why = IN_ITSELF if is_inside else TOO_DEEP
+        key, around = id(value), self._around
+        if key in around or len(around) >= DEEPEST:
+            why = IN_ITSELF if key in around else TOO_DEEP
             if self._strict:
                 raise NoJsonForm(value, why)
             return f"... (cut: {why})"
         if self.most is None and self._is_repeat_too_many(value):
             return f"... (cut: the values before repeat more than {_MOST_REPEATS:,} parts)"
-        self._around.add(id(value))
+        around.add(key)
         try:
             if kind is dict:
                 return self._named(value)
@@ -217,11 +217,11 @@ class JsonForms:
                 return self._items(value)
             return self._other(value)
         except Exception:
-            if not self._strict:
-                return f"<{kind.__name__}>"
-            raise
+            if self._strict:
+                raise
+            return f"<{kind.__name__}>"
         finally:
-            self._around.discard(id(value))
+            around.discard(key)
 
     def _is_repeat_too_many(self, value: Any) -> bool:
         if id(value) not in self._known:
@@ -242,9 +242,11 @@ class JsonForms:
         return self._items(inner) if type(inner) is list else self.of(inner)
 
     def _named(self, value: dict[Any, Any]) -> dict[str, Any]:
-        items = self._items([*value.values()])
-        if {*map(type, value)} <= {str} and all(map(str.isascii, value)):
-            self._count(value, _NAMES)
+        items = self._items(value.values())
+        kinds = {*map(type, value)}
+        if kinds <= _NAMES and all(map(str.isascii, value)):
+            if self.most is not None:
+                self.spend(sum(map(getsizeof, value)))
             return dict(zip(value, items, strict=True))
         named = dict(zip(map(self._name, value), items, strict=True))
         if len(named) < len(value):
@@ -259,29 +261,26 @@ class JsonForms:
             raise NoJsonForm(key, f"has a key of type {type(key).__name__}")
         return writable(str(key))
 
-    def _items(self, items: Sequence[Any]) -> list[Any]:
+    def _items(self, items: Collection[Any]) -> list[Any]:
         kinds = {*map(type, items)}
         if not kinds <= _ATOMS:
             return [self.of(item) for item in items]
-        self._count(items, kinds)
+        if self.most is not None:
+            size = sum(map(getsizeof, items)) - (0 if str in kinds else _HEAD * len(items))
+            self.spend(max(_SLOT * len(items), size))
         if (
-            (kinds == {str} and all(map(str.isascii, items)))
+            (kinds == _NAMES and all(map(str.isascii, items)))
             or (kinds == {int} and -_SMALL < min(items) and max(items) < _SMALL)
             or (kinds == {float} and all(map(isfinite, items)))
         ):
             return [*items]
         return [*map(self._atom, items)]
 
-    def _count(self, atoms: Collection[Any], kinds: Collection[type]) -> None:
-        if self.most is not None:
-            size = sum(map(getsizeof, atoms)) - (0 if str in kinds else _HEAD * len(atoms))
-            self.spend(max(_SLOT * len(atoms), size))
-
     def _atom(self, value: Any) -> Any:
-        """A value of a plain type, or text if JSON has no such number or it has too many digits to be read back."""
+        """A plain value, or text if JSON has no such number or it has too many digits to be read back."""
         kind = type(value)
         if kind is str:
-            return writable(value)
+            return value if value.isascii() else writable(value)
         if kind is float:
             return value if isfinite(value) else str(value)
         if kind is int and not -_SMALL < value < _SMALL and abs(value) >= _LONGEST:

@@ -103,45 +103,39 @@ class Schedule:
             WorkflowError: Two steps have the same id, a step depends on one that does not exist, steps depend
                 on each other in a cycle, or a step is impossible.
         """
-        for step in workflow.steps:
+        self._steps = workflow.steps
+        counts = Counter(step.step_id for step in self._steps)
+        self._order = TopologicalSorter(dict.fromkeys(counts, ()))
+        for step in self._steps:
             _check_step(step)
-        ids = [step.step_id for step in workflow.steps]
-        known = set(ids)
-        if len(known) < len(ids):
-            twice = next(step_id for step_id, count in Counter(ids).items() if count > 1)
-            raise WorkflowError(f"two steps have the id {show(twice)}; give each its own id")
-        self._dependents: dict[str, list[str]] = {}
-        self._waits = {step.step_id: len(step.depends_on) for step in workflow.steps}  # for so many steps
-        for step in workflow.steps:
+            if counts[step.step_id] > 1:
+                raise WorkflowError(f"two steps have the id {show(step.step_id)}; give each its own id")
             for other in step.depends_on:
-                if other not in known:
+                if other not in counts:
                     raise WorkflowError(
                         f"step {show(step.step_id)} depends on {show(other)}, which does not exist; add that "
                         "step, or remove the dependency"
                     )
-                self._dependents.setdefault(other, []).append(step.step_id)
-        self._found = [step_id for step_id, count in self._waits.items() if not count]
-        self._out: set[str] = set()
-        if self._dependents:
-            _check_order(workflow)
-
-    def ready(self) -> list[str]:
+            self._order.add(step.step_id, *step.depends_on)
+        try:
+            self._order.prepare()
+        except CycleError as error:
+            cycle = _spell(error.args[1][::-1])
+            raise WorkflowError(
+                f"the steps depend on each other in a cycle: {cycle}; remove one dependency"
+            ) from None
+        self.ready = self._order.get_ready
         """The steps that have become ready since the last time."""
-        found, self._found = self._found, []
-        self._out.update(found)
+        self.done = self._order.done
+        """A step is done, or what depends on it runs without it; a ValueError if it was not ready."""
+
+    @cached_property
+    def _dependents(self) -> Mapping[str, list[str]]:
+        found = dict[str, list[str]]()
+        for step in self._steps:
+            for other in step.depends_on:
+                found.setdefault(other, []).append(step.step_id)
         return found
-
-    def done(self, step_id: str) -> None:
-        """A step is done, or what depends on it runs without it.
-
-        Raises:
-            KeyError: It was not ready yet, or is done.
-        """
-        self._out.remove(step_id)
-        for other in self._dependents.get(step_id, ()):
-            self._waits[other] -= 1
-            if not self._waits[other]:
-                self._found.append(other)
 
     def behind(self, step_id: str) -> Iterable[str]:
         """All steps that depend on one, also through others, each once and nearest first."""
@@ -153,16 +147,6 @@ class Schedule:
                     found[other] = None
                     todo.append(other)
         return todo
-
-
-def _check_order(workflow: Workflow) -> None:
-    """Refuse steps that depend on each other in a cycle."""
-    try:
-        TopologicalSorter({step.step_id: step.depends_on for step in workflow.steps}).prepare()
-    except CycleError as error:
-        raise WorkflowError(
-            f"the steps depend on each other in a cycle: {_spell(error.args[1][::-1])}; remove one dependency"
-        ) from None
 
 
 def _spell(cycle: Sequence[str]) -> str:
@@ -430,7 +414,7 @@ class Steps:
         record = self._record(step.step_id, "failed", attempt=attempt, called=called, error=error)
         self._change(record, "blocked", note)
         if step.on_failure == "continue":
-            with suppress(KeyError):  # it was lost before, and is not ready yet
+            with suppress(ValueError):  # it was lost before, and is not ready yet
                 self._schedule.done(step.step_id)
         else:
             skipped = step.on_failure == "skip_dependents"

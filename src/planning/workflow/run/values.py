@@ -148,6 +148,8 @@ def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> tuple[dict
 
 def _keep(output: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
     """The JSON form of an output, and its bytes."""
+    if type(output) is str and output.isascii() and (size := getsizeof(output)) <= most:
+        return output, size  # most outputs
     forms = JsonForms(strict=True, most=most)
     try:
         return forms.of(output), forms.spent

@@ -21,15 +21,15 @@ from planning.cli.terminal import HEADING, Line, as_json, can_redraw, lines_of, 
 from planning.cli.usage import Refused
 from planning.errors import printable, show
 from planning.observe.text import line_of
-from planning.tools.result import plain
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.callables import Callables
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, states_of
-from planning.workflow.run.result import WorkflowResult
+from planning.workflow.run.steps import WorkflowResult
 from session import Session, SessionError, StoreError
+from session.json_form import json_form
 
 if TYPE_CHECKING:
     from planning.cli.run_page import RunPage
@@ -243,7 +243,7 @@ def _answer_lines(workflow: Workflow, result: WorkflowResult) -> Iterator[Line]:
 
 def _value_lines(value: object) -> Iterator[Line]:
     """A value whole: a text as it is, anything else as JSON."""
-    text = plain(value)
+    text = json_form(value)
     if not isinstance(text, str):
         text = json.dumps(json.loads(as_json(text)), indent=2, ensure_ascii=False)
     return ((line, "") for line in lines_of(text))

@@ -15,16 +15,16 @@ from planning.cli.terminal import count
 from planning.cli.usage import Refused, bad_option
 from planning.errors import show
 from planning.observe.stores import open_session
-from planning.tools.result import plain
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor
 from planning.workflow.model import Workflow
 from planning.workflow.run.claim import change_of_done
 from planning.workflow.run.memory import MemoryItem, memory_of
 from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
-from planning.workflow.run.resolve import step_with_prompt
-from planning.workflow.run.result import WorkflowResult
+from planning.workflow.run.steps import WorkflowResult
+from planning.workflow.run.values import step_with_prompt
 from session import Session
+from session.json_form import json_form
 from session.selectors import Selectable
 
 ELSEWHERE: Final = "name a file elsewhere with --store PATH"
@@ -116,7 +116,7 @@ def _last_run(session: Session, asked: Asked) -> WorkflowRun | None:
     differs = {
         "goal": asked.workflow.goal != run.workflow.goal,
         "prompt": asked.user_prompt not in (None, run.user_prompt),
-        "--var": plain(given) != plain(run.inputs),
+        "--var": json_form(given) != json_form(run.inputs),
     }
     for what, is_other in differs.items():
         if is_other:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planning.workflow.run.engine import arun_workflow, run_workflow
     from planning.workflow.run.memory import MemoryItem, extract_value
     from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
-    from planning.workflow.run.result import WorkflowResult
+    from planning.workflow.run.steps import WorkflowResult
     from planning.workflow.validate import validate_workflow
     from planning.workflow.wire.build import dump_workflow
     from planning.workflow.wire.schemas import schema_text
@@ -56,7 +56,7 @@ _HOMES = {
     "schema_text": "wire.schemas",
     "run_workflow": "run.engine",
     "arun_workflow": "run.engine",
-    "WorkflowResult": "run.result",
+    "WorkflowResult": "run.steps",
     "StepError": "failures",
     "WorkflowError": "failures",
     "WorkflowLocked": "failures",

@@ -12,11 +12,11 @@ from planning.tools.errors import PASSING, QueryTypeUnsupported
 from planning.tools.parameters.json_schema import SchemaModel
 from planning.tools.parameters.model import FreeModel, ParameterModel
 from planning.tools.parameters.words import has_place, node_at, withheld
-from planning.tools.result import copied
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.checks.overview import named
 from planning.workflow.findings import plain
 from planning.workflow.references import has_reference, path_of, texts_in
+from session.json_form import json_form
 
 if TYPE_CHECKING:
     from planning.workflow.drafts import Draft
@@ -50,7 +50,7 @@ class ToolInputs:
             if given is None or isinstance(model, FreeModel):
                 return []
             # A copy: a tool's own validator may change what it is given.
-            problems = _problems(model, copied(given))
+            problems = _problems(model, json_form(given))
             return self._findings(draft, given, problems) if problems else []
         except PASSING:
             raise

@@ -53,15 +53,8 @@ def check_steps(
 def _found(overview: Overview, known: Known, inputs: Mapping[str, ToolInputs]) -> Iterator[Found]:
     references, twins = ReferenceChecks(overview), overview.twins
     for at, draft in enumerate(overview.drafts):
-        if twins:
-            yield from _duplicate(at, draft, overview)
-        declared = set[str | None]()
-        if draft.depends_on:
-            yield from _dependencies(draft, overview, declared)
-        if draft.inputs:
-            if draft.type is None and _CALLS.isdisjoint(draft.fields):
-                yield _calls_nothing(draft)
-            yield from references.of_step(at, draft, declared)
+        if draft.inputs and draft.type is None and _CALLS.isdisjoint(draft.fields):
+            yield _calls_nothing(draft)
         if "done_check" in draft.fields:
             yield from _condition(draft)
         names = known.get(draft.type or "")
@@ -70,6 +63,13 @@ def _found(overview: Overview, known: Known, inputs: Mapping[str, ToolInputs]) -
                 yield _unknown_name(draft, overview, known)
             elif draft.type == "tool" and draft.name in inputs:
                 yield from inputs[draft.name].check(draft)
+        if twins:
+            yield from _duplicate(at, draft, overview)
+        declared = set[str | None]()
+        if draft.depends_on:
+            yield from _dependencies(draft, overview, declared)
+        if draft.inputs:
+            yield from references.of_step(at, draft, declared)
     yield from _cycle(overview)
     yield from references.undeclared()
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
-from enum import Enum
+from collections.abc import Mapping
 from typing import Any, Final
 
 from planning.errors import writable
-from planning.tools.result import field_names, plain
 from planning.workflow.conditions.grammar import EXAMPLE, LARGEST, ConditionInvalid, check_condition
-from planning.workflow.values import KEYS, is_written, json_keys
+from session.json_form import NoJsonForm, json_form, key_text, opened
 
 
 class _Opaque:
@@ -28,18 +26,7 @@ class _Opaque:
 
 
 OPAQUE: Final = _Opaque()
-# How to read a value of a subclass, without its own methods where the base class is built in.
-_BASES: Final[dict[type, Callable[[Any], Any]]] = {
-    str: str.__str__,
-    float: float.__float__,
-    int: int.__index__,
-    dict: lambda value: dict(dict.items(value)),
-    list: lambda value: [*list.__iter__(value)],
-    tuple: lambda value: [*tuple.__iter__(value)],
-    set: lambda value: [*set.__iter__(value)],
-    frozenset: lambda value: [*frozenset.__iter__(value)],
-    Mapping: lambda value: {key: value[key] for key in value},
-}
+_KEYS: Final = (str, int, float, type(None))
 
 
 def view(value: Any) -> Any:
@@ -50,29 +37,22 @@ def view(value: Any) -> Any:
     if kind is int and -LARGEST <= value <= LARGEST:
         return value
     if kind is int or kind is float:
-        form = plain(value)  # where JSON has no such number, text
+        form = json_form(value)  # where JSON has no such number, text
         return form if type(form) is not int else OPAQUE
     if value is None or kind is bool or kind is list:
         return value
     if kind is dict:
         is_plain = set(map(type, value)) <= {str} and all(map(str.isascii, value))
         return value if is_plain else {_name(key): item for key, item in value.items()}
-    if issubclass(kind, Enum):
-        return view(value.value)
-    for base, read in _BASES.items():
-        if issubclass(kind, base):
-            return view(read(value))
-    names = None if hasattr(kind, "model_dump") else field_names(value)
-    if names is not None:
-        return view({name: getattr(value, name) for name in names})
-    return view(plain(value)) if is_written(kind) else OPAQUE
+    try:
+        return view(opened(value))
+    except NoJsonForm:
+        return OPAQUE
 
 
 def _name(key: Any) -> str:
-    """A key as JSON has it."""
-    if issubclass(type(key), str):
-        return writable(str.__str__(key))
-    return next(iter(json_keys([key]))) if issubclass(type(key), KEYS) else ""
+    """A key as JSON has it; an object as a key is asked nothing."""
+    return key_text(key) if issubclass(type(key), _KEYS) else ""
 
 
 _EVALUATION: Final = 300_000

@@ -25,9 +25,10 @@ from planning.tools.outcome import text_of
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import is_of_type, read_signature
 from planning.tools.pipeline import CallPipeline
-from planning.tools.result import safe_text
+from planning.tools.result import ToolResult, safe_text
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
+from session.json_form import json_form
 
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 
@@ -138,16 +139,23 @@ def run_job(written: bytes) -> bytes:
             ) from None
         name = call[0]
         value = _call(*call)
+        with suppress(Exception):  # what has no JSON form is refused where the call was made
+            value = _sent_back(value)
         try:
             return b"V" + _dumps(value)
-        except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
+        except Exception:  # noqa: BLE001 - pickling runs the code of whatever is pickled
             text_of(name, value)  # what has no JSON form either is refused as it is in this program
-            raise StepFailed(
-                f"the result of {name} cannot be sent ({reason(error)}); let it return plain values",
-                "not_sent",
-            ) from None
+            return b"V" + pickle.dumps(json_form(value, strict=True))
     except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
         return _written_error(name, error)
+
+
+def _sent_back(value: Any) -> Any:
+    """What goes back of a result: its JSON form, but for what is text or a number there."""
+    if isinstance(value, ToolResult):
+        return attrs.evolve(value, value=_sent_back(value.value))
+    form = json_form(value, strict=True)
+    return form if isinstance(form, (dict, list)) else value
 
 
 def _written_error(name: str, error: BaseException) -> bytes:

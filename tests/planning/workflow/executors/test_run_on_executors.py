@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import executor_tools as tools
+import json_runs
 import pytest
 from executor_tools import Own, capable, failure, flow, spawned, step
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_runs import STEPS, giving, values
 from run_cases import cancelled, states
 
 from planning.tools import Tool
@@ -75,6 +77,16 @@ def test_the_outputs_are_those_of_a_run_without_an_executor(
         "completed",
         run_workflow(workflow, capabilities).outputs,
     )
+
+
+@pytest.mark.parametrize("kind", ["pool", "processes"])
+@settings(max_examples=25, deadline=None)
+@given(value=values)
+def test_each_step_gets_and_keeps_the_same_as_without_an_executor(
+    kept: dict[str, Executor | None], kind: str, value: Any
+) -> None:
+    result = run_workflow(STEPS, giving(value), executor=kept[kind])
+    assert json_runs.kept(result) == json_runs.kept(run_workflow(STEPS, giving(value)))
 
 
 def test_tools_of_every_form_run_and_are_told_the_same_context(executor: Executor | None) -> None:

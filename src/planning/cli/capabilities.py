@@ -19,7 +19,7 @@ from planning.errors import printable, show
 from planning.workflow.capabilities import Capabilities
 
 if TYPE_CHECKING:
-    from planning.workflow.reports.report import Report
+    from planning.workflow.report import Report
 
 _NONE_KNOWN = Capabilities(tools=None, handlers=None, agents=None)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -21,7 +21,7 @@ from planning.cli.terminal import HEADING, Line, as_json, can_redraw, lines_of, 
 from planning.cli.usage import Refused
 from planning.errors import printable, show
 from planning.observe.text import line_of
-from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
+from planning.workflow.executors.jobs import AnyExecutor, ExecutorUnavailable
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.callables import Callables

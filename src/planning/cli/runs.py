@@ -16,7 +16,7 @@ from planning.cli.usage import Refused, bad_option
 from planning.errors import show
 from planning.observe.stores import open_session
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.executors.base import AnyExecutor
+from planning.workflow.executors.jobs import AnyExecutor
 from planning.workflow.model import Workflow
 from planning.workflow.run.claim import change_of_done
 from planning.workflow.run.memory import MemoryItem, memory_of

@@ -10,10 +10,10 @@ from planning.lazy import lazy_names
 
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
+    from planning.workflow.codes import Finding
     from planning.workflow.failures import StepError, WorkflowError, WorkflowLocked
-    from planning.workflow.findings import Finding
     from planning.workflow.model import Workflow, WorkflowStep
-    from planning.workflow.reports.report import Report
+    from planning.workflow.report import Report
     from planning.workflow.run.engine import arun_workflow, run_workflow
     from planning.workflow.run.memory import MemoryItem, extract_value
     from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
@@ -50,8 +50,8 @@ _HOMES = {
     "WorkflowStep": "model",
     "Capabilities": "capabilities",
     "validate_workflow": "validate",
-    "Report": "reports.report",
-    "Finding": "findings",
+    "Report": "report",
+    "Finding": "codes",
     "dump_workflow": "wire.build",
     "schema_text": "wire.schemas",
     "run_workflow": "run.engine",

@@ -14,7 +14,7 @@ from planning.tools.parameters.model import FreeModel, ParameterModel
 from planning.tools.parameters.words import has_place, node_at, withheld
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.checks.overview import named
-from planning.workflow.findings import plain
+from planning.workflow.codes import plain
 from planning.workflow.references import has_reference, path_of, texts_in
 from session.json_form import json_form
 

@@ -25,8 +25,7 @@ from planning.tools.outcome import failed
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
-from planning.workflow.executors.base import AnyExecutor, outcome_of, submit
-from planning.workflow.executors.jobs import Job
+from planning.workflow.executors.jobs import AnyExecutor, Job, outcome_of, submit
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.values import Copies, RunValues

@@ -11,7 +11,7 @@ from planning.errors import show
 from planning.suite.tools import register_plan
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.executors.base import AnyExecutor, check_executor
+from planning.workflow.executors.jobs import AnyExecutor, check_executor
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.callables import Callables, without_arguments

@@ -20,7 +20,7 @@ from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done
-from planning.workflow.executors.base import AnyExecutor
+from planning.workflow.executors.jobs import AnyExecutor
 from planning.workflow.failures import StepError, StepFailed, WorkflowError
 from planning.workflow.model import OnFailure, StepType, Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.run.callables import kept_private, key_of, task_of

@@ -12,8 +12,7 @@ from typing import Any
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from planning.workflow.conditions import ConditionInvalid, check_condition, is_done
-from planning.workflow.conditions.grammar import METHODS
+from planning.workflow.conditions import METHODS, ConditionInvalid, check_condition, is_done
 from session.json_form import NoJsonForm, json_form
 
 SIGNS = "()[]{}.,:+-*/%<>=!&|^~@#'\"\\ \n\0\u00e9\ud800"

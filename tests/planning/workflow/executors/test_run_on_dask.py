@@ -25,7 +25,7 @@ from json_runs import STEPS, giving, kept, values
 from planning.tools import tool
 from planning.workflow import Workflow, WorkflowResult, run_workflow
 from planning.workflow.executors import dask
-from planning.workflow.executors.dask_cluster import DaskExecutor
+from planning.workflow.executors.workers import DaskExecutor
 from session import Session, Snapshot
 
 pytestmark = pytest.mark.slow

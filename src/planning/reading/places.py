@@ -10,6 +10,8 @@ from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter
 
+import attrs
+
 from planning.reading import tokens
 from planning.reading.found import Path
 
@@ -94,17 +96,15 @@ class Edits:
         return self._new[max(at, 0)] + (offset - self._old[at] if at >= 0 and self._moves[at] else 0)
 
 
+@attrs.define(eq=False)
 class _Children:
     """The members of an object, or the items of an array: those that were read so far."""
 
-    __slots__ = ("index", "keys", "parts", "rest", "values")
-
-    def __init__(self, rest: int) -> None:
-        self.parts: list[str | int] = []
-        self.keys: list[Span] = []
-        self.values: list[Span] = []
-        self.index: dict[str | int, int] = {}
-        self.rest = rest
+    rest: int
+    parts: list[str | int] = attrs.field(factory=list)
+    keys: list[Span] = attrs.field(factory=list)
+    values: list[Span] = attrs.field(factory=list)
+    index: dict[str | int, int] = attrs.field(factory=dict)
 
 
 class Places:

@@ -88,12 +88,9 @@ _EMPTY = re.compile(r"\[\s*+\]")
 _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s*+:$""")
 
 
-def locate(text: str, wanted: Wanted, *, is_finished: bool = False) -> tuple[Reading | None, list[Found]]:
-    """Find the one document in a text: its reading or None, and the errors and repairs."""
-    return _Locator(text, wanted, is_finished=is_finished).locate()
-
-
 class _Locator:
+    """Finds the one document in a text."""
+
     def __init__(self, text: str, wanted: Wanted, *, is_finished: bool) -> None:
         self.text = text
         self.wanted = wanted
@@ -104,6 +101,7 @@ class _Locator:
         self.notes: Notes = {}
 
     def locate(self) -> tuple[Reading | None, list[Found]]:
+        """Its reading or None, and the errors and repairs."""
         text, noun = self.text, self.wanted.noun
         readings = self._readings()
         documents = [reading for reading in readings if self._is_wanted(reading)] or readings[:1]
@@ -504,7 +502,7 @@ class _Reader:
             message, hint = "half of a surrogate pair", "send the whole character"
             found += [Found("lone_surrogate", message, hint, span=half.span()) for half in halves]
             source = Source(_SURROGATE.sub("\ufffd", text))
-        reading, further = locate(source.text, self.wanted, is_finished=self.is_finished)
+        reading, further = _Locator(source.text, self.wanted, is_finished=self.is_finished).locate()
         if reading is None:
             return Document(None, source, found + further)
         return _made(source, found + further, reading)

@@ -80,8 +80,12 @@ def _is_shallow(value: Any, most_levels: int) -> bool:
     """Whether nothing in it is nested too deep."""
     level = [value]
     for _ in range(most_levels):
-        inner = [container.values() if type(container) is dict else container for container in level]
-        level = [value for values in inner for value in values if type(value) is dict or type(value) is list]
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if type(each) is dict else each)
+            if type(inner) is dict or type(inner) is list
+        ]
         if not level:
             return True
     return False

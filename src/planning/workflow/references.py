@@ -84,15 +84,12 @@ def parse_references(text: str, ids: StepIds) -> Iterator[Reference | NoReferenc
     """
     start = _find(text, 0)
     while start >= 0:
-        found = _read(text, start, ids)
-        if found is None:
-            found = _malformed(text, start)
-            if found.is_nested or not found.is_closed:
-                yield found
-                start = found.end if found.is_closed else -1
-                continue
+        found = _read(text, start, ids) or _malformed(text, start)
         yield found
-        start = _find(text, found.end)
+        if isinstance(found, NoReference) and (found.is_nested or not found.is_closed):
+            start = found.end if found.is_closed else -1
+        else:
+            start = _find(text, found.end)
 
 
 def has_reference(text: str) -> bool:

@@ -16,7 +16,6 @@ from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.checks.overview import named
 from planning.workflow.codes import plain
 from planning.workflow.references import has_reference, path_of, texts_in
-from session.json_form import json_form
 
 if TYPE_CHECKING:
     from planning.workflow.drafts import Draft
@@ -50,7 +49,7 @@ class ToolInputs:
             if given is None or isinstance(model, FreeModel):
                 return []
             # A copy: a tool's own validator may change what it is given.
-            problems = _problems(model, json_form(given))
+            problems = _problems(model, _copied(given))
             return self._findings(draft, given, problems) if problems else []
         except PASSING:
             raise
@@ -103,6 +102,15 @@ class ToolInputs:
         return draft.found(
             "bad_input", plain(message, _LONGEST), plain(hint, _LONGEST), path, at_key=is_unknown
         )
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a JSON value; a document is not nested deep."""
+    if isinstance(value, dict):
+        return {
+            name: _copied(each) if isinstance(each, (dict, list)) else each for name, each in value.items()
+        }
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def _is_unknown(problem: Problem) -> bool:

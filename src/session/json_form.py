@@ -1,8 +1,8 @@
 """The JSON form of a value: what results, outputs of steps, events, stores and pages have of it.
 
-It is made of text, numbers, booleans, None, lists, and dicts with text as names. Records become objects; an enum
-is its value; a date, a path, a UUID, a Decimal and the like are the text that ``str`` gives. It is a copy: nothing
-that is done to the value later changes it. The form of a form is the same.
+It is made of text, numbers, booleans, None, lists, and dicts with text as names. Records become objects; an
+enum is its value; a date, a path, a UUID, a Decimal and the like are the text that ``str`` gives. It is a copy:
+nothing that is done to the value later changes it. The form of a form is the same.
 """
 
 from __future__ import annotations
@@ -78,10 +78,14 @@ def json_form(value: Any, *, strict: bool = False) -> Any:
     return JsonForms(strict=strict).of(value)
 
 
+def _is_nan(number: float) -> bool:
+    return number != number  # noqa: PLR0124 - math.isnan fails for a whole number that no float can hold
+
+
 def _ordered(items: Sequence[Any]) -> list[Any]:
     """The items of a set in the same order in every process."""
     kinds = {*map(type, items)}
-    if kinds <= {str} or (kinds <= {bool, int, float} and all(item == item for item in items)):  # not NaN
+    if kinds <= {str} or (kinds <= {bool, int, float} and not any(map(_is_nan, items))):
         return sorted(items)
     return sorted(items, key=lambda item: json.dumps(json_form(item)))
 
@@ -195,8 +199,8 @@ class JsonForms:
         """The form of a value.
 
         Raises:
-            NoJsonForm: As for ``json_form``; with a limit also for a key of a mapping that is neither text nor
-                a number, and ``JsonTooLarge``.
+            NoJsonForm: As for ``json_form``; with a limit also for a key of a mapping that is neither text
+                nor a number, and ``JsonTooLarge``.
         """
         self._count((value,))
         return self._of(value)

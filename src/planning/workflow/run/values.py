@@ -64,8 +64,8 @@ _INPUT_TOO_LARGE = (
     f"the input {{}} takes more than {MOST_BYTES // _MB} MB; store the data and pass where it is"
 )
 _INPUTS_TOO_LARGE = (
-    f"the inputs of this step come to more than {MOST_BYTES // _MB} MB; refer to parts of the outputs, or let "
-    "the earlier step store its data and return where it is"
+    f"the inputs of this step come to more than {MOST_BYTES // _MB} MB; refer to parts of the outputs, or "
+    "let the earlier step store its data and return where it is"
 )
 _NO_STEPS = StepIds(())  # a reference to the prompt is the same whatever the steps are called
 

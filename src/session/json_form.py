@@ -1,8 +1,8 @@
 """The JSON form of a value: what results, outputs of steps, events, stores and pages have of it.
 
 It is made of text, numbers, booleans, None, lists, and dicts with text as names. Records become objects; an
-enum is its value; a date, a path, a UUID, a Decimal and the like are the text that ``str`` gives. Nothing that is
-done to the value later changes its form. The form of a form is the same.
+enum is its value; a date, a path, a UUID, a Decimal and the like are the text that ``str`` gives. Nothing
+that is done to the value later changes its form. The form of a form is the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The JSON form of a value: what results, outputs of steps, events, stores and pages have of it.
 
-It is made of text, numbers, booleans, None, lists, and dicts with text as names. Records become objects; an enum
-is its value; a date, a path, a UUID, a Decimal and the like are the text that ``str`` gives. It is a copy: nothing
-that is done to the value later changes it. The form of a form is the same.
+It is made of text, numbers, booleans, None, lists, and dicts with text as names. Records become objects; an
+enum is its value; a date, a path, a UUID, a Decimal and the like are the text that ``str`` gives. Nothing
+that is done to the value later changes its form. The form of a form is the same.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _PLAIN = (bool, int, float, str)
 _ATOMS = frozenset({type(None), *_PLAIN})
 _MOST_REPEATS = 1_000_000
 _NAMES = frozenset({str})
+_NUMBERS = frozenset({type(None), bool, int, float})
+_FEW = 50
 _SLOT = 8  # bytes that a list has for each item
 _HEAD = 28  # bytes of a number that small ones share
 _SMALL = 2**63
@@ -76,10 +78,14 @@ def json_form(value: Any, *, strict: bool = False) -> Any:
     return JsonForms(strict=strict).of(value)
 
 
+def _is_nan(number: float) -> bool:
+    return number != number  # noqa: PLR0124 - math.isnan fails for a whole number that no float can hold
+
+
 def _ordered(items: Sequence[Any]) -> list[Any]:
     """The items of a set in the same order in every process."""
     kinds = {*map(type, items)}
-    if kinds <= {str} or (kinds <= {bool, int, float} and all(item == item for item in items)):  # not NaN
+    if kinds <= {str} or (kinds <= {bool, int, float} and not any(map(_is_nan, items))):
         return sorted(items)
     return sorted(items, key=lambda item: json.dumps(json_form(item)))
 
@@ -193,14 +199,16 @@ class JsonForms:
         """The form of a value.
 
         Raises:
-            NoJsonForm: As for ``json_form``; with a limit also for a key of a mapping that is neither text nor
-                a number, and ``JsonTooLarge``.
+            NoJsonForm: As for ``json_form``; with a limit also for a key of a mapping that is neither text
+                nor a number, and ``JsonTooLarge``.
         """
+        self._count((value,))
+        return self._of(value)
+
+    def _of(self, value: Any) -> Any:
         kind = type(value)
-        if self.most is not None:
-            self.spend(getsizeof(value))
         if kind in _ATOMS:
-            return self._atom(value)
+            return self._atom(value, kind)
         key, around = id(value), self._around
         if key in around or len(around) >= DEEPEST:
             why = IN_ITSELF if key in around else TOO_DEEP
@@ -239,14 +247,12 @@ class JsonForms:
             return writable(str(value))
         if type(inner) is dict:
             return self._named(inner)
-        return self._items(inner) if type(inner) is list else self.of(inner)
+        return self._items(inner) if type(inner) is list else self._of(inner)
 
     def _named(self, value: dict[Any, Any]) -> dict[str, Any]:
         items = self._items(value.values())
-        kinds = {*map(type, value)}
-        if kinds <= _NAMES and all(map(str.isascii, value)):
-            if self.most is not None:
-                self.spend(sum(map(getsizeof, value)))
+        if _NAMES.issuperset(map(type, value)) and all(map(str.isascii, value)):
+            self._count(value)
             return dict(zip(value, items, strict=True))
         named = dict(zip(map(self._name, value), items, strict=True))
         if len(named) < len(value):
@@ -262,23 +268,23 @@ class JsonForms:
         return writable(str(key))
 
     def _items(self, items: Collection[Any]) -> list[Any]:
-        kinds = {*map(type, items)}
-        if not kinds <= _ATOMS:
-            return [self.of(item) for item in items]
-        if self.most is not None:
-            size = sum(map(getsizeof, items)) - (0 if str in kinds else _HEAD * len(items))
-            self.spend(max(_SLOT * len(items), size))
-        if (
-            (kinds == _NAMES and all(map(str.isascii, items)))
-            or (kinds == {int} and -_SMALL < min(items) and max(items) < _SMALL)
-            or (kinds == {float} and all(map(isfinite, items)))
-        ):
-            return [*items]
-        return [*map(self._atom, items)]
+        self._count(items)
+        return [
+            item  # nearly all that tools return
+            if (type(item) is str and item.isascii()) or (type(item) is int and -_SMALL < item < _SMALL)
+            else self._of(item)
+            for item in items
+        ]
 
-    def _atom(self, value: Any) -> Any:
+    def _count(self, values: Collection[Any]) -> None:
+        if self.most is not None:
+            size = sum(map(getsizeof, values))
+            if len(values) > _FEW and _NUMBERS.issuperset(map(type, values)):
+                size = max(_SLOT * len(values), size - _HEAD * len(values))
+            self.spend(size)
+
+    def _atom(self, value: Any, kind: type) -> Any:
         """A plain value, or text if JSON has no such number or it has too many digits to be read back."""
-        kind = type(value)
         if kind is str:
             return value if value.isascii() else writable(value)
         if kind is float:

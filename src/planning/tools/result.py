@@ -137,7 +137,8 @@ def _deep_copy(value: Any, known: dict[int, Any] | None = None) -> Any:
     known = {} if known is None else known
     if (kind is not list and kind is not dict) or id(value) in known:
         return deepcopy(value, known)
-    made = known[id(value)] = kind()
+    made: Any = kind()
+    known[id(value)] = made
     if kind is list:
         made += [_deep_copy(item, known) for item in value]
     else:

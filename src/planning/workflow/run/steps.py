@@ -339,18 +339,16 @@ class Steps:
         return True
 
     def _complete(self, step: WorkflowStep, call: StepCall | None, output: Any, note: str) -> None:
-        step_id, tool, attempt = step.step_id, None, 0
-        if call is not None:
-            tool, attempt = call.tool, call.attempt
+        step_id, stored = step.step_id, output
+        tool, attempt = (None, 0) if call is None else (call.tool, call.attempt)
         private = tool is not None and tool.returns_private_data
-        stored = output
         if step.output_path is not None:
             try:
                 stored = extract_value(output, step.output_path, tells=not private)
             except StepFailed as error:
                 self._fail(step, error.error, attempt=attempt, called=call is not None)
                 return
-        key, item = key_of(step, tool), None
+        at, key, item = self._clock.now(), key_of(step, tool), None
         if key is not None:
             is_withheld = private and self.writer.is_stored
             item = MemoryItem(
@@ -358,13 +356,13 @@ class Steps:
                 key=key,
                 value=None if is_withheld else stored,
                 step_id=step_id,
-                created_at=self._clock.now(),
+                created_at=at,
             )
             self._values.store(item, stored)
         self._values.outputs[step_id] = output
         if private:
             self._values.private.add(step_id)
-        kept, called, at = None if private else output, call is not None, self._clock.now()
+        kept, called = None if private else output, call is not None
         record = StepRecord(self._run.run_id, step_id, "completed", at, attempt, called, False, kept, private)
         self._change(record, "done", note, item)
         self._schedule.done(step_id)
@@ -400,11 +398,9 @@ class Steps:
         """Record that a call is about to be made, or made again, or that its function may run now."""
         step_id, at = call.step.step_id, self._clock.now()
         before = self._states.get(step_id)
-        mark: StepStatus | None = "in_progress"
-        if before is not None and before.status == "in_progress":
-            mark = None  # the plan shows it already
+        is_shown = before is not None and before.status == "in_progress"  # by the plan, already
         record = StepRecord(self._run.run_id, step_id, "in_progress", at, call.attempt, call.called)
-        self._change(record, mark, None)
+        self._change(record, None if is_shown else "in_progress", None)
 
     def _record(self, step_id: str, status: WorkflowStatus, **fields: Any) -> StepRecord:
         return StepRecord(self._run.run_id, step_id, status, self._clock.now(), **fields)

@@ -64,8 +64,8 @@ _INPUT_TOO_LARGE = (
     f"the input {{}} takes more than {MOST_BYTES // _MB} MB; store the data and pass where it is"
 )
 _INPUTS_TOO_LARGE = (
-    f"the inputs of this step come to more than {MOST_BYTES // _MB} MB; refer to parts of the outputs, or let "
-    "the earlier step store its data and return where it is"
+    f"the inputs of this step come to more than {MOST_BYTES // _MB} MB; refer to parts of the outputs, or "
+    "let the earlier step store its data and return where it is"
 )
 _NO_STEPS = StepIds(())  # a reference to the prompt is the same whatever the steps are called
 
@@ -136,13 +136,11 @@ def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> tuple[dict
     """
     kept, size = dict[str, Any](), 0
     for key, value in inputs.items():
-        forms = JsonForms(strict=True, most=most)
-        try:
-            kept |= forms.of({key: value})  # a snapshot has it one level deep
-        except Exception as error:  # noqa: BLE001 - reading a value runs its code
-            name = show(key)
-            raise _refusal(error, value, f"the input {name} holds", _INPUT_TOO_LARGE.format(name)) from None
-        size += forms.spent
+        name = show(key)
+        # A snapshot has it one level deep.
+        form, took = _form({key: value}, f"the input {name} holds", _INPUT_TOO_LARGE, name, most)
+        kept |= form
+        size += took
     return kept, size
 
 
@@ -150,11 +148,16 @@ def _keep(output: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
     """The JSON form of an output, and its bytes."""
     if type(output) is str and output.isascii() and (size := getsizeof(output)) <= most:
         return output, size  # most outputs
+    return _form(output, f"{name} returned", _OUTPUT_TOO_LARGE, name, most)
+
+
+def _form(value: Any, subject: str, too_large: str, name: str, most: int) -> tuple[Any, int]:
+    """The JSON form of a value, and its bytes."""
     forms = JsonForms(strict=True, most=most)
     try:
-        return forms.of(output), forms.spent
+        return forms.of(value), forms.spent
     except Exception as error:  # noqa: BLE001 - reading a value runs its code
-        raise _refusal(error, output, f"{name} returned", _OUTPUT_TOO_LARGE.format(name)) from None
+        raise _refusal(error, value, subject, too_large.format(name)) from None
 
 
 def _refusal(error: Exception, value: Any, subject: str, too_large: str) -> StepFailed:

@@ -51,8 +51,8 @@ def later(day: date) -> date:
 
 TYPED: list[Any] = [
     date(2024, 1, 2), timedelta(days=-1, hours=3), timedelta(days=2, microseconds=1), UUID(int=5),
-    Decimal("1.50"), PurePosixPath("/a"), Colour.RED, Row("a", [1]), Part("a", [1]), Page(title="a", lines=[1]),
-    {1, 2}, (1, 2), b"raw",
+    Decimal("1.50"), PurePosixPath("/a"), Colour.RED, Row("a", [1]), Part("a", [1]),
+    Page(title="a", lines=[1]), {1, 2}, (1, 2), b"raw",
 ]  # fmt: skip
 
 

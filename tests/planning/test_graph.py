@@ -48,6 +48,7 @@ def test_a_cycle_is_reported_exactly_where_there_is_one_from_its_earliest_step(n
         ({"z": [], "a": ["b"], "b": ["a"], "c": ["d", "z"], "d": ["c"]}, "a -> b -> a"),
         ({"y": ["c"], "a": ["b"], "b": ["a"], "c": ["c"]}, "a -> b -> a"),
         ({"b": ["c"], "a": ["b"], "c": ["a"]}, "b -> c -> a -> b"),
+        ({"v": ["w"], "p": ["q"], "q": ["p", "v"], "w": ["v"]}, "p -> q -> p"),
         ({str(at): [str((at + 1) % 8)] for at in range(8)}, "0 -> 1 -> 2 -> 3 -> 4 -> 5 -> 6 -> 7 -> 0"),
         ({str(at): [str((at + 1) % 9)] for at in range(9)}, "0 -> 1 -> 2 -> ... 4 more ... -> 7 -> 8 -> 0"),
         ({"a": ["x"], "b": ["a", "a"]}, ""),

@@ -33,6 +33,7 @@ from session.codec import (
 )
 from session.errors import RecordError, SnapshotError, each_item, each_value, shown
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
+from session.json_form import NoJsonForm, opened
 from session.slices import type_name
 
 EVENTS = (ToolInvoked, ToolFailed, PromptRendered, PromptExecuted)
@@ -235,18 +236,9 @@ class Records:
             if kind in self._names:
                 return self._write_known(value, kind, is_open=is_open)
         if is_open:
-            if isinstance(value, Enum):
-                return self.write(value.value, is_open=True)
-            if isinstance(value, Mapping):
-                return self._write_dict(dict(value), is_open=True)
-            names: Any = getattr(kind, "model_fields", None)  # of pydantic, where it is not a record
-            if is_record(kind):
-                names = [field.name for field in fields_of(kind) if field.is_stored]
-            if names is not None:
-                return {name: self.write(getattr(value, name), is_open=True) for name in names}
-            for plain in (str, int, *_ITEMS.values()):
-                if isinstance(value, plain):
-                    return self.write(plain(value), is_open=True)
+            with suppress(NoJsonForm):
+                if (inner := opened(value)) is not value:  # which NaN is
+                    return self.write(inner, is_open=True)
             has_text = any("__str__" in vars(each) or "__repr__" in vars(each) for each in kind.__mro__[:-1])
             if has_text and not callable(value):
                 with suppress(Exception):  # which may fail

@@ -20,7 +20,7 @@ from planning.workflow.capabilities import Capabilities
 
 if TYPE_CHECKING:
     from planning.tools.tool import Tool
-    from planning.workflow.reports.report import Report
+    from planning.workflow.report import Report
 
 
 @contextmanager

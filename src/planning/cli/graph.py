@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
@@ -15,6 +14,7 @@ from planning.cli.source import name_of, read_bytes
 from planning.cli.terminal import MARKS, count, is_ascii, is_terminal, painted, wants_color
 from planning.cli.usage import EXIT_CODES, Refused
 from planning.errors import cut, one_line
+from planning.graph import Graph
 
 if TYPE_CHECKING:
     from planning.observe.steps import RunSteps
@@ -105,11 +105,9 @@ def graph_text(
         tally = (f"{counts[state]:,} {state.replace('_', ' ')}" for state in _ORDER if counts[state])
         head += f": {', '.join(tally)}"
     lines = [*([painted(one_line(goal), "bold", color=color)] if goal else []), head]
-    found = {step.step_id: step for step in workflow.steps}
-    levels: dict[str, int] = {}
-    for step_id in TopologicalSorter({key: found[key].depends_on for key in found}).static_order():
-        step = found[step_id]
-        level = levels[step_id] = max((levels[each] + 1 for each in step.depends_on), default=0)
+    steps = {step.step_id: step for step in workflow.steps}
+    for step_id, level in Graph({key: steps[key].depends_on for key in steps}).levels.items():
+        step = steps[step_id]
         *marks, style = MARKS[states[step_id]]
         purpose = one_line(step.description.strip())
         parts = [

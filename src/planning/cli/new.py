@@ -21,7 +21,7 @@ from planning.errors import listed, printable
 
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
-    from planning.workflow.findings import Finding
+    from planning.workflow.codes import Finding
     from planning.workflow.model import Workflow, WorkflowStep
 
 # \b keeps a paragraph as it is written.

@@ -30,10 +30,9 @@ from planning.observe.health import health_of_run
 from planning.observe.steps import RunSteps, answer_steps, time_of
 from planning.observe.stores import open_session
 from planning.observe.text import line_of
-from planning.tools.result import plain
 from planning.view.sources import StoreSource
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
+from planning.workflow.executors.jobs import AnyExecutor, ExecutorUnavailable
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.callables import Callables
@@ -41,9 +40,10 @@ from planning.workflow.run.claim import change_of_done
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.memory import MemoryItem, memory_of
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, bare, states_of
-from planning.workflow.run.resolve import step_with_prompt
-from planning.workflow.run.result import WorkflowResult
+from planning.workflow.run.steps import WorkflowResult
+from planning.workflow.run.values import step_with_prompt
 from session import Session, SessionError, StoreError
+from session.json_form import json_form
 from session.selectors import Selectable
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _last_run(session: Session, asked: Asked) -> WorkflowRun | None:
     differs = {
         "goal": asked.workflow.goal != run.workflow.goal,
         "prompt": asked.user_prompt not in (None, run.user_prompt),
-        "--var": plain(given) != plain(run.inputs),
+        "--var": json_form(given) != json_form(run.inputs),
     }
     for what, is_other in differs.items():
         if is_other:
@@ -437,7 +437,7 @@ def _answer_lines(workflow: Workflow, result: WorkflowResult) -> Iterator[Line]:
 
 def _value_lines(value: object) -> Iterator[Line]:
     """A value whole: a text as it is, anything else as JSON."""
-    text = plain(value)
+    text = json_form(value)
     if not isinstance(text, str):
         text = json.dumps(json.loads(as_json(text)), indent=2, ensure_ascii=False)
     return ((line, "") for line in lines_of(text))

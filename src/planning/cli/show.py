@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planning.observe.steps import RunSteps, Step
     from planning.plan.facts import PlanFacts
     from planning.plan.model import Plan
-    from planning.workflow.run.result import WorkflowResult
+    from planning.workflow.run.steps import WorkflowResult
     from session import PastState, Session
     from session.selectors import Selectable
 

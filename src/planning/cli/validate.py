@@ -15,8 +15,8 @@ from planning.cli.terminal import columns, wants_color
 from planning.errors import printable
 
 if TYPE_CHECKING:
-    from planning.workflow.findings import Finding
-    from planning.workflow.reports.report import Report
+    from planning.workflow.codes import Finding
+    from planning.workflow.report import Report
 
 
 _Format = Literal["text", "json", "prompt", "github"]
@@ -104,7 +104,7 @@ def github_text(report: Report, file: str | None) -> str:
 
 
 def _command(finding: Finding, file: str | None) -> str:
-    from planning.workflow.reports.wording import sentence
+    from planning.workflow.report import sentence
 
     place: dict[str, object] = {}
     message = sentence(finding)

@@ -10,8 +10,9 @@ from planning.observe.text import as_text, shortened
 from planning.plan.commands import MarkSteps, ReadPlan
 from planning.plan.reducers import REDUCERS
 from planning.policy.reducers import PLANNING_TOOLS
-from planning.tools.result import ToolResult, plain
+from planning.tools.result import ToolResult
 from session import Change, ToolFailed, ToolInvoked
+from session.json_form import json_form
 from session.records import Unread
 
 _LONGEST: Final = 2_000
@@ -65,7 +66,9 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
 
 def _as_text(value: Any) -> str:
     """The text of a value; absent fields are omitted, as a model omits them."""
-    shown = value if isinstance(value, str) else plain(value.fields if isinstance(value, Unread) else value)
+    shown = (
+        value if isinstance(value, str) else json_form(value.fields if isinstance(value, Unread) else value)
+    )
     if isinstance(shown, dict):
         shown = {name: item for name, item in shown.items() if item is not None}
     return as_text(shown)

@@ -17,7 +17,7 @@ from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan, PlanStep
 from planning.suite.approval import is_pending
 from planning.workflow.run.mirror import own_ids
-from planning.workflow.run.process import is_alive
+from planning.workflow.run.records import is_alive
 from session.selectors import Selectable
 
 HealthState = Literal["working", "waiting", "finished", "failed", "stopped"]

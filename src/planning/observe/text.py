@@ -9,7 +9,7 @@ from typing import Any
 from planning import errors
 from planning.errors import printable
 from planning.plan.text import UNSEEN
-from planning.tools.result import plain
+from session.json_form import json_form
 
 line_of = errors.line_of
 
@@ -23,7 +23,7 @@ def as_text(value: Any) -> str:
     """Text as it is, None as nothing, any other value as compact JSON."""
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(json_form(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def shortened(text: str, most: int) -> str:

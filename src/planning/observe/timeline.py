@@ -24,12 +24,13 @@ from planning.plan.reducers import REDUCERS
 from planning.plan.render import plan_data
 from planning.policy.reducers import AskToFinish, RecordEvidence, RequestApproval, SetDependencies, TakeNotice
 from planning.suite.events import FrameworkChange, PlanChanged
-from planning.tools.result import ToolResult, plain
+from planning.tools.result import ToolResult
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged, StepChanged, WorkflowRun
 from session import Change, Commit, Reset, Rewound, RolledBack, Session, ToolFailed, ToolInvoked
 from session.changes import change_of
 from session.events import SessionEvent
+from session.json_form import json_form
 from session.records import Unread
 from session.selectors import Selectable
 from session.slices import type_name
@@ -357,7 +358,7 @@ def diff_fields(diff: PlanDiff) -> dict[str, Any]:
 def _fields_of_event(event: object) -> dict[str, Any]:
     match event:
         case Unread():
-            return {"type": event.name, "fields": plain(event.fields)}
+            return {"type": event.name, "fields": json_form(event.fields)}
         case Rewound():
             fields: Any = {"version": event.version}
         case RolledBack():
@@ -365,7 +366,7 @@ def _fields_of_event(event: object) -> dict[str, Any]:
         case Reset():
             fields = {}
         case _:
-            fields = plain(event)
+            fields = json_form(event)
             if isinstance(event, SessionEvent):
                 fields = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
     return {"type": type_name(type(event)), "fields": fields}

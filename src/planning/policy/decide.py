@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 from unicodedata import normalize
 
 import attrs
 
 from planning.errors import Problem, ToolValidationError, cut, show
+from planning.graph import Graph, written
 from planning.plan.commands import AddStep, ClearPlan, MarkStep, MarkSteps, SetupPlan
 from planning.plan.facts import EvidenceCall, PlanFacts
 from planning.plan.model import Plan, PlanStep, StepStatus, alike_key, listed_ids
@@ -273,18 +273,14 @@ def dependencies_of(
             found[new[index]] = tuple(needed)
     if problems:
         raise ToolValidationError(problems)
-    try:
-        TopologicalSorter(found).prepare()
-    except CycleError as error:
-        cycle = list(reversed(error.args[1]))
-        if cycle[0] == cycle[1]:
-            raise ToolValidationError(
-                f"{cycle[0]} cannot depend on itself; name another step by its id or its title"
-            ) from None
-        shown = " -> ".join(cycle if len(cycle) <= _NAMED else [*cycle[: _NAMED - 2], "...", cycle[-1]])
+    cycle = Graph(found).cycle
+    if cycle and cycle[0] == cycle[1]:
         raise ToolValidationError(
-            f"these steps wait for each other: {shown}; remove one of the dependencies"
-        ) from None
+            f"{cycle[0]} cannot depend on itself; name another step by its id or its title"
+        )
+    if cycle:
+        shown = written(cycle)
+        raise ToolValidationError(f"these steps wait for each other: {shown}; remove one of the dependencies")
     return found
 
 

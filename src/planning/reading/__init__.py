@@ -4,12 +4,10 @@ One reader for plan documents, a planner's answers, arguments that are text, and
 fences, prose around, and almost-JSON, of which it repairs only what can be meant in one way.
 """
 
-from planning.reading.found import Found, Path
+from planning.reading.found import ANYTHING, Found, Path, Wanted
 from planning.reading.places import Source
 from planning.reading.python_values import plain_value
-from planning.reading.read import Document, Unreadable, read_document, read_json
-from planning.reading.wanted import ANYTHING, Wanted
-from planning.reading.wrapping import answers_in
+from planning.reading.read import Document, Unreadable, answers_in, read_document, read_json
 
 __all__ = [
     "ANYTHING",

@@ -10,6 +10,8 @@ from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter
 
+import attrs
+
 from planning.reading import tokens
 from planning.reading.found import Path
 
@@ -61,14 +63,7 @@ class Edits:
     """A part of a text with replacements: the new text, and which offset in it came from which."""
 
     def __init__(self, text: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> None:
-        """Carry the replacements out.
-
-        Args:
-            text: The original.
-            start: Where the part starts.
-            end: Where it ends.
-            edits: Replacements in order, none overlapping another.
-        """
+        """Carry the replacements out."""
         pieces: list[str] = []
         length = 0
         self._new, self._old, self._moves = new, old, moves = [0], [start], [True]
@@ -88,12 +83,7 @@ class Edits:
         self.text = "".join(pieces)
 
     def original(self, offset: int, *, is_end: bool = False) -> int:
-        """The offset in the original of an offset in the new text.
-
-        Args:
-            offset: In the new text.
-            is_end: Whether it is the end of something: then an insertion after it does not count.
-        """
+        """The offset in the original of an offset in the new text."""
         at = bisect_right(self._new, offset - is_end) - 1
         if self._moves[at]:
             return self._old[at] + offset - self._new[at]
@@ -106,28 +96,22 @@ class Edits:
         return self._new[max(at, 0)] + (offset - self._old[at] if at >= 0 and self._moves[at] else 0)
 
 
+@attrs.define(eq=False)
 class _Children:
     """The members of an object, or the items of an array: those that were read so far."""
 
-    __slots__ = ("index", "keys", "parts", "rest", "values")
-
-    def __init__(self, rest: int) -> None:
-        self.parts: list[str | int] = []
-        self.keys: list[Span] = []
-        self.values: list[Span] = []
-        self.index: dict[str | int, int] = {}
-        self.rest = rest
+    rest: int
+    parts: list[str | int] = attrs.field(factory=list)
+    keys: list[Span] = attrs.field(factory=list)
+    values: list[Span] = attrs.field(factory=list)
+    index: dict[str | int, int] = attrs.field(factory=dict)
 
 
 class Places:
     """The places of the values in a JSON text."""
 
     def __init__(self, text: str) -> None:
-        """Look nothing up yet.
-
-        Args:
-            text: JSON, without a fault.
-        """
+        """Look nothing up yet."""
         self._text = text
         self._known: dict[int, _Children] = {}
         self._strings: dict[
@@ -137,12 +121,7 @@ class Places:
         self._root = start, len(text.rstrip())
 
     def span(self, path: Path, *, at_key: bool = False) -> Span:
-        """The place of a value, or of the name of its field.
-
-        Args:
-            path: If it leads nowhere, or past very many values, the last value on it counts.
-            at_key: Whether the name is meant.
-        """
+        """The place of a value, or of the name of its field."""
         key = value = self._root
         for part in path:
             children = self._children(value[0])

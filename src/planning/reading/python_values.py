@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from planning.reading.found import Found, Path
+from planning.reading.found import Found, Path, Wanted
 from planning.reading.values import most_digits
-from planning.reading.wanted import Wanted
 
 MOST_VALUES: Final = 2_000_000
 _MOST_SHOWN: Final = 40

@@ -5,22 +5,81 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from heapq import merge
 from itertools import islice
 from typing import Any, Final
 
 from planning.errors import show
 from planning.reading import tokens
-from planning.reading.doubt import MOST_WEIGHED, could_be_another
-from planning.reading.found import REMARKS, Found, Path
+from planning.reading.found import ANYTHING, REMARKS, Found, Path, Wanted
 from planning.reading.places import Edits, Places, Source
 from planning.reading.python_values import kind_of, plain_value
-from planning.reading.repair import Reading
-from planning.reading.strict import ONCE, NotStrict, read_strictly
-from planning.reading.values import MOST_WORK, Notes, count
-from planning.reading.wanted import ANYTHING, Wanted
-from planning.reading.wrapping import breaks_off_in_thoughts, thoughts_end
+from planning.reading.repair import MOST_WEIGHED, Reading, could_be_another
+from planning.reading.values import MOST_WORK, ONCE, Notes, NotStrict, count, read_strictly
+
+# The tag that opens the thoughts may have been a part of the prompt.
+_THOUGHTS: Final = re.compile(
+    r"\s*+<think(?:ing)?>.*?</think(?:ing)?>|.*?</think(?:ing)?>[ \t\r]*+$",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_TAG: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+# On one line, or up to the line that closes it, or to the end: a model may have been stopped at its fence.
+# The end of a run of backticks is never compared alone, so that no run is read again and again.
+_BLOCK: Final = re.compile(
+    r"^[ \t]*+(?P<mark>`{3,}+|~{3,}+)"
+    r"(?:(?P<line>[^\n]*?)(?<![`~])(?P=mark)(?![`~])"
+    r"|(?P<info>[^\n]*+)\n(?P<lines>.*?)(?:^[ \t]*+(?P=mark)[`~]*+[ \t\r]*+$|\Z))",
+    re.DOTALL | re.MULTILINE,
+)
+_WITHIN_LINE: Final = re.compile(r"(?<![`~])(`{3,}+|~{3,}+)[ \t]*+([\w+-]++)[ \t]++([^\n`~]++)\1(?![`~])")
+_ATTRIBUTE: Final = re.compile(r"[\w-]+=|\{")
+_CODE: Final = re.compile(r"(`{1,2}+)([^`].*[^`])\1", re.DOTALL)
+
+
+def thoughts_end(text: str) -> int:
+    """Where the answer begins, after the model's thoughts; 0 if there are none."""
+    thoughts = _THOUGHTS.match(text) if _TAG.search(text) else None
+    return 0 if thoughts is None else thoughts.end()
+
+
+def breaks_off_in_thoughts(text: str, offset: int) -> bool:
+    """Whether a place is in a block of thoughts that never ends."""
+    tags = list(_TAG.finditer(text))
+    opening = max((tag.start() for tag in tags if not tag[1] and tag.end() <= offset), default=-1)
+    return opening >= 0 and not any(tag[1] and tag.start() > opening for tag in tags)
+
+
+def answers_in(text: str, labels: Container[str]) -> list[str]:
+    """The answers in a text that is not JSON, each once: the content of its fences, or the text itself.
+
+    Args:
+        text: What a model wrote; its thoughts are skipped.
+        labels: What fences are labelled with, in lower case: where one is, those of others do not count.
+    """
+    text = text[thoughts_end(text) :].strip()
+    blocks = [_content(block, labels) for block in _BLOCK.finditer(text)]
+    within = ((match[2].lower(), match[3].strip()) for match in _WITHIN_LINE.finditer(text))
+    blocks += [block for block in within if block[0] in labels]
+    bodies = [body for label, body in blocks if label in labels] or [body for _, body in blocks]
+    if not blocks:
+        code = _CODE.fullmatch(text)
+        bodies = [text if code is None else code[2].strip()]
+    return list(dict.fromkeys(bodies))
+
+
+def _content(block: re.Match[str], labels: Container[str]) -> tuple[str, str]:
+    """The label of a block, and what is in it; the first line of it may be a part of the answer."""
+    if block["line"] is not None:
+        first, lines, is_label = block["line"], "", False
+    else:
+        first, lines = block["info"], block["lines"].strip().removesuffix(block["mark"]).rstrip()
+        is_label = " " not in first.strip() or _ATTRIBUTE.search(first) is not None
+    label, _, rest = first.strip().partition(" ")
+    if label.lower() in labels or rest.lstrip()[:1] in ("{", "["):
+        return label.lower(), rest.strip() if block["line"] is not None else lines
+    return "", lines if is_label else f"{first}\n{lines}".strip()
+
 
 _NEAR = 300
 _MOST_READINGS = 1_000
@@ -29,12 +88,9 @@ _EMPTY = re.compile(r"\[\s*+\]")
 _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s*+:$""")
 
 
-def locate(text: str, wanted: Wanted, *, is_finished: bool = False) -> tuple[Reading | None, list[Found]]:
-    """Find the one document in a text: its reading or None, and the errors and repairs."""
-    return _Locator(text, wanted, is_finished=is_finished).locate()
-
-
 class _Locator:
+    """Finds the one document in a text."""
+
     def __init__(self, text: str, wanted: Wanted, *, is_finished: bool) -> None:
         self.text = text
         self.wanted = wanted
@@ -45,6 +101,7 @@ class _Locator:
         self.notes: Notes = {}
 
     def locate(self) -> tuple[Reading | None, list[Found]]:
+        """Its reading or None, and the errors and repairs."""
         text, noun = self.text, self.wanted.noun
         readings = self._readings()
         documents = [reading for reading in readings if self._is_wanted(reading)] or readings[:1]
@@ -445,7 +502,7 @@ class _Reader:
             message, hint = "half of a surrogate pair", "send the whole character"
             found += [Found("lone_surrogate", message, hint, span=half.span()) for half in halves]
             source = Source(_SURROGATE.sub("\ufffd", text))
-        reading, further = locate(source.text, self.wanted, is_finished=self.is_finished)
+        reading, further = _Locator(source.text, self.wanted, is_finished=self.is_finished).locate()
         if reading is None:
             return Document(None, source, found + further)
         return _made(source, found + further, reading)

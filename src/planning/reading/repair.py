@@ -8,46 +8,125 @@ everything else is an error, after which it continues with the next step.
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterator
 from operator import itemgetter
 from typing import Any, Final
 
+import attrs
+
 from planning.reading import tokens
-from planning.reading.doubt import (
-    MOST_WEIGHED,
-    could_be_another,
-    could_belong_outside,
-    last_object,
-)
+from planning.reading.found import Wanted
 from planning.reading.values import Fault, ValueReader
-from planning.reading.wanted import Wanted
 
-CLOSERS: Final = {"{": "}", "[": "]"}
+MOST_WEIGHED: Final = 2_000_000
+"""The characters that are read once more to settle doubts; beyond them a doubt remains."""
+
+_TOKEN: Final = re.compile(
+    r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|(?://|\#)[^\n\r]*+|/\*(?:[^*]|\*(?!/))*+\*/|[^\s\"'/\#{}\[\],:]++|.",
+    re.DOTALL,
+)
 
 
-class Frame:
-    """A container that is open.
+class _Node:
+    """A container, as far as it matters here."""
 
-    Attributes:
-        start: The offset of its opening bracket.
-        closer: The bracket that closes it.
-        good: The offset after the last complete item in it.
-        last: The offsets of what is its last member, or its last item, when that is a container too.
-    """
+    __slots__ = ("is_object", "members", "start")
 
-    __slots__ = ("closer", "good", "last", "start")
-
-    def __init__(self, start: int, closer: str) -> None:
+    def __init__(self, text: str, start: int) -> None:
         self.start = start
-        self.closer = closer
-        self.good = start + 1
-        self.last: tuple[int, int] | None = None
+        self.is_object = text[start] == "{"
+        self.members: list[tuple[int, str, _Node | None]] = []
 
 
-class Brackets(ValueReader):
-    """Keeps the containers that are open.
+def could_belong_outside(text: str, start: int, end: int, known: Container[str] | None) -> int | None:
+    """The first member that could belong to the enclosing container instead, which lacks a bracket."""
+    for node in _last_ones(text, start, end):
+        for offset, name, _ in node.members[1:]:
+            if known is None or name in known:
+                return offset
+        known = None
+    return None
+
+
+def could_be_another(text: str, start: int, end: int, known: Container[str] | None) -> bool:
+    """Whether, for an extra bracket after a container, an earlier one inside could be the wrong one."""
+    for node in _last_ones(text, start, end):
+        is_behind = False
+        for _, name, inner in node.members:
+            if is_behind and (known is None or name not in known):
+                return True
+            is_behind = is_behind or (inner is not None and inner.is_object == node.is_object)
+        known = None
+    return False
+
+
+def last_object(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The offsets of the object that ends a part of an object; None where it ends with something else."""
+    end = len(text[start:end].rstrip()) + start
+    members = _read(text, start, end).members
+    last = members[-1][2] if members else None
+    return (last.start, end) if last is not None and last.is_object and text[end - 1] == "}" else None
+
+
+def _last_ones(text: str, start: int, end: int) -> Iterator[_Node]:
+    """A container, and the last thing in each as long as that is a container of the same kind."""
+    node: _Node | None = _read(text, start, end)
+    while node is not None:
+        yield node
+        last = node.members[-1][2] if node.members else None
+        node = last if last is not None and last.is_object == node.is_object else None
+
+
+def _read(text: str, start: int, end: int) -> _Node:
+    root = _Node(text, start)
+    stack, before = [root], start
+    for token in _TOKEN.finditer(text, start + 1, end):
+        char, node = token[0][0], stack[-1]
+        if char.isspace() or char == "," or token[0].startswith(("//", "#", "/*")):
+            continue
+        if char in "}]":
+            del stack[max(len(stack) - 1, 1) :]
+        elif node.is_object and char == ":":
+            node.members.append((before, text[before : token.start()].strip(" \t\r\n\"'"), None))
+        elif char in "{[":
+            inner = _Node(text, token.start())
+            stack.append(inner)
+            if not node.is_object:
+                node.members.append((token.start(), "", inner))
+            elif node.members:
+                node.members[-1] = (*node.members[-1][:2], inner)
+        elif not node.is_object:
+            node.members.append((token.start(), "", None))
+        before = token.start()
+    return root
+
+
+_CLOSERS: Final = {"{": "}", "[": "]"}
+MOST_FAULTS: Final = 1_000
+_FIELD_IN_LIST: Final = "a field is among the items of a list: a bracket is missing"
+_AFTER = re.compile(r"[ \t\n\r]*+[,}\]]")
+_NEXT = re.compile(r"\s*+,?\s*+(?=\{)")
+_BRACKET = re.compile(r"[{}\[\]]")
+
+
+@attrs.define(eq=False)
+class _Frame:
+    """A container that is open: its opening bracket's offset, and the bracket that closes it."""
+
+    start: int
+    closer: str
+    good: int  # the offset after the last complete item in it
+    last: tuple[int, int] | None = None  # the offsets of its last member or item, if that is a container too
+
+
+class Reading(ValueReader):
+    """A reading of the value that starts with a bracket.
 
     Attributes:
-        stack: The containers, the innermost last.
+        start: The offset of the bracket.
+        fault: Where reading stopped for the first time; None where it never did.
+        value: The value, where it is plain JSON.
+        stack: The containers that are open, the innermost last.
         pos: Where reading continues.
         kept: How many of the edits are before the last complete item.
         broken: Where containers start that lack something.
@@ -55,29 +134,66 @@ class Brackets(ValueReader):
         is_ambiguous: Whether a bracket can be meant in two ways.
     """
 
-    def __init__(self, text: str, start: int, wanted: Wanted) -> None:
+    def __init__(
+        self, text: str, start: int, wanted: Wanted, *, is_prose: bool = False, is_finished: bool = False
+    ) -> None:
+        """Read the value.
+
+        Args:
+            text: The text as a whole.
+            start: The offset of the bracket.
+            wanted: What the text is expected to hold.
+            is_prose: Whether it is in other text, and may be something else: then nothing is read after
+                what is not JSON, unless a wanted field comes before that.
+            is_finished: Whether the author ended the text: then what is still open at its end lacks its
+                bracket, and the text was not cut.
+        """
         super().__init__(text, wanted)
+        self.start = start
         self.pos = start + 1
-        self.stack = [Frame(start, CLOSERS[text[start]])]
+        self.stack = [_Frame(start, _CLOSERS[text[start]], start + 1)]
         self.kept = 0
         self.broken: set[int] = set()
         self.forced: int | None = None
+        self.fault: int | None = None
         self.is_ambiguous = False
         self._in_doubt: set[int] = set()  # where the containers start that this concerns
         self._weighed = 0
+        self._is_prose = is_prose
+        self._is_finished = is_finished
+        self._comma = -1  # the comma after which an item is expected
+        self._first_comma = -1
+        self._commas = 0  # how many commas were ignored: the commonest repair, counted here
+        self._is_sequence = False
+        self._faults = 0
+        self._item = -1  # where the scalar starts that was read last, if it was one
+        self.value: Any
+        self.value, end = self.plain_value(start) or (None, start)
 
-    def look_behind(self, outermost: Frame) -> None:
-        """Called when the outermost container was closed."""
+        while self.stack:
+            try:
+                if self.pos < end:
+                    self._close(text[end - 1], end - 1)
+                    self._pass_after()
+                self._read()
+            except Fault as fault:
+                self._resume(fault)
+        if self._commas:
+            self.notes["trailing_comma"] = self._first_comma, self._first_comma + 1, self._commas
+        if self.is_ambiguous:
+            self.notes.pop("missing_bracket", None)
+            self.notes.pop("extra_bracket", None)
+        self.edits.sort(key=itemgetter(0, 1))  # insertions come before removals
 
-    def close(self, char: str, pos: int) -> None:
+    def _close(self, char: str, pos: int) -> None:
         """Take a closing bracket: of the innermost container, or of one around it, or of none."""
         stack = self.stack
         if stack[-1].closer != char:
-            if not self.can_close(char):
+            if not self._can_close(char):
                 self._drop(pos)
                 return
             while stack[-1].closer != char:
-                self.force(pos, pos + 1)
+                self._force(pos, pos + 1)
         frame = stack.pop()
         self.pos = pos + 1
         self.had_line_break = False
@@ -86,7 +202,7 @@ class Brackets(ValueReader):
             stack[-1].last = (frame.start, pos + 1)
             self.kept = len(self.edits)
         elif char == "}":
-            self.look_behind(frame)
+            self._look_behind(frame)
 
     def _drop(self, pos: int) -> None:
         """Leave out a closing bracket without an opening one; an error where it may be another one."""
@@ -115,19 +231,19 @@ class Brackets(ValueReader):
         self._weighed += end - start
         return self._weighed > MOST_WEIGHED
 
-    def can_close(self, char: str) -> bool:
+    def _can_close(self, char: str) -> bool:
         """Whether a container is open that this bracket closes."""
         return any(frame.closer == char for frame in self.stack)
 
     def _known(self, depth: int) -> frozenset[str] | None:
         """The fields that a container at a depth may have; None where it may have any."""
-        return (self.wanted.fields or None) if depth <= self.level() + 1 else None
+        return (self.wanted.fields or None) if depth <= self._level() + 1 else None
 
-    def level(self) -> int:
+    def _level(self) -> int:
         """The depth of the list of items: the outermost list; -1 without one."""
         return next((depth for depth, frame in enumerate(self.stack) if frame.closer == "]"), -1)
 
-    def force(self, start: int, end: int) -> None:
+    def _force(self, start: int, end: int) -> None:
         """Close the innermost container, which nothing closes; an error where it may have ended before."""
         known = self._known(len(self.stack) - 1)
         frame = self.stack.pop()
@@ -156,67 +272,6 @@ class Brackets(ValueReader):
             self.stack[-1].good = frame.good
             self.stack[-1].last = (frame.start, frame.good)
 
-
-MOST_FAULTS: Final = 1_000
-
-_FIELD_IN_LIST: Final = "a field is among the items of a list: a bracket is missing"
-_AFTER = re.compile(r"[ \t\n\r]*+[,}\]]")
-_NEXT = re.compile(r"\s*+,?\s*+(?=\{)")
-_BRACKET = re.compile(r"[{}\[\]]")
-
-
-class Reading(Brackets):
-    """A reading of the value that starts with a bracket.
-
-    Attributes:
-        start: The offset of the bracket.
-        fault: Where reading stopped for the first time; None where it never did.
-        value: The value, where it is plain JSON.
-    """
-
-    def __init__(
-        self, text: str, start: int, wanted: Wanted, *, is_prose: bool = False, is_finished: bool = False
-    ) -> None:
-        """Read the value.
-
-        Args:
-            text: The text as a whole.
-            start: The offset of the bracket.
-            wanted: What the text is expected to hold.
-            is_prose: Whether it is in other text, and may be something else: then nothing is read after
-                what is not JSON, unless a wanted field comes before that.
-            is_finished: Whether the author ended the text: then what is still open at its end lacks its
-                bracket, and the text was not cut.
-        """
-        super().__init__(text, start, wanted)
-        self.start = start
-        self.fault: int | None = None
-        self._is_prose = is_prose
-        self._is_finished = is_finished
-        self._comma = -1  # the comma after which an item is expected
-        self._first_comma = -1
-        self._commas = 0  # how many commas were ignored: the commonest repair, counted here
-        self._is_sequence = False
-        self._faults = 0
-        self._item = -1  # where the scalar starts that was read last, if it was one
-        self.value: Any
-        self.value, end = self.plain_value(start) or (None, start)
-
-        while self.stack:
-            try:
-                if self.pos < end:
-                    self.close(text[end - 1], end - 1)
-                    self._pass_after()
-                self._read()
-            except Fault as fault:
-                self._resume(fault)
-        if self._commas:
-            self.notes["trailing_comma"] = self._first_comma, self._first_comma + 1, self._commas
-        if self.is_ambiguous:
-            self.notes.pop("missing_bracket", None)
-            self.notes.pop("extra_bracket", None)
-        self.edits.sort(key=itemgetter(0, 1))  # insertions come before removals
-
     def _read(self) -> None:
         """Read items until everything is closed."""
         text, stack = self.text, self.stack
@@ -238,11 +293,11 @@ class Reading(Brackets):
             if char not in '"{[}]':
                 self.pos = pos = self.skip(pos)
                 char = text[pos : pos + 1]
-            if char and (char == frame.closer or (char in "}]" and self.can_close(char))):
+            if char and (char == frame.closer or (char in "}]" and self._can_close(char))):
                 if self._comma >= 0:
                     self._drop_comma(self._comma)
                     self._comma = -1
-                self.close(char, pos)
+                self._close(char, pos)
                 self._pass_after()
                 continue
             if is_object:
@@ -272,7 +327,7 @@ class Reading(Brackets):
             self._first_comma = pos
         self._commas += 1
 
-    def _is_flat(self, char: str, pos: int, frame: Frame) -> bool:
+    def _is_flat(self, char: str, pos: int, frame: _Frame) -> bool:
         """Pass over a container of scalars at once; whether it is one."""
         flat = (tokens.ARRAY if char == "[" else tokens.OBJECT).match(self.text, pos)
         if flat is None or len(self.stack) >= self.wanted.most_levels:
@@ -289,7 +344,7 @@ class Reading(Brackets):
         if len(self.stack) >= self.wanted.most_levels:
             message = f"nested deeper than {self.wanted.most_levels} levels"
             raise Fault("too_deep", message, "send flatter values", pos)
-        self.stack.append(Frame(pos, CLOSERS[char]))
+        self.stack.append(_Frame(pos, _CLOSERS[char], pos + 1))
         self.pos, self._comma = pos + 1, -1
         self.kept = len(self.edits)
 
@@ -307,7 +362,7 @@ class Reading(Brackets):
             if text[end - 1] == ",":
                 self._comma, self.pos = end - 1, end
                 return
-            self.close(text[end - 1], end - 1)
+            self._close(text[end - 1], end - 1)
 
     def _pass_odd_after(self) -> bool:
         """After a value without comma or bracket; whether an item follows."""
@@ -378,7 +433,7 @@ class Reading(Brackets):
             raise Fault("syntax_error", message, 'write fields as "name": value', end)
         return self.skip(end + 1)
 
-    def look_behind(self, outermost: Frame) -> None:
+    def _look_behind(self, outermost: _Frame) -> None:
         """Continue if further steps follow the first one, without an array around them."""
         wanted = self.wanted
         if not wanted.item:
@@ -392,13 +447,11 @@ class Reading(Brackets):
         ):
             self._begin_sequence(outermost)
 
-    def _begin_sequence(self, frame: Frame) -> None:
+    def _begin_sequence(self, frame: _Frame) -> None:
         self._is_sequence = True
         self.edit(frame.start, frame.start, "[")
         self.note("missing_bracket", frame.start, frame.start + 1)
-        around = Frame(-1, "]")
-        around.good = self.pos
-        self.stack.append(around)
+        self.stack.append(_Frame(-1, "]", self.pos))
         self.kept = len(self.edits)
 
     def _end(self, pos: int) -> None:
@@ -416,7 +469,7 @@ class Reading(Brackets):
             if self._is_sequence and len(stack) == 1:
                 self.edit(good, good, stack.pop().closer)
             else:
-                self.force(good, good)
+                self._force(good, good)
         self.pos = pos
 
     def _resume(self, fault: Fault) -> None:

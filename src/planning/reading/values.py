@@ -2,15 +2,94 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import sys
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from planning.errors import show
 from planning.reading import tokens
-from planning.reading.found import Found
-from planning.reading.strict import value_at
-from planning.reading.wanted import Wanted
+from planning.reading.found import Found, Wanted
+from planning.reading.tokens import MOST_DIGITS
+
+_ESCAPED_SURROGATES: Final = ("\\ud", "\\uD")
+_OPENING: Final = re.compile(r"[ \t\n\r]*+[\[{]")
+
+
+class NotStrict(Exception):
+    """The text is JSON that Python reads, but something in it must be checked."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise NotStrict
+    return made
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise NotStrict
+    return number
+
+
+def _short(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise NotStrict
+    return int(digits)
+
+
+def _no_constant(_name: str) -> NoReturn:
+    raise NotStrict
+
+
+ONCE: Final = json.JSONDecoder(object_pairs_hook=_once)
+"""Decodes JSON in which no object has a field twice."""
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
+_PART: Final = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_finite, parse_int=_short, parse_constant=_no_constant
+)
+
+
+def read_strictly(text: str, most_levels: int) -> Any:
+    """The value of text that is only JSON; None if it must be read with care."""
+    if _OPENING.match(text) is None or any(escape in text for escape in _ESCAPED_SURROGATES):
+        return None
+    try:
+        value = _STRICT.decode(text)
+        if not text.isascii():
+            text.encode()
+    except (NotStrict, ValueError, RecursionError):  # of text that cannot be encoded, too
+        return None
+    return value if isinstance(value, (dict, list)) and _is_shallow(value, most_levels) else None
+
+
+def value_at(text: str, start: int, most_levels: int) -> tuple[Any, int] | None:
+    """The value that a bracket begins, and where it ends; None if it must be read with care."""
+    try:
+        value, end = _PART.raw_decode(text, start)
+    except (NotStrict, ValueError, RecursionError):
+        return None
+    is_plain = not any(text.find(escape, start, end) >= 0 for escape in _ESCAPED_SURROGATES)
+    return (value, end) if is_plain and _is_shallow(value, most_levels) else None
+
+
+def _is_shallow(value: Any, most_levels: int) -> bool:
+    """Whether nothing in it is nested too deep."""
+    level = [value]
+    for _ in range(most_levels):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if type(each) is dict else each)
+            if type(inner) is dict or type(inner) is list
+        ]
+        if not level:
+            return True
+    return False
+
 
 Notes = dict[str, tuple[int, int, int]]
 """By the code of a repair: its first place, as start and end, and how often there was one."""
@@ -68,11 +147,7 @@ class ValueReader:
         self.work = 0
 
     def count_work(self, pos: int) -> None:
-        """Count one more value or repair; called where reading may stop.
-
-        Raises:
-            Fault: There are more than ``MOST_WORK``.
-        """
+        """Count one more value or repair; called where reading may stop."""
         self.work += 1
         if self.work > MOST_WORK:
             raise self.too_much(pos)
@@ -140,11 +215,7 @@ class ValueReader:
         return pos
 
     def odd_value(self, pos: int) -> int:
-        """Read a value that is not a plain scalar; returns the offset after it.
-
-        Raises:
-            Fault: There is no value.
-        """
+        """Read a value that is not a plain scalar; returns the offset after it."""
         char = self.text[pos : pos + 1]
         self.had_line_break = False
         if self.is_over(pos):
@@ -196,11 +267,7 @@ class ValueReader:
         return end
 
     def odd_string(self, pos: int) -> int:
-        """Read a string in either quotes; returns the offset after it.
-
-        Raises:
-            Fault: It does not end.
-        """
+        """Read a string in either quotes; returns the offset after it."""
         quote = self.text[pos]
         string = tokens.QUOTED[quote].match(self.text, pos)
         if string is None:

@@ -11,6 +11,10 @@ from planning.suite.tools import carry_out, register_plan
 from session import Session
 from session.transaction import Transaction
 
+FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
+_STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
+_REFUSED = "the session refused a change of the plan, which no longer shows this run: {}"
+
 Mark = tuple[int, StepStatus, str | None]
 """A step of a mirrored plan by its index, its new status, and a note."""
 
@@ -24,7 +28,7 @@ class PlanMirror:
 
     Attributes:
         plan: The plan as the mirror last saw it; None before ``begin``.
-        refusal: Why the session refused the last change; None if it did not.
+        problem: Why the plan shows the work no longer; None while it does.
     """
 
     def __init__(self, session: Session, name: str, setup: SetupPlan) -> None:
@@ -37,7 +41,7 @@ class PlanMirror:
         """
         register_plan(session)
         self.plan: Plan | None = None
-        self.refusal: str | None = None
+        self.problem: str | None = None
         self._ids: list[str] = []
         self._name = name
         self._setup = setup
@@ -59,7 +63,9 @@ class PlanMirror:
         plan = transaction.latest(Plan)
         is_shown = plan is not None and shows(plan, self._setup)
         if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
+            self.problem = FOREIGN
             return False
+        self.problem = None
         if plan is None or is_new or not is_shown:
             plan = carry_out(transaction, self._name, self._setup, plan)
         self._take(plan)
@@ -92,13 +98,14 @@ class PlanMirror:
         return self._carry_out(transaction, MarkSteps((), is_last=True))
 
     def _latest(self, transaction: Transaction) -> Plan | None:
-        """The plan, with what others added or marked; None if it shows other work."""
+        """The plan, with what others added or marked; None if it shows the work no longer."""
         plan = transaction.latest(Plan)
-        if plan is not self.plan:
+        if self.problem is None and plan is not self.plan:
             if plan is None or not shows(plan, self._setup):
-                return None
-            self._take(plan)
-        return plan
+                self.problem = _STOPPED
+            else:
+                self._take(plan)
+        return plan if self.problem is None else None
 
     def _take(self, plan: Plan) -> None:
         self.plan = plan
@@ -108,7 +115,7 @@ class PlanMirror:
         try:
             self.plan = carry_out(transaction, self._name, command, self.plan)
         except ToolError as error:  # a guard or the reducers of other code
-            self.refusal = error.message
+            self.problem = _REFUSED.format(error.message)
             return False
         return True
 

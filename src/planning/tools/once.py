@@ -21,8 +21,9 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from planning.tools.errors import CallInterrupted, ContextInvalid, type_name
-from planning.tools.result import ToolResult, field_names, plain
+from planning.tools.result import ToolResult
 from session import Session, SessionBusyError, SessionEvent, StoreError, TransactionError
+from session.json_form import field_names, json_form
 from session.locks import Block, ProcessLock
 
 T = TypeVar("T")
@@ -315,7 +316,7 @@ def _parts(value: Any) -> Any:
         return dict(value)
     if isinstance(value, (set, frozenset)):
         return sorted(map(_as_text, value))
-    return [type_name(value), plain(value, strict=True)]
+    return [type_name(value), json_form(value, strict=True)]
 
 
 _as_text = json.JSONEncoder(sort_keys=True, default=_parts).encode

@@ -22,9 +22,10 @@ from planning.tools.errors import (
     classify_error,
     type_name,
 )
-from planning.tools.result import NoJsonForm, ToolResult, copied, field_names, plain, safe_text
+from planning.tools.result import ToolResult, copied, safe_text
 from session import SessionBusyError, StoreError
 from session.errors import StoreBusy
+from session.json_form import NoJsonForm, field_names, json_form
 
 
 class _Private(dict[str, Any]):
@@ -364,7 +365,7 @@ def text_of(name: str, value: Any) -> str:
     if value is None:
         return "Done."
     try:
-        return repr(value) if type(value) is int else _JSON.encode(plain(value, strict=True))
+        return repr(value) if type(value) is int else _JSON.encode(json_form(value, strict=True))
     except NoJsonForm as error:
         types = _kind(value) if error.part is value else f"{_kind(value)} with {_kind(error.part)} in it"
         cause = f"the function returned {types}, which {error}; {_RETURN}"

@@ -23,8 +23,8 @@ from planning.tools.outcome import pipeline_envelope
 from planning.tools.parameters.words import type_word
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry, default_registry
-from planning.tools.result import plain
 from session import Session, StoreError
+from session.json_form import json_form
 
 _UNREADABLE = "invalid_call"
 
@@ -67,7 +67,9 @@ async def execute_tools(
         if not isinstance(name, str) or not name:
             envelope, name = _unreadable(call), _UNREADABLE
         else:
-            name = plain(name)  # without half characters, which would break whatever the results are sent by
+            name = json_form(
+                name
+            )  # without half characters, which would break whatever the results are sent by
             envelope = await _carried_out(pipeline, tools, name, call.get("args"))
         results[_free(name, results, numbers)] = envelope
     return {"tool_results": results}

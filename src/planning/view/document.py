@@ -26,11 +26,10 @@ from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
 from planning.view.graph import graph_of
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.references import MARK, StepIds
+from planning.workflow.references import MARK
 from planning.workflow.run.callables import Callables
-from planning.workflow.run.known import Known
 from planning.workflow.run.records import RunChanged, StepChanged
-from planning.workflow.run.resolve import Values
+from planning.workflow.run.values import RunValues
 from session import Change, Session, StoreError, ToolFailed, ToolInvoked
 from session.history import Restored
 from session.selectors import Selectable
@@ -137,11 +136,14 @@ def resolved_inputs(steps: RunSteps, step: Step) -> dict[str, Any] | None:
     if run is None or not is_public or MARK not in as_text(given):
         return None
     records = {name: each.record for name, each in steps.steps.items() if each.record is not None}
-    known = Known(Callables(Capabilities()), 0)
-    for name, each in records.items():
-        if each.status == "completed" and not each.is_withheld:
-            known.outputs[name] = each.output
-    values, inputs = Values(known, run.user_prompt, StepIds(steps.steps), records), dict(given)
+    outputs = {
+        name: each.output
+        for name, each in records.items()
+        if each.status == "completed" and not each.is_withheld
+    }
+    workflow = {each.step_id: each for each in steps.workflow.steps}
+    callables, inputs = Callables(Capabilities()), dict(given)
+    values = RunValues(callables, run.user_prompt, workflow, 0, states=records, outputs=outputs)
     for name, value in given.items():
         with suppress(ToolError):
             inputs |= values.resolve({name: value})

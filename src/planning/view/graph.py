@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from planning.errors import printable
+from planning.graph import Graph
 from planning.observe.deltas import Fields
 from planning.observe.steps import answer_steps
 from planning.observe.text import as_text, fitted, shortened
@@ -227,8 +228,13 @@ def graph_of(workflow: Workflow) -> Fields:
     does not exist is not drawn.
     """
     steps, answer = workflow.steps, set(answer_steps(workflow))
-    edges = _edges(workflow)
-    layout = lay_out(edges, _depths(edges))
+    numbers = {step.step_id: number for number, step in reversed(list(enumerate(steps)))}
+    found = {
+        number: [numbers[each] for each in step.depends_on if numbers.get(each, number) != number]
+        for number, step in enumerate(steps)
+    }
+    waiting = Graph(found)
+    layout = lay_out([*waiting.needs.values()], [waiting.levels[number] for number in found])
     graph: Fields = {
         "width": layout.width,
         "height": layout.height,
@@ -243,35 +249,6 @@ def graph_of(workflow: Workflow) -> Fields:
     }
     more = {"across": layout.is_across, "omitted": layout.omitted}
     return {**graph, **{name: value for name, value in more.items() if value}}
-
-
-def _edges(workflow: Workflow) -> list[list[int]]:
-    """By step, the numbers of the steps that it depends on."""
-    numbers = {step.step_id: number for number, step in reversed(list(enumerate(workflow.steps)))}
-    return [
-        [numbers[each] for each in dict.fromkeys(step.depends_on) if numbers.get(each, number) != number]
-        for number, step in enumerate(workflow.steps)
-    ]
-
-
-def _depths(edges: Sequence[Sequence[int]]) -> list[int]:
-    """The layer of each step: one below the lowest of its dependencies; those in a cycle come last."""
-    followers: list[list[int]] = [[] for _ in edges]
-    for number, sources in enumerate(edges):
-        for source in sources:
-            followers[source].append(number)
-    waits, depths = [len(sources) for sources in edges], [0] * len(edges)
-    ready = [number for number, count in enumerate(waits) if not count]
-    for number in ready:  # it grows meanwhile
-        for follower in followers[number]:
-            depths[follower] = max(depths[follower], depths[number] + 1)
-            waits[follower] -= 1
-            if not waits[follower]:
-                ready.append(follower)
-    lowest = max((depths[number] for number in ready), default=-1)
-    for number in sorted(set(range(len(edges))).difference(ready)):
-        depths[number] = lowest = lowest + 1
-    return depths
 
 
 def _node(step: WorkflowStep, x: int, y: int) -> Fields:

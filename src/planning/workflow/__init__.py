@@ -10,14 +10,14 @@ from planning.lazy import lazy_names
 
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
+    from planning.workflow.codes import Finding
     from planning.workflow.failures import StepError, WorkflowError, WorkflowLocked
-    from planning.workflow.findings import Finding
     from planning.workflow.model import Workflow, WorkflowStep
-    from planning.workflow.reports.report import Report
+    from planning.workflow.report import Report
     from planning.workflow.run.engine import arun_workflow, run_workflow
     from planning.workflow.run.memory import MemoryItem, extract_value
     from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
-    from planning.workflow.run.result import WorkflowResult
+    from planning.workflow.run.steps import WorkflowResult
     from planning.workflow.validate import validate_workflow
     from planning.workflow.wire.build import dump_workflow
     from planning.workflow.wire.form import schema_text
@@ -50,13 +50,13 @@ _HOMES = {
     "WorkflowStep": "model",
     "Capabilities": "capabilities",
     "validate_workflow": "validate",
-    "Report": "reports.report",
-    "Finding": "findings",
+    "Report": "report",
+    "Finding": "codes",
     "dump_workflow": "wire.build",
     "schema_text": "wire.form",
     "run_workflow": "run.engine",
     "arun_workflow": "run.engine",
-    "WorkflowResult": "run.result",
+    "WorkflowResult": "run.steps",
     "StepError": "failures",
     "WorkflowError": "failures",
     "WorkflowLocked": "failures",

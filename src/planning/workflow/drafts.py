@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planning.reading.found import Path
+from planning.reading import Found, Path
 
 
 class Draft(NamedTuple):
@@ -38,3 +38,8 @@ class Draft(NamedTuple):
     outputs: Sequence[str] | None
     depends_on: Sequence[str | None]
     depends_field: str
+
+    def found(self, code: str, message: str, hint: str, path: Path, **where: Any) -> Found:
+        """A finding at a path below the step; ``where`` says more about its place, as in ``Found``."""
+        path = (*self.path, *path)
+        return Found(code, message, hint, path, step_index=self.number, step_id=self.step_id, **where)

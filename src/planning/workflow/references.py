@@ -23,17 +23,13 @@ LITERAL_MARK = "$${"
 PROMPT = "user_prompt"
 OUTPUT = ".output"
 
-_PART = r"\.\s*[^\s.\[\]{}][^.\[\]{}]*+|\[[0-9]{1,15}\]"
 _KEY = r"\[\"[^\"{}]++\"\]|\['[^'{}]++'\]"
-_PATH = re.compile(f"(?:{_PART}|{_KEY}){{0,100}}+")
+_PATH = r"(?P<path>(?:\.\s*[^\s.\[\]{}][^.\[\]{}]*+|\[[0-9]{1,15}\]|" + _KEY + "){0,100}+)"
 _SEGMENT = re.compile(rf"\.([^.\[\]]+)|\[([0-9]+)\]|({_KEY})")
-_PLAIN = re.compile(r"(?<!\$)\$\{(?:user_prompt|([^.\[\]{}]+)\.output((?:" + _PART + r"){0,100}+))\}")
+_STEP = r"(?P<step>[^.}]*+(?:\.(?!output)[^.}]*+)*+)"  # up to the first ".output"
+_REFERENCE = re.compile(r"\$\{(?:user_prompt|" + _STEP + r"\.output" + _PATH + r")\}")
+_REST = re.compile(r"\.output" + _PATH + r"\}")
 _WORD = re.compile(r"\S*")
-
-find_plain = _PLAIN.findall
-"""The step id, empty for ``${user_prompt}``, and the path as text, of each reference in a string whose step
-id has no dot or bracket and whose path has no key: a fast check of a whole plan. Its result is complete where
-it finds as many references as there are marks in the string, and no step id contains ``.output``."""
 
 
 class Reference(NamedTuple):
@@ -79,12 +75,7 @@ class StepIds:
         self.lengths = {len(each) for each in ids if OUTPUT in each}
 
 
-def parse_references(text: str, ids: StepIds) -> list[Reference | NoReference]:
-    """All references in a string, and its malformed ones; see ``iter_references``."""
-    return list(iter_references(text, ids))
-
-
-def iter_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
+def parse_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
     """All references in a string, and its malformed ones, in the order of the string.
 
     Args:
@@ -93,24 +84,12 @@ def iter_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference
     """
     start = _find(text, 0)
     while start >= 0:
-        close = text.find("}", start)
-        if close < 0:
-            word = _WORD.match(text, start)
-            yield NoReference(start, word.end() if word else len(text), is_closed=False)
-            return
-        reference = _read(text[start + 2 : close], start, close + 1, ids)
-        if reference is not None:
-            yield reference
-            start = _find(text, close)
-            continue
-        nested = text.rfind(MARK, start + 2, close)
-        if nested < 0:
-            is_doubled = text.startswith("{", start + 2) and text.startswith("}", close + 1)  # ${{...}}
-            yield NoReference(start, close + 1 + is_doubled, is_closed=True)
-            start = _find(text, close)
+        found = _read(text, start, ids) or _malformed(text, start)
+        yield found
+        if isinstance(found, NoReference) and (found.is_nested or not found.is_closed):
+            start = found.end if found.is_closed else -1
         else:
-            yield NoReference(start, nested, is_closed=True, is_nested=True)
-            start = nested
+            start = _find(text, found.end)
 
 
 def has_reference(text: str) -> bool:
@@ -126,16 +105,47 @@ def _find(text: str, start: int) -> int:
     return start
 
 
-def _read(inner: str, start: int, end: int, ids: StepIds) -> Reference | None:
-    """The reference with this text between its braces; None where that is not a reference."""
-    if inner == PROMPT:
-        return Reference(None, (), start, end)
-    split = _split(inner, ids)
-    if split is None:
-        return None
-    found = _SEGMENT.findall(inner, split + len(OUTPUT))
-    path = tuple(name or key[2:-2] or int(digits) for name, digits, key in found)
-    return Reference(inner[:split], path, start, end)
+def _read(text: str, start: int, ids: StepIds) -> Reference | None:
+    """The reference that begins at an offset; None where that is not a reference."""
+    found = _longest(text, start, ids) if ids.lengths else None
+    step_id = text[start + 2 : found.start()] if found else ""
+    if found is None:
+        found = _REFERENCE.match(text, start)
+        if found is None:
+            return None
+        step_id = found["step"]
+        if step_id is None:
+            return Reference(None, (), start, found.end())
+        if step_id not in ids.all and (step_id.strip() != step_id or step_id[:1] in ("", "{")):
+            return None
+    names = [name or key[2:-2] or int(digits) for name, digits, key in _SEGMENT.findall(found["path"])]
+    return Reference(step_id, tuple(names), start, found.end())
+
+
+def _longest(text: str, start: int, ids: StepIds) -> re.Match[str] | None:
+    """What follows the longest id of a step with ".output" in it, where one is meant."""
+    close = text.find("}", start)
+    split = text.rfind(OUTPUT, start, close + 1)
+    while split >= 0:
+        if split - start - 2 in ids.lengths and text[start + 2 : split] in ids.all:
+            found = _REST.match(text, split)
+            if found is not None:
+                return found
+        split = text.rfind(OUTPUT, start, split)
+    return None
+
+
+def _malformed(text: str, start: int) -> NoReference:
+    """What begins like a reference at an offset, and is not one."""
+    close = text.find("}", start)
+    if close < 0:
+        word = _WORD.match(text, start)
+        return NoReference(start, word.end() if word else len(text), is_closed=False)
+    nested = text.rfind(MARK, start + 2, close)
+    if nested >= 0:
+        return NoReference(start, nested, is_closed=True, is_nested=True)
+    is_doubled = text.startswith("{", start + 2) and text.startswith("}", close + 1)  # ${{...}}
+    return NoReference(start, close + 1 + is_doubled, is_closed=True)
 
 
 def spelled(name: str) -> str:
@@ -144,52 +154,30 @@ def spelled(name: str) -> str:
     return f".{name}" if _SEGMENT.fullmatch(f".{name}") else f"[{quote}{name}{quote}]"
 
 
-def _split(inner: str, ids: StepIds) -> int | None:
-    """Where the step id ends."""
-    if ids.lengths:
-        split = inner.rfind(OUTPUT)
-        while split >= 0:
-            if split in ids.lengths and inner[:split] in ids.all and _is_path(inner, split):
-                return split
-            split = inner.rfind(OUTPUT, 0, split)
-    split = inner.find(OUTPUT)
-    if split < 0 or not _is_path(inner, split):
-        return None
-    step_id = inner[:split]
-    is_odd = not step_id or step_id[0].isspace() or step_id[-1].isspace() or step_id[0] == "{"
-    return None if is_odd and step_id not in ids.all else split
-
-
-def _is_path(inner: str, split: int) -> bool:
-    return _PATH.fullmatch(inner, split + len(OUTPUT)) is not None
-
-
 def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
     """The strings in a step's inputs, at any depth, each with the link to its place (see ``path_of``)."""
-    around: list[tuple[Iterator[Any], Any]] = [
-        (_parts(inputs or {}), None)
-    ]  # an iterator and a link for each container that is open
+    # An iterator, and a link, for each container that is open.
+    around: list[tuple[Iterator[Any], Any]] = [(iter((inputs or {}).items()), None)]
     while around:
         parts, above = around[-1]
         for part, value in parts:
             if isinstance(value, str):
                 yield value, (part, above)
-            elif isinstance(value, (dict, list, tuple, Mapping)):
-                around.append((_parts(value), (part, above)))
+            elif isinstance(value, (list, tuple)):
+                around.append((enumerate(value), (part, above)))
+                break
+            elif isinstance(value, Mapping):
+                around.append((iter(value.items()), (part, above)))
                 break
         else:
             around.pop()
-
-
-def _parts(container: Any) -> Iterator[tuple[Any, Any]]:
-    return iter(enumerate(container) if isinstance(container, (list, tuple)) else container.items())
 
 
 def references_in(inputs: Mapping[str, Any] | None, ids: StepIds) -> Iterator[Reference]:
     """The references in a step's inputs."""
     for text, _ in texts_in(inputs):
         if MARK in text:
-            yield from (each for each in iter_references(text, ids) if isinstance(each, Reference))
+            yield from (each for each in parse_references(text, ids) if isinstance(each, Reference))
 
 
 def path_of(link: Any) -> tuple[str | int, ...]:

@@ -11,11 +11,10 @@ from planning.reading import Document, read_document
 from planning.reading.found import Found, Path
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.steps import KINDS, check_steps
-from planning.workflow.codes import CODES, Severity
+from planning.workflow.codes import CODES, Finding, Severity, pointer_of
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Finding, pointer_of
 from planning.workflow.model import Workflow
-from planning.workflow.reports.report import Report
+from planning.workflow.report import Report
 from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
 from planning.workflow.wire.form import WORKFLOW, Form, form_of
 from planning.workflow.wire.shape import check_shape

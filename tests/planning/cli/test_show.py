@@ -24,8 +24,14 @@ from planning.suite.tools import register_plan
 from planning.view.sources import read_session
 from planning.workflow import Workflow, WorkflowStep
 from planning.workflow.failures import StepError
-from planning.workflow.run.process import new_token
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
+from planning.workflow.run.records import (
+    RunChanged,
+    StepChanged,
+    StepRecord,
+    WorkflowRun,
+    new_token,
+    register_workflow,
+)
 from session import Session, append
 from session.stores import SqliteStore
 

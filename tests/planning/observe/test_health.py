@@ -19,12 +19,13 @@ from planning.workflow import Workflow, WorkflowStep
 from planning.workflow.failures import StepError
 from planning.workflow.model import WorkflowStatus
 from planning.workflow.run.mirror import own_ids
-from planning.workflow.run.process import is_alive, new_token
 from planning.workflow.run.records import (
     RunChanged,
     StepChanged,
     StepRecord,
     WorkflowRun,
+    is_alive,
+    new_token,
     register_workflow,
 )
 from session import PastState, Session
@@ -240,7 +241,7 @@ def test_of_a_token_that_names_no_process_nothing_is_known() -> None:
 def test_a_token_names_the_process_that_made_it() -> None:
     token = new_token()
     assert is_alive(token) is True
-    code = "from planning.workflow.run.process import new_token; print(new_token())"
+    code = "from planning.workflow.run.records import new_token; print(new_token())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert is_alive(other.stdout.strip()) is False
     assert token.split(".")[:1] != new_token().split(".")[:1]

@@ -20,8 +20,14 @@ from planning.observe.stores import open_session
 from planning.plan.render import plan_to_dict
 from planning.tools import Tool
 from planning.workflow import Capabilities, StepError, Workflow, WorkflowStep, run_workflow
-from planning.workflow.run.process import new_token
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
+from planning.workflow.run.records import (
+    RunChanged,
+    StepChanged,
+    StepRecord,
+    WorkflowRun,
+    new_token,
+    register_workflow,
+)
 from session import Session
 from session.stores import SqliteStore
 

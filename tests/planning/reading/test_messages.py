@@ -8,8 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from planning.reading import ANYTHING, Document, answers_in, read_document
-from planning.reading.found import Found, Path
-from planning.reading.wanted import Wanted
+from planning.reading.found import Found, Path, Wanted
 from planning.workflow.wire.form import WORKFLOW
 
 FAULTY = (

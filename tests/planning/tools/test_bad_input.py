@@ -125,7 +125,7 @@ UNUSABLE = "t returned nothing that can be used. Go on without it."
         (lambda: nested(5_000), "list with list in it, which is nested more than 100 levels deep"),
         (lambda: {"tree": nested(100, Holder)}, "dict with test_bad_input.Holder in it, which is nested more "
          "than 100 levels deep"),
-        (lambda: nested(60, wrapped), "test_bad_input.Model with list in it, which is nested more than 100 "
+        (lambda: nested(60, wrapped), "test_bad_input.Model with dict in it, which is nested more than 100 "
          "levels deep"),
         (endless, "dict with list in it, which contains itself"),
     ],

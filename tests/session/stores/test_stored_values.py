@@ -294,7 +294,7 @@ class Unwritten:
     ("value", "kept"),
     [
         (Path("a/b"), "a/b"),
-        ([timedelta(hours=1), b"x", 1j, float("inf")], ["1:00:00", "b'x'", "1j", "inf"]),
+        ([timedelta(hours=1), b"x", 1j, float("inf")], ["1:00:00", "x", "1j", "inf"]),
         ({"given": Unwritten()}, {"given": "unwritten"}),
         ({Path("a"), "a"}, ["a", "a"]),
         (frozenset({Inner("x")}), [{"name": "x", "when": None}]),

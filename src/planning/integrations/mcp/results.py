@@ -17,9 +17,10 @@ from planning.plan.model import STEP_STATUSES, Plan, PlanStatus
 from planning.plan.render import plan_to_dict
 from planning.tools.context import AGENT
 from planning.tools.parameters.schema import declared_names, single_types
-from planning.tools.result import ToolResult, plain
+from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session
+from session.json_form import json_form
 
 CLIENT_FIELDS: Final = (
     *("toolCallId", "sessionId", "action", "chatInput"),  # n8n
@@ -129,7 +130,7 @@ def called(
     data: dict[str, Any] = {"message": result.message}
     if not _is_of_plan(tool):
         with suppress(Exception):  # it has no JSON form, and reading it may do anything
-            data |= _if_short("value", plain(result.value, strict=True))
+            data |= _if_short("value", json_form(result.value, strict=True))
     elif session is not None:
         data["plan"] = _plan_now(session.select_latest(Plan), with_steps=tool.name == _READ)
     return types.CallToolResult(content=_text(result.message), structured_content=data)

@@ -13,15 +13,14 @@ from mcp.server.session import ServerSession
 from planning.errors import ToolError, show
 from planning.integrations._rewind import setting
 from planning.tools.context import ToolContext
-from planning.tools.result import plain
 from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.failures import WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import StepChanged
-from planning.workflow.run.resolve import step_with_prompt
-from planning.workflow.run.result import WorkflowResult
+from planning.workflow.run.steps import WorkflowResult
+from planning.workflow.run.values import step_with_prompt
 from planning.workflow.validate import validate_workflow
 from planning.workflow.wire.form import schema
 from session import Session
@@ -138,7 +137,7 @@ def _answer(workflow: Workflow, result: WorkflowResult) -> dict[str, Any]:
     """The outputs of the steps that no other step depends on, and the warnings."""
     needed = {other for step in workflow.steps for other in step.depends_on}
     last = [step.step_id for step in workflow.steps if step.step_id not in needed]
-    outputs = {step_id: plain(result.outputs[step_id]) for step_id in last if step_id in result.outputs}
+    outputs = {step_id: result.outputs[step_id] for step_id in last if step_id in result.outputs}
     return {"outputs": outputs, **({"warnings": list(result.warnings)} if result.warnings else {})}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from planning.errors import Problem
-from planning.tools.result import copied
+from session.json_form import json_form
 
 NO_JSON = "arguments must contain only JSON values: text, numbers, booleans, null, arrays, objects"
 """For a mapping from Python that is not JSON: names that are not text, values that contain themselves."""
@@ -33,7 +33,7 @@ class ParameterModel(ABC):
 
     def schema(self) -> dict[str, Any]:
         """A copy of the published schema."""
-        schema: dict[str, Any] = copied(self.published)
+        schema: dict[str, Any] = json_form(self.published)
         return schema
 
     @abstractmethod

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import Problem, ToolValidationError, show
-from planning.reading.found import Found, Path
+from planning.reading import Found, Path
 from planning.tools.errors import PASSING, QueryTypeUnsupported
 from planning.tools.parameters.arguments import withheld
 from planning.tools.parameters.json_schema import SchemaModel
 from planning.tools.parameters.model import FreeModel, ParameterModel
 from planning.tools.parameters.schema import has_place, is_choice, node_at, options
-from planning.tools.result import copied
 from planning.tools.tool import Tool, ToolSpec
-from planning.workflow.checks.names import named
-from planning.workflow.findings import plain
+from planning.workflow.checks.overview import named
+from planning.workflow.codes import plain
 from planning.workflow.references import has_reference, path_of, texts_in
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class ToolInputs:
             if given is None or isinstance(model, FreeModel):
                 return []
             # A copy: a tool's own validator may change what it is given.
-            problems = _problems(model, copied(given))
+            problems = _problems(model, _copied(given))
             return self._findings(draft, given, problems) if problems else []
         except PASSING:
             raise
@@ -101,16 +100,19 @@ class ToolInputs:
         hint = hint or (f"send {wanted[1]}" if wanted else f"send what {self._name} takes")
         where = f"input {problem.path} of {self._name}" if problem.path else f"the inputs of {self._name}"
         message = f"{where} is missing" if what == "missing" else f"{where}: {what}"
-        base = draft.path if draft.inputs is None else (*draft.path, draft.inputs_field)
-        return Found(
-            "bad_input",
-            plain(message, _LONGEST),
-            plain(hint, _LONGEST),
-            (*base, *path),
-            at_key=is_unknown,
-            step_index=draft.number,
-            step_id=draft.step_id,
+        path = path if draft.inputs is None else (draft.inputs_field, *path)
+        return draft.found(
+            "bad_input", plain(message, _LONGEST), plain(hint, _LONGEST), path, at_key=is_unknown
         )
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a JSON value; a document is not nested deep."""
+    if isinstance(value, dict):
+        return {
+            name: _copied(each) if isinstance(each, (dict, list)) else each for name, each in value.items()
+        }
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def _is_unknown(problem: Problem) -> bool:

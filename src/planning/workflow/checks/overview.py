@@ -1,86 +1,26 @@
-"""The lookups that all checks of one plan share, such as its steps by id."""
+"""The lookups that all checks of one plan share: its steps by id, what depends on what, the nearest names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
+from itertools import islice
 
-from planning.reading.found import Found, Path
-from planning.workflow.checks.names import Speller
+from planning.errors import nearest, show
+from planning.graph import Graph
 from planning.workflow.drafts import Draft
-from planning.workflow.references import StepIds
+from planning.workflow.references import StepIds, references_in
 
-_BLOCK = 2_048
-_NEW, _DONE = -1, -2
-
-
-class Graph:
-    """Nodes from 0, each with the nodes that it depends on; none depends on itself.
-
-    ``graphlib`` stops at the first cycle. A report names all cycles, and the checks ask what depends on what
-    beside them; so this is a walk in depth, with an explicit stack and in linear time.
-
-    Attributes:
-        edges: By node, what it depends on.
-        cycles: Nodes that depend on each other in a cycle, each on the next, and the last on the
-            first. No node is in two of them, and of nodes that all depend on each other at least some
-            are in one.
-        order: The nodes, each behind those that it depends on, as far as there are no cycles.
-    """
-
-    def __init__(self, edges: Sequence[Sequence[int]]) -> None:
-        self.edges = edges
-        self.cycles: list[list[int]] = []
-        self.order: list[int] = []
-        place = [_NEW] * len(edges)  # where on the path they are
-        path, ahead = list[int](), list[Iterator[int]]()
-        reported = [-1]  # for each length of the path: the place of the last node that is in a cycle already
-        for root in range(len(edges)):
-            target = root if place[root] == _NEW else _DONE
-            while target >= 0 or path:
-                if target >= 0:
-                    place[target] = len(path)
-                    path.append(target)
-                    ahead.append(iter(edges[target]))
-                    reported.append(reported[-1])
-                target = _DONE
-                for other in ahead[-1]:
-                    if place[other] == _NEW:
-                        target = other
-                        break
-                    if place[other] > reported[-1]:
-                        self.cycles.append(path[place[other] :])
-                        reported[place[other] + 1 :] = range(place[other], len(path))
-                if target < 0:
-                    ahead.pop()
-                    reported.pop()
-                    self.order.append(path.pop())
-                    place[self.order[-1]] = _DONE
-
-    def reaches(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], bool]:
-        """For each pair of two nodes: whether the first depends on the second, also through others.
-
-        Sets are kept as the bits of integers, for some thousands of different second nodes at a time: near to
-        linear, and without memory for each pair of nodes. In a cycle, the dependency that closes it is not
-        followed.
-        """
-        answers: dict[tuple[int, int], bool] = {}
-        wanted = {target for _, target in pairs}
-        targets = [node for node in self.order if node in wanted]
-        for start in range(0, len(targets), _BLOCK):
-            bits = {target: 1 << at for at, target in enumerate(targets[start : start + _BLOCK])}
-            reached = [0] * len(self.edges)
-            for node in self.order:
-                found = bits.get(node, 0)
-                for other in self.edges[node]:
-                    found |= reached[other]
-                reached[node] = found
-            answers |= {pair: bool(reached[pair[0]] & bits[pair[1]]) for pair in pairs if pair[1] in bits}
-        return answers
-
-
+_LISTED = 20
+_MOST_COMPARED = 20_000
+_NAME = re.compile(r"[!-~]{1,60}")
 _NAME_ENDS = re.compile(r"[.\[]")
+
+
+def named(name: str) -> str:
+    """A name as it is to be written; one that could be misread is quoted, escaped and cut."""
+    return name if _NAME.fullmatch(name) else show(name)
 
 
 class Overview:
@@ -90,24 +30,20 @@ class Overview:
         drafts: The steps.
         places: By id, the place of the first step that has it.
         ids: The ids as references may name them.
-        has_twins: Whether two steps have the same id, or one has none.
-        renamed: Ids that steps name and no step has, since it has that of another one by mistake.
-        speller: Finds the names that wrong ones are nearest to.
     """
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
         self.drafts = drafts
         self.places: dict[str | None, int] = {draft.step_id: at for at, draft in enumerate(drafts)}
-        self.has_twins = len(self.places) < len(drafts) or None in self.places
-        if self.has_twins:
+        self._has_twins = len(self.places) < len(drafts) or None in self.places
+        if self._has_twins:
             self.places = {}
             for at, draft in enumerate(drafts):
                 self.places.setdefault(draft.step_id, at)
             self.places.pop(None, None)
         self.ids = StepIds(self.places)  # type: ignore[arg-type]  # None is no longer among them
-        self.renamed: frozenset[str] = frozenset()
-        self.speller = Speller()
         self._outputs: dict[int, set[str]] = {}
+        self._comparisons = _MOST_COMPARED
 
     @cached_property
     def known(self) -> tuple[str, ...]:
@@ -115,17 +51,13 @@ class Overview:
         return tuple(step_id for step_id in self.places if step_id is not None)
 
     @cached_property
-    def twins(self) -> tuple[int, ...]:
-        """The places of the steps whose id an earlier one has."""
-        if not self.has_twins:
-            return ()
-        ids = ((at, draft.step_id) for at, draft in enumerate(self.drafts))
-        return tuple(at for at, step_id in ids if step_id and self.places[step_id] < at)
-
-    @cached_property
-    def twin_ids(self) -> frozenset[str | None]:
-        """The ids that several steps have."""
-        return frozenset(self.drafts[at].step_id for at in self.twins)
+    def twins(self) -> dict[str | None, list[int]]:
+        """By id, the places of the steps whose id an earlier one has."""
+        twins: dict[str | None, list[int]] = {}
+        for at, draft in enumerate(self.drafts if self._has_twins else ()):
+            if draft.step_id and self.places[draft.step_id] < at:
+                twins.setdefault(draft.step_id, []).append(at)
+        return twins
 
     @cached_property
     def lost(self) -> frozenset[str]:
@@ -138,6 +70,18 @@ class Overview:
             if type(value) is str or (type(value) is int and abs(value) < 10**15)
         )
 
+    @cached_property
+    def renamed(self) -> dict[str, None]:
+        """The ids that steps name and no step has, since some have that of another one by mistake."""
+        unknown: dict[str, None] = {}
+        for draft in self.drafts if self.twins else ():
+            referred = [each.step_id for each in references_in(draft.inputs, self.ids)]
+            for each in (*draft.depends_on, *referred):
+                is_known = each is None or each in self.places or each in self.lost
+                if not is_known and self.nearest(str(each), self.known) is None:
+                    unknown[str(each)] = None
+        return unknown if len(unknown) <= sum(map(len, self.twins.values())) else {}
+
     def is_missing(self, step_id: str) -> bool:
         """Whether no step has this id, and not because of another mistake that is a finding already."""
         return step_id not in self.places and step_id not in self.lost and step_id not in self.renamed
@@ -147,54 +91,53 @@ class Overview:
         return step_id == draft.step_id and self.drafts[self.places[step_id]] is draft
 
     @cached_property
-    def graph(self) -> Graph:
-        """What depends on what; unknown ids, and a step's own, are omitted."""
-        return Graph([self._edges(draft) for draft in self.drafts])
-
-    def _edges(self, draft: Draft) -> list[int]:
+    def graph(self) -> Graph[int]:
+        """What depends on what, by place; a step's own id is omitted."""
         places = self.places
-        return [
-            places[each]
-            for each in dict.fromkeys(draft.depends_on)
-            if each in places and each != draft.step_id
-        ]
+        return Graph({
+            at: [places[each] for each in draft.depends_on if each != draft.step_id and each in places]
+            for at, draft in enumerate(self.drafts)
+        })  # fmt: skip
 
-    def declares(self, place: int, path: str) -> bool:
-        """Whether a step declares the output that a path (``.title``) begins with, or declares none."""
+    def declares(self, place: int, name: str | int) -> bool:
+        """Whether a step declares an output, or declares none; of a name with a dot its beginning counts."""
         outputs = self.drafts[place].outputs
-        if outputs is None or path[:1] != ".":
+        if outputs is None or isinstance(name, int):
             return True
         known = self._outputs.get(place)
         if known is None:
             known = self._outputs[place] = set(outputs)
-        name = path[1:]
-        if "." in name or "[" in name:
-            name = _NAME_ENDS.split(name, maxsplit=1)[0]
-        return name in known
+        return name in known or _NAME_ENDS.split(name, maxsplit=1)[0] in known
 
-    def suggest(self, step_id: str, draft: Draft) -> str:
+    def suggest_step(self, step_id: str, draft: Draft) -> str:
         """What a step may write instead of an unknown id."""
-        return self.speller.suggest(step_id, self.known, "step ids", but=draft.step_id)
+        return self.suggest(step_id, self.known, "step ids", but=draft.step_id)
 
+    def suggest(self, name: str, known: Collection[str], kind: str, *, but: str | None = None) -> str:
+        """What to write instead of a wrong name: the nearest, or else one of the known ones.
 
-def found_at(
-    draft: Draft,
-    code: str,
-    message: str,
-    hint: str,
-    path: Path,
-    *,
-    at_key: bool = False,
-    within: tuple[int, int] | None = None,
-) -> Found:
-    """A finding in a step, at a path below it."""
-    return Found(
-        code,
-        message,
-        hint,
-        (*draft.path, *path),
-        at_key=at_key,
-        within=within,
-        step_index=draft.number,
-        step_id=draft.step_id,
-    )
+        Args:
+            name: The wrong name.
+            known: The known ones.
+            kind: What the names are, in the plural.
+            but: A name that cannot be meant.
+        """
+        near = self.nearest(name, known)
+        if near is not None and near != but:
+            return f"did you mean {named(near)}?"
+        if not known:
+            return f"there are no {kind}"
+        more = len(known) - _LISTED
+        listed = ", ".join(map(named, islice(known, _LISTED))) + (f" and {more:,} more" if more > 0 else "")
+        return f"the {kind} are {listed}"
+
+    def nearest(self, name: str, known: Collection[str]) -> str | None:
+        """The known name that was probably meant; None where there is none.
+
+        Similarity is expensive: a plan in which everything is wrong, with thousands of tools, would take
+        minutes. After a number of comparisons none is found.
+        """
+        if self._comparisons < len(known):
+            return None
+        self._comparisons -= len(known)
+        return nearest(name, known)

@@ -1,33 +1,38 @@
-"""A call that is sent to another process, and its outcome: both as bytes.
+"""A call that an executor makes, and how its outcome becomes that of a step.
 
-Whatever cannot be pickled, on either side, becomes an error that can.
+To another process both are sent as bytes; whatever cannot be pickled, on either side, becomes an error that
+can.
 """
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import pickle
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
 from types import FunctionType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 
 from planning.errors import ToolError
 from planning.tools.context import ToolContext
-from planning.tools.errors import StorageUnavailable, classify_error
+from planning.tools.errors import GIVEN_UP, StorageUnavailable, ToolTimeout, classify_error
 from planning.tools.guard import Retry
 from planning.tools.outcome import text_of
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import is_of_type, read_signature
 from planning.tools.pipeline import CallPipeline
-from planning.tools.result import safe_text
+from planning.tools.result import ToolResult, safe_text
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
+from session.json_form import json_form
 
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 
@@ -138,16 +143,23 @@ def run_job(written: bytes) -> bytes:
             ) from None
         name = call[0]
         value = _call(*call)
+        with suppress(Exception):  # what has no JSON form is refused where the call was made
+            value = _sent_back(value)
         try:
             return b"V" + _dumps(value)
-        except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
+        except Exception:  # noqa: BLE001 - pickling runs the code of whatever is pickled
             text_of(name, value)  # what has no JSON form either is refused as it is in this program
-            raise StepFailed(
-                f"the result of {name} cannot be sent ({reason(error)}); let it return plain values",
-                "not_sent",
-            ) from None
+            return b"V" + pickle.dumps(json_form(value, strict=True))
     except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
         return _written_error(name, error)
+
+
+def _sent_back(value: Any) -> Any:
+    """What goes back of a result: its JSON form, but for what is text or a number there."""
+    if isinstance(value, ToolResult):
+        return attrs.evolve(value, value=_sent_back(value.value))
+    form = json_form(value, strict=True)
+    return form if isinstance(form, (dict, list)) else value
 
 
 def _written_error(name: str, error: BaseException) -> bytes:
@@ -227,3 +239,75 @@ def _takes_context(tool: Tool) -> bool:
     if tool.parameters is None:
         return any(is_of_type(tool.function, name, ToolContext) for name in parameters)
     return not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
+
+
+class ExecutorUnavailable(Exception):
+    """An executor cannot be opened; the message says why, on one line."""
+
+
+@runtime_checkable
+class JobExecutor(Protocol):
+    """An executor of this package: it ends a job at its time, and runs it again where its worker died.
+
+    The result of the future is what ``job.run()`` or ``run_job(job.written())`` returns. It fails with
+    ``WorkerLost`` if the worker died, ``TimeoutError`` if the job took longer than ``job.seconds``, and
+    ``BrokenExecutor`` if the executor will run nothing any more.
+    """
+
+    def submit_job(self, job: Job) -> Future[Any]:
+        """Hand over a job, and return at once."""
+        ...
+
+
+AnyExecutor = JobExecutor | concurrent.futures.Executor
+"""What ``run_workflow(executor=...)`` takes."""
+
+
+def check_executor(executor: object) -> None:
+    """Refuse what is not an executor.
+
+    Raises:
+        TypeError: It has neither ``submit_job`` nor ``submit``.
+    """
+    if not (hasattr(executor, "submit_job") or hasattr(executor, "submit")):
+        raise TypeError(f"executor must be a concurrent.futures.Executor, got {type(executor).__name__}")
+
+
+def submit(executor: AnyExecutor, job: Job) -> Future[Any]:
+    """Hand a job to an executor.
+
+    Raises:
+        StepFailed: The call cannot be sent, or the executor does not take it.
+    """
+    try:
+        if isinstance(executor, ThreadPoolExecutor):
+            return executor.submit(copy_context().run, job.run)
+        if isinstance(executor, JobExecutor):
+            return executor.submit_job(job)
+        return executor.submit(run_job, job.written())
+    except StepFailed:
+        raise
+    except Exception as error:  # noqa: BLE001 - an executor may refuse in any way
+        why = f"the executor takes no jobs ({reason(error)}); resume with another"
+        raise WorkerLost(f"{job.tool.name} was not run: {why}") from None
+
+
+async def outcome_of(future: Future[Any], job: Job) -> Any:
+    """What the function of a job returns or raises.
+
+    Raises:
+        StepFailed: The worker or the executor is lost.
+    """
+    name = job.tool.name
+    try:
+        outcome = await asyncio.wrap_future(future)
+    except BrokenExecutor:
+        raise WorkerLost(f"{job.lost()}; the executor is broken, resume with another") from None
+    except WorkerLost:
+        raise
+    except TimeoutError:
+        after = "" if job.seconds is None else f" than {job.seconds:g} s"
+        raise ToolTimeout(f"{name} took longer{after} and {GIVEN_UP}") from None
+    except Exception as error:  # noqa: BLE001 - an executor may fail in any way
+        raise StepFailed(f"the executor could not run {name} ({reason(error)})", "not_sent") from None
+    return unpack(outcome) if isinstance(outcome, bytes) else outcome.result()

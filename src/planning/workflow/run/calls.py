@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
+from copy import deepcopy
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,11 @@ from planning.tools.outcome import failed
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
-from planning.workflow.executors.base import AnyExecutor, outcome_of, submit
-from planning.workflow.executors.jobs import Job
+from planning.workflow.executors.jobs import AnyExecutor, Job, outcome_of, submit
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
-from planning.workflow.run.known import Known
+from planning.workflow.run.values import Copies, RunValues
 from planning.workflow.run.writer import Writer
-from planning.workflow.values import Copies, Meter
 from session import Session
 
 if TYPE_CHECKING:
@@ -84,15 +83,15 @@ class StepCall:
 class Caller:
     """Makes the calls of a run.
 
-    Their contexts have ``values`` and the memory. ``begin`` records that a call is about to be made, or made
+    Their contexts show some values and the memory. ``begin`` records that a call is about to be made, or made
     again. Calls that nothing sets apart share a pipeline.
     """
 
     _session: Session
     _executor: AnyExecutor | None
     _timeout: float | None
-    _values: Mapping[str, Any]
-    _known: Known
+    _shown: Mapping[str, Any]
+    _values: RunValues
     _limiter: Callable[[], RateLimiter] | None
     _writer: Writer
     _begin: Callable[[StepCall], None]
@@ -177,7 +176,7 @@ class Caller:
     async def _make(self, call: StepCall) -> ToolResult | StepError:
         inputs = call.inputs
         if call.step.retries:  # another attempt must not see what this one changes
-            inputs = Meter("", "").copy(inputs)
+            inputs = deepcopy(inputs)
         try:
             result = await self._pipeline(call).acall(call.tool, inputs, raises=True)
         except (KeyboardInterrupt, SystemExit) as error:
@@ -193,8 +192,8 @@ class Caller:
             if result.code in _MAY_PASS:
                 raise _Passing(reported)
             return reported
-        kept = await self._known.take(result.value, call.tool.name)
-        return result if kept is result.value else attrs.evolve(result, value=kept)
+        form = await self._values.take(result.value, call.tool.name)
+        return result if form is result.value else attrs.evolve(result, value=form)
 
     def _pipeline(self, call: StepCall) -> CallPipeline:
         tool = call.tool
@@ -202,8 +201,8 @@ class Caller:
         if is_here and tool.publishes == "call" and not tool.takes_context and tool.diagnose is None:
             return self._shared
         values = {
-            **self._values,
-            "memory": Copies(self._known.memory),
+            **self._shown,
+            "memory": Copies(self._values.memory),
             "step_id": call.step.step_id,
             "description": call.step.description,
         }

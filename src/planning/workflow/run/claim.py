@@ -7,10 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 import attrs
 
 from planning.errors import show
-from planning.tools.result import plain
 from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow, WorkflowStep
-from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import (
     RunChanged,
@@ -20,7 +18,9 @@ from planning.workflow.run.records import (
     states_of,
     written,
 )
+from planning.workflow.run.values import RunValues
 from session import Session
+from session.json_form import json_form
 
 MAYBE = StepError(
     "It was interrupted and may have taken effect. Check before you continue.", code="interrupted"
@@ -29,7 +29,7 @@ MAYBE = StepError(
 _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key", "output_path")
 
 
-def run_to_begin(session: Session, new: WorkflowRun, given: Workflow, known: Known) -> WorkflowRun:
+def run_to_begin(session: Session, new: WorkflowRun, given: Workflow, values: RunValues) -> WorkflowRun:
     """The new run, or with its token the unfinished run that its workflow resumes.
 
     Call it in the transaction that begins the run.
@@ -49,7 +49,7 @@ def run_to_begin(session: Session, new: WorkflowRun, given: Workflow, known: Kno
             f"the unfinished run in this session cannot be resumed: {change}; restore that step, or use "
             "another session to start over"
         )
-    once = _once_only(given.steps, known)
+    once = _once_only(given.steps, values)
     rewound = _rewound(session, {run.run_id for run in runs}, new, once)
     if rewound is None:
         _check_statuses(given, once)
@@ -78,9 +78,9 @@ def _rewound(
     return None
 
 
-def _once_only(steps: Iterable[WorkflowStep], known: Known) -> set[str]:
+def _once_only(steps: Iterable[WorkflowStep], values: RunValues) -> set[str]:
     """The steps that must not run twice."""
-    tools = {step.step_id: known.tool_of(step) for step in steps}
+    tools = {step.step_id: values.tool_of(step) for step in steps}
     return {step_id for step_id, tool in tools.items() if tool is not None and not tool.idempotent}
 
 
@@ -112,7 +112,7 @@ def _is_version(run: WorkflowRun, new: WorkflowRun) -> bool:
     """
     goal = run.workflow.goal
     if (goal, run.user_prompt or "") != (new.workflow.goal, new.user_prompt or "") or (
-        plain(run.inputs) != plain(new.inputs)
+        json_form(run.inputs) != json_form(new.inputs)
     ):
         return False
     before, after = _compared(run.workflow), _compared(new.workflow)
@@ -159,7 +159,7 @@ def _check_statuses(given: Workflow, once: Collection[str]) -> None:
 def done_and_lost(
     run_id: str,
     steps: Mapping[str, WorkflowStep],
-    known: Known,
+    values: RunValues,
     session: Session,
     items: tuple[MemoryItem, ...],
 ) -> tuple[dict[str, StepRecord], dict[str, StepRecord]]:
@@ -170,7 +170,7 @@ def done_and_lost(
     whose record does not say that they were called, the event log counts.
     """
     states = states_of(run_id, session.select_all(StepRecord))
-    once = _once_only(steps.values(), known)
+    once = _once_only(steps.values(), values)
     uncalled = {
         step_id
         for step_id in once
@@ -187,13 +187,13 @@ def done_and_lost(
         if record.status == "completed":
             done[step_id] = record
             if not record.is_withheld:
-                known.keep(step, record.output)
+                values.keep(step, record.output)
                 continue
             withheld[step_id] = (step, record.at)
             if session.store is not None and not record.skipped:
-                known.private.add(step_id)
+                values.private.add(step_id)
         elif record.status in {"failed", "in_progress"} and record.called and step_id in once:
             lost[step_id] = record
     if withheld:
-        known.remember_all(withheld, items)
+        values.remember_all(withheld, items)
     return done, lost

@@ -11,22 +11,16 @@ from planning.errors import show
 from planning.suite.tools import register_plan
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.executors.base import AnyExecutor, check_executor
+from planning.workflow.executors.jobs import AnyExecutor, check_executor
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
-from planning.workflow.run.callables import Callables
+from planning.workflow.run.callables import Callables, without_arguments
 from planning.workflow.run.calls import Ended
 from planning.workflow.run.claim import run_to_begin
-from planning.workflow.run.known import Known
-from planning.workflow.run.private import without_arguments
-from planning.workflow.run.process import new_token
-from planning.workflow.run.records import RunChanged, WorkflowRun, bare, now, register_workflow
-from planning.workflow.run.resolve import step_with_prompt
-from planning.workflow.run.result import WorkflowResult
-from planning.workflow.run.schedule import Schedule
-from planning.workflow.run.steps import Steps
+from planning.workflow.run.records import RunChanged, WorkflowRun, bare, new_token, now, register_workflow
+from planning.workflow.run.steps import Steps, WorkflowResult, schedule_of
+from planning.workflow.run.values import RunValues, keep_inputs, off_loop, step_with_prompt
 from planning.workflow.run.writer import to_the_end
-from planning.workflow.values import keep_inputs, off_loop
 from session import Session
 from session.errors import StoreError
 
@@ -150,7 +144,7 @@ async def arun_workflow(
 
     def begin() -> None:
         """Begin the run, or resume one, in one transaction; its steps are in ``begun`` then."""
-        schedule = Schedule(steps)
+        schedule = schedule_of(steps)
         if user_prompt is None and (asking := step_with_prompt(steps)) is not None:
             raise WorkflowError(
                 f"step {show(asking)} refers to ${{user_prompt}}; give its value as user_prompt"
@@ -160,10 +154,11 @@ async def arun_workflow(
         is_stored = session.store is not None
         if is_stored:
             session.refresh()  # also settles a change whose answer was lost
-        known = Known(Callables(capabilities), size)
+        by_id = {step.step_id: step for step in steps.steps}
+        values = RunValues(Callables(capabilities), user_prompt, by_id, size)
         new = WorkflowRun(
             run_id=str(uuid4()),
-            workflow=without_arguments(steps, known.is_private, session.session_id) if is_stored else steps,
+            workflow=without_arguments(steps, values.is_private, session.session_id) if is_stored else steps,
             user_prompt=user_prompt,
             inputs=kept,
             started_at=now(),
@@ -173,8 +168,8 @@ async def arun_workflow(
             run = new
             has_run = any(session.select_all(kind) for kind in (WorkflowRun, RunChanged))
             if has_run or steps is not workflow:
-                run = run_to_begin(session, new, workflow, known)
-            found = Steps(run, steps, schedule, known, capabilities, session, executor, timeout)
+                run = run_to_begin(session, new, workflow, values)
+            found = Steps(run, steps, schedule, values, capabilities, session, executor, timeout)
             found.begin(is_new=run is new)
         begun.append(found)
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
 from typing import Any, Literal
 
 import attrs
 
 from planning.errors import show
-from planning.tools.result import field_names, plain, safe_text
+from planning.tools.result import safe_text
 from planning.workflow.failures import StepFailed
 from planning.workflow.references import spelled
-from planning.workflow.values import json_keys
+from session.json_form import field_names, key_text, opened
 
 _LISTED = 8
 _DIGITS = 15
@@ -28,14 +27,14 @@ class MemoryItem:
             step was skipped, and the value under its key stays as it was: the entry has none;
             ``step_withheld``, a step stored a private value, which a stored session does not keep.
         key: The name of the value; None where nothing is stored.
-        value: The value; in a snapshot's JSON, what JSON makes of it.
+        value: The value, in its JSON form.
         step_id: The step; None for an input.
         created_at: When, as ISO 8601 in UTC.
     """
 
     type: Literal["input", "step_result", "step_skipped", "step_withheld"]
     key: str | None
-    value: Any = attrs.field(default=None, eq=plain, metadata={"snapshot": plain}, repr=False)
+    value: Any = attrs.field(default=None, repr=False)
     step_id: str | None = None
     created_at: str = ""
 
@@ -68,9 +67,8 @@ def extract_value(
 ) -> Any:
     """The value that a path leads to.
 
-    Names lead into mappings and into the fields of dataclasses, attrs classes and pydantic models, numbers
-    into lists, tuples and sets; a name of digits counts as a number there. A key that is not text is also
-    found by its text in JSON. A value that is there and None is a value.
+    The path leads through the JSON form of the value: names into objects, numbers into lists; a name of
+    digits counts as a number there. A value that is there and None is a value.
 
     Args:
         value: Where the path begins.
@@ -109,24 +107,16 @@ def _shown(name: str) -> str:
 
 
 def _inside(value: Any, part: str | int) -> Any:
-    if isinstance(value, Enum):
-        value = value.value
-    if isinstance(value, Mapping):
-        # Asked first: some mappings make what they are asked for. To Python, 1 is also the key True and 1.0.
-        if isinstance(part, int) or part not in value:
-            part = json_keys(value)[str(part)]
-        return value[part]
-    if isinstance(value, (set, frozenset)):
-        value = list(value)
-    if isinstance(value, (list, tuple)):
-        digits = isinstance(part, str) and part.isascii() and part.isdigit() and len(part) <= _DIGITS
-        index = int(part) if digits else part
-        if type(index) is not int or index < 0:
-            raise LookupError
-        return value[index]
-    if part in (field_names(value) or ()):
-        return getattr(value, str(part))
-    raise LookupError
+    if type(value) is not dict and type(value) is not list:
+        value = opened(value)
+    if type(value) is dict:
+        name = str(part)
+        return value[name] if name in value else {key_text(key): value[key] for key in value}[name]
+    digits = isinstance(part, str) and part.isascii() and part.isdigit() and len(part) <= _DIGITS
+    index = int(part) if digits else part
+    if type(value) is not list or type(index) is not int or index < 0:
+        raise LookupError
+    return value[index]
 
 
 def _there(value: Any) -> str:

@@ -9,7 +9,7 @@ from planning.plan.commands import NewPlanStep, SetupPlan
 from planning.plan.model import Plan, StepStatus, format_id
 from planning.plan.text import ALPHABETS, TextRules, fitted
 from planning.suite.kept import rules_of
-from planning.suite.mirror import PlanMirror, shows
+from planning.suite.mirror import FOREIGN, PlanMirror, shows
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
 from session import Session
@@ -19,9 +19,6 @@ StepMark = tuple[str, StepStatus, str | None]
 """A workflow step's id, its status in the plan, and a note."""
 
 _NAMELESS = "Run a workflow"
-_FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
-_STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
-_REFUSED = "the session refused a change of the plan, which no longer shows this run: {}"
 _PENDING: tuple[StepStatus, str | None] = ("pending", None)
 _UNSPELLED = "the plan allows only ASCII text; it shows step ids in place of other text"
 
@@ -38,7 +35,6 @@ class RunMirror:
         setup = _setup_of(workflow, user_prompt, rules)
         self._mirror = PlanMirror(session, "the workflow", setup)
         self._places = {step.step_id: index for index, step in enumerate(workflow.steps)}
-        self._problem: str | None = None
         texts = [(workflow.goal.strip() or user_prompt or "", rules.objective)]
         texts += [
             (step.description, rules.title)
@@ -50,8 +46,8 @@ class RunMirror:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the plan does not show of the run, and why."""
-        if self._problem is not None:
-            return (self._problem,)
+        if self._mirror.problem is not None:
+            return (self._mirror.problem,)
         return () if self._is_spelled else (_UNSPELLED,)
 
     def begin(
@@ -79,36 +75,29 @@ class RunMirror:
 
         is_new = all(run.run_id != run_id for run in runs)
         plan = transaction.latest(Plan)
-        if (plan is not None and plan.status == "active" and shown(plan, is_live=True)) or (
-            not self._mirror.begin(transaction, partial(shown, is_live=False), is_new=is_new)
-        ):
-            self._problem = _FOREIGN
-            return
-        steps = () if self._mirror.plan is None else self._mirror.plan.steps
-        wanted = (marks.get(step_id, _PENDING) for step_id in self._places)
-        each = zip(self._places, wanted, steps, strict=False)
-        self.mark(transaction, [(step_id, *mark) for step_id, mark, step in each if step.status != mark[0]])
+        if plan is not None and plan.status == "active" and shown(plan, is_live=True):
+            self._mirror.problem = FOREIGN
+        elif self._mirror.begin(transaction, partial(shown, is_live=False), is_new=is_new):
+            steps = () if self._mirror.plan is None else self._mirror.plan.steps
+            wanted = (marks.get(step_id, _PENDING) for step_id in self._places)
+            each = zip(self._places, wanted, steps, strict=False)
+            self.mark(
+                transaction, [(step_id, *mark) for step_id, mark, step in each if step.status != mark[0]]
+            )
 
     def mark(self, transaction: Transaction, marks: Iterable[StepMark]) -> None:
         """Set the statuses of steps, with notes on their outcomes, as one change."""
-        if self._problem is not None:
+        if self._mirror.problem is not None:
             return
         fits = [
             (self._places[step_id], status, None if note is None else self._fitted(status, note))
             for step_id, status, note in marks
         ]
-        self._note(is_shown=self._mirror.mark(transaction, fits))
+        self._mirror.mark(transaction, fits)
 
     def finish(self, transaction: Transaction) -> None:
         """Complete the plan of a run that is completed; open steps that others added keep it active."""
-        if self._problem is None:
-            self._note(is_shown=self._mirror.finish(transaction))
-
-    def _note(self, *, is_shown: bool) -> None:
-        """Keep why the plan shows the run no longer."""
-        if not is_shown:
-            refusal = self._mirror.refusal
-            self._problem = _STOPPED if refusal is None else _REFUSED.format(refusal)
+        self._mirror.finish(transaction)
 
     def _fitted(self, status: StepStatus, note: str) -> str | None:
         fits = fitted(note, self._rules.outcome)

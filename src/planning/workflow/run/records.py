@@ -6,28 +6,87 @@ record of a step is its state. ``MemoryItem`` is the memory. ``Workflow`` is a v
 
 from __future__ import annotations
 
+import os
+import platform
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
+from hashlib import blake2b
 from operator import attrgetter
+from pathlib import Path
 from time import time
-from typing import Any
+from typing import Any, Final
+from uuid import uuid4
 
 import attrs
 
-from planning.tools.result import plain
 from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.run.memory import MemoryItem
 from session import Session, append, append_part
 from session.events import SessionEvent
+from session.json_form import json_form
+
+_TOKEN: Final = re.compile(
+    r"[-0-9a-f]{36}\.(?P<place>[0-9a-f]{16})\.(?P<process>[0-9]{1,9})\.(?P<start>[0-9]*)"
+)
+
+
+def new_token() -> str:
+    """A token for a run of this process. It names the process; of the machine it has only a hash."""
+    process = os.getpid()
+    return f"{uuid4()}.{_place()}.{process}.{_start_of(process)[1]}"
+
+
+def is_alive(token: str) -> bool | None:
+    """Whether the process that made a token lives; None where that cannot be known, as on another machine.
+
+    Args:
+        token: As ``new_token`` made it, or any other text.
+    """
+    found = _TOKEN.fullmatch(token)
+    if found is None or found["place"] != _place() or os.name != "posix":
+        return None
+    process = int(found["process"])
+    try:
+        with suppress(PermissionError):  # another user's
+            os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state, start = _start_of(process)
+    if not (start and found["start"]):
+        return None  # another process may have its number by now
+    return start == found["start"] and state not in "ZX"
+
+
+@cache
+def _place() -> str:
+    """A hash of what tells this machine, its last start and its container from others."""
+    known = [platform.node()]
+    with suppress(OSError):  # not Linux
+        known.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))
+        known.append(str(Path("/proc/self/ns/pid").readlink()))
+    return blake2b("\n".join(known).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _start_of(process: int) -> tuple[str, str]:
+    """The state of a process and when it began, as Linux has them; empty where they cannot be read."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+        return fields[0].decode("ascii"), fields[19].decode("ascii")
+    except (OSError, IndexError):
+        return "", ""
+
 
 _MOMENT = 0.001  # seconds
 
 
 def written(workflow: Workflow) -> Workflow:
     """A workflow with inputs as JSON has them: one that was made by hand may hold tuples."""
-    steps = [(step, plain(step.inputs)) for step in workflow.steps]
+    steps = [(step, json_form(step.inputs)) for step in workflow.steps]
     if all(inputs == step.inputs for step, inputs in steps):
         return workflow
     return replace(workflow, steps=tuple(replace(step, inputs=inputs) for step, inputs in steps))
@@ -63,7 +122,7 @@ class WorkflowRun:
     run_id: str
     workflow: Workflow = attrs.field(eq=written, metadata={"snapshot": written})
     user_prompt: str | None = None
-    inputs: Mapping[str, Any] = attrs.field(factory=dict, eq=plain, metadata={"snapshot": plain}, repr=False)
+    inputs: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     status: WorkflowStatus = "in_progress"
     started_at: str = ""
     completed_at: str | None = None
@@ -97,7 +156,7 @@ class StepRecord:
     attempt: int = 0
     called: bool = False
     skipped: bool = False
-    output: Any = attrs.field(default=None, eq=plain, metadata={"snapshot": plain}, repr=False)
+    output: Any = attrs.field(default=None, repr=False)
     is_withheld: bool = False
     error: StepError | None = None
     after: str | None = None

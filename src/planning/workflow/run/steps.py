@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 
-from planning.errors import show
+from planning.errors import show, unknown_option
+from planning.graph import Graph, written
 from planning.plan.model import StepStatus
+from planning.tools.contract import check_timeout
 from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done
-from planning.workflow.executors.base import AnyExecutor
-from planning.workflow.failures import StepError, StepFailed
-from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
-from planning.workflow.references import StepIds
-from planning.workflow.run.callables import key_of, task_of
+from planning.workflow.executors.jobs import AnyExecutor
+from planning.workflow.failures import StepError, StepFailed, WorkflowError
+from planning.workflow.model import OnFailure, StepType, Workflow, WorkflowStatus, WorkflowStep
+from planning.workflow.run.callables import kept_private, key_of, task_of
 from planning.workflow.run.calls import Caller, StepCall
 from planning.workflow.run.claim import MAYBE, done_and_lost
-from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, extract_value
 from planning.workflow.run.mirror import RunMirror
-from planning.workflow.run.private import kept_private
 from planning.workflow.run.records import (
     Clock,
     RunChanged,
@@ -35,13 +35,113 @@ from planning.workflow.run.records import (
     StepRecord,
     WorkflowRun,
     now,
+    workflow_of,
 )
-from planning.workflow.run.resolve import Values
-from planning.workflow.run.result import WorkflowResult
-from planning.workflow.run.schedule import Schedule
+from planning.workflow.run.values import Copies, RunValues, off_loop
 from planning.workflow.run.writer import Writer
-from planning.workflow.values import Copies, off_loop
+from planning.workflow.wire.build import document_of
 from session import Session
+from session.json_form import json_form
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class WorkflowResult:
+    """The result of a run.
+
+    Attributes:
+        status: ``completed``, or ``failed`` when a step failed whose failure the workflow does not tolerate,
+            or when not every step could be run.
+        outputs: The output of each completed step, by step id; that of a thinking step is its description.
+        memory: The newest value under each key.
+        errors: Why steps failed, by step id, also where the workflow tolerates the failure.
+        warnings: Problems that did not stop the run.
+        session: Where the state is: its snapshot continues the run.
+    """
+
+    status: Literal["completed", "failed"]
+    outputs: Mapping[str, Any] = attrs.field(repr=False)
+    memory: Mapping[str, Any] = attrs.field(repr=False)
+    errors: Mapping[str, StepError]
+    warnings: tuple[str, ...] = ()
+    session: Session = attrs.field(repr=False)
+    _run: WorkflowRun = attrs.field(repr=False)
+    _states: Mapping[str, StepRecord] = attrs.field(repr=False)
+
+    @cached_property
+    def workflow(self) -> Workflow:
+        """The workflow with the statuses and times of its steps."""
+        return workflow_of(self._run, self._states)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain dictionaries and lists, ready for JSON."""
+        errors = {
+            step_id: {"message": error.message, "user_message": error.user_message, "code": error.code}
+            for step_id, error in self.errors.items()
+        }
+        return {
+            "status": self.status,
+            "workflow": json_form(document_of(self.workflow)),
+            "outputs": dict(self.outputs),
+            "memory": dict(self.memory),
+            "errors": errors,
+            "warnings": list(self.warnings),
+        }
+
+
+_ON_FAILURE = get_args(OnFailure)
+_TYPES = get_args(StepType)
+
+
+def schedule_of(workflow: Workflow) -> Graph[str]:
+    """The steps of a workflow, to be handed out when those that they depend on are done.
+
+    Raises:
+        WorkflowError: Two steps have the same id, a step depends on one that does not exist, steps depend
+            on each other in a cycle, or a step is impossible.
+    """
+    counts = Counter(step.step_id for step in workflow.steps)
+    for step in workflow.steps:
+        _check_step(step)
+        if counts[step.step_id] > 1:
+            raise WorkflowError(f"two steps have the id {show(step.step_id)}; give each its own id")
+        for other in step.depends_on:
+            if other not in counts:
+                raise WorkflowError(
+                    f"step {show(step.step_id)} depends on {show(other)}, which does not exist; add that "
+                    "step, or remove the dependency"
+                )
+    graph = Graph({step.step_id: step.depends_on for step in workflow.steps})
+    if graph.cycle:
+        shown = written([show(step_id)[1:-1] for step_id in graph.cycle])
+        raise WorkflowError(f"the steps depend on each other in a cycle: {shown}; remove one dependency")
+    return graph
+
+
+def _check_step(step: WorkflowStep) -> None:
+    """Refuse mistakes that a workflow in Python code can hold and a document cannot."""
+    if step.type is not None and step.type not in _TYPES:
+        problem = unknown_option(step.type, _TYPES)
+    elif (step.type is None) is not (step.name is None):
+        problem = "type and name belong together: give both, or neither"
+    elif step.name is not None and step.agent is not None:
+        problem = f"it names the {step.type} {show(step.name)} and the agent {show(step.agent)}; keep one"
+    elif step.inputs and step.name is None and step.agent is None:
+        problem = "it has inputs and calls nothing; name its tool, handler or agent, or remove the inputs"
+    elif step.on_failure not in _ON_FAILURE:
+        problem = unknown_option(step.on_failure, _ON_FAILURE)
+    elif type(step.retries) is not int or step.retries < 0:
+        problem = f"retries must be a whole number of at least 0, got {step.retries!r}"
+    elif step.timeout is not None:
+        try:
+            check_timeout(step.timeout)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            return
+    else:
+        return
+    raise WorkflowError(f"step {show(step.step_id)}: {problem}")
+
 
 _SKIPPED = "Skipped: its done_check is true"
 _STOPPED = "Stopped before it was done"
@@ -66,8 +166,8 @@ class Steps:
         self,
         run: WorkflowRun,
         workflow: Workflow,
-        schedule: Schedule,
-        known: Known,
+        schedule: Graph[str],
+        values: RunValues,
         capabilities: Capabilities,
         session: Session,
         executor: AnyExecutor | None,
@@ -83,14 +183,13 @@ class Steps:
         self._session = session
         self._session_id = session.session_id
         self._schedule = schedule
-        self._steps = {step.step_id: step for step in workflow.steps}
+        self._steps = values.steps
         if any(step.retries for step in workflow.steps):
             Retry()  # its ImportError says what to install
-        self._callables = known.callables
         self._mirror = RunMirror(session, workflow, run.user_prompt)
         self.writer = Writer(session, self._mirror, run)
-        self._states: dict[str, StepRecord] = {}
-        self._known = known
+        self._states = values.states
+        self._values = values
         self._warnings: list[str] = []
         self._clock = Clock()
         self._caller = Caller(
@@ -98,15 +197,11 @@ class Steps:
             executor,
             timeout,
             {"goal": workflow.goal, "user_prompt": run.user_prompt},
-            known,
+            values,
             capabilities.limiter,
             self.writer,
             self._begun,
         )
-
-    @cached_property
-    def _values(self) -> Values:
-        return Values(self._known, self._run.user_prompt, StepIds(self._steps), self._states)
 
     # The run
 
@@ -120,11 +215,11 @@ class Steps:
                 for key, value in run.inputs.items():
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
             items = session.select_all(MemoryItem)
-            self._known.recall(items)
+            self._values.recall(items)
             done: dict[str, StepRecord] = {}
             lost: dict[str, StepRecord] = {}
             if not is_new:
-                done, lost = done_and_lost(run.run_id, self._steps, self._known, session, items)
+                done, lost = done_and_lost(run.run_id, self._steps, self._values, session, items)
             self._states |= {**done, **lost}
             marks: dict[str, tuple[StepStatus, str | None]] = {
                 **dict.fromkeys(done, ("done", "Done before")),
@@ -143,7 +238,7 @@ class Steps:
         for step_id, record in list(self._states.items()):
             if record.status == "in_progress":
                 step = self._steps[step_id]
-                self._interrupted(step, self._known.tool_of(step), called=record.called)
+                self._interrupted(step, self._values.tool_of(step), called=record.called)
         run = attrs.evolve(self._run, token="")
         self.writer.tell(RunChanged(run, session_id=self._session_id))
         await self.writer.write()
@@ -157,8 +252,8 @@ class Steps:
         status: Literal["completed", "failed"] = "failed" if failed else "completed"
         completed_at = None if failed else now()
         self._run = attrs.evolve(self._run, status=status, completed_at=completed_at, token="")
-        self._known.recall(await self._session.off_loop(partial(self._close, is_completed=not failed)))
-        outputs = self._known.outputs
+        self._values.recall(await self._session.off_loop(partial(self._close, is_completed=not failed)))
+        outputs = self._values.outputs
         errors = {
             step_id: record.error
             for step_id in self._steps
@@ -167,7 +262,7 @@ class Steps:
         return WorkflowResult(
             status=status,
             outputs=Copies({step_id: outputs[step_id] for step_id in self._steps if step_id in outputs}),
-            memory=Copies(dict(self._known.memory)),
+            memory=Copies(dict(self._values.memory)),
             errors=MappingProxyType(errors),
             warnings=(*self._warnings, *self._mirror.warnings),
             session=self._session,
@@ -191,9 +286,9 @@ class Steps:
         call: StepCall | None = None
         try:
             if step.done_check is None or not await self._is_skipped(step, step.done_check):
-                tool = self._callables.find(step)
+                tool = self._values.callables.find(step)
                 if tool is None:
-                    output = await self._known.take(step.description, f"step {show(step.step_id)[1:-1]}")
+                    output = await self._values.take(step.description, f"step {show(step.step_id)[1:-1]}")
                     self._complete(step, None, output, "Thought through")
                 elif step.inputs:
                     call = await self._call_with_inputs(step, tool)
@@ -221,41 +316,39 @@ class Steps:
 
     async def _is_skipped(self, step: WorkflowStep, condition: str) -> bool:
         """Whether a step's ``done_check`` is true; then it is recorded as skipped."""
-        tool = self._known.tool_of(step)
+        tool = self._values.tool_of(step)
         key = key_of(step, tool)
         await self.writer.write()
         waiting = [item for _, item, _ in self.writer.waiting]
-        self._known.recall(self._session.select_all(MemoryItem), waiting)
+        self._values.recall(self._session.select_all(MemoryItem), waiting)
         try:
-            if not is_done(condition, self._known.memory, key):
+            if not is_done(condition, self._values.memory, key):
                 return False
         except ConditionInvalid as error:
             self._warnings.append(f"step {step.step_id}: done_check ignored: {error}")
             return False
         item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=now())
-        self._known.remember(step, self._known.memory)
-        if self.writer.is_stored and key in self._known.private_keys:
-            self._known.private.add(step.step_id)
-        withheld = step.step_id not in self._known.outputs or step.step_id in self._known.private
-        output = None if withheld else self._known.outputs[step.step_id]
+        self._values.remember(step, self._values.memory)
+        if self.writer.is_stored and key in self._values.private_keys:
+            self._values.private.add(step.step_id)
+        withheld = step.step_id not in self._values.outputs or step.step_id in self._values.private
+        output = None if withheld else self._values.outputs[step.step_id]
         known = {"skipped": True, "output": output, "is_withheld": withheld}
         self._change(self._record(step.step_id, "completed", **known), "done", _SKIPPED, item)
         self._schedule.done(step.step_id)
         return True
 
     def _complete(self, step: WorkflowStep, call: StepCall | None, output: Any, note: str) -> None:
-        step_id, tool, attempt = step.step_id, None, 0
-        if call is not None:
-            tool, attempt = call.tool, call.attempt
+        step_id, stored = step.step_id, output
+        tool, attempt = (None, 0) if call is None else (call.tool, call.attempt)
         private = tool is not None and tool.returns_private_data
-        stored = output
         if step.output_path is not None:
             try:
                 stored = extract_value(output, step.output_path, tells=not private)
             except StepFailed as error:
                 self._fail(step, error.error, attempt=attempt, called=call is not None)
                 return
-        key, item = key_of(step, tool), None
+        at, key, item = self._clock.now(), key_of(step, tool), None
         if key is not None:
             is_withheld = private and self.writer.is_stored
             item = MemoryItem(
@@ -263,13 +356,13 @@ class Steps:
                 key=key,
                 value=None if is_withheld else stored,
                 step_id=step_id,
-                created_at=self._clock.now(),
+                created_at=at,
             )
-            self._known.store(item, stored)
-        self._known.outputs[step_id] = output
+            self._values.store(item, stored)
+        self._values.outputs[step_id] = output
         if private:
-            self._known.private.add(step_id)
-        kept, called, at = None if private else output, call is not None, self._clock.now()
+            self._values.private.add(step_id)
+        kept, called = None if private else output, call is not None
         record = StepRecord(self._run.run_id, step_id, "completed", at, attempt, called, False, kept, private)
         self._change(record, "done", note, item)
         self._schedule.done(step_id)
@@ -279,7 +372,7 @@ class Steps:
         record = self._record(step.step_id, "failed", attempt=attempt, called=called, error=error)
         self._change(record, "blocked", note)
         if step.on_failure == "continue":
-            with suppress(KeyError):  # it was lost before, and is not ready yet
+            with suppress(ValueError):  # it was lost before, and is not ready yet
                 self._schedule.done(step.step_id)
         else:
             skipped = step.on_failure == "skip_dependents"
@@ -305,11 +398,9 @@ class Steps:
         """Record that a call is about to be made, or made again, or that its function may run now."""
         step_id, at = call.step.step_id, self._clock.now()
         before = self._states.get(step_id)
-        mark: StepStatus | None = "in_progress"
-        if before is not None and before.status == "in_progress":
-            mark = None  # the plan shows it already
+        is_shown = before is not None and before.status == "in_progress"  # by the plan, already
         record = StepRecord(self._run.run_id, step_id, "in_progress", at, call.attempt, call.called)
-        self._change(record, mark, None)
+        self._change(record, None if is_shown else "in_progress", None)
 
     def _record(self, step_id: str, status: WorkflowStatus, **fields: Any) -> StepRecord:
         return StepRecord(self._run.run_id, step_id, status, self._clock.now(), **fields)

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import attrs
 
-from planning.tools.result import plain
 from planning.workflow.failures import WorkflowError
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.mirror import RunMirror, StepMark
 from planning.workflow.run.records import WorkflowRun
 from session import Session, ToolInvoked
 from session.events import SessionEvent
+from session.json_form import json_form
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Writer:
     def tell(self, event: SessionEvent) -> None:
         """Publish an event behind the changes that wait."""
         if self.is_stored and isinstance(event, ToolInvoked):  # a store refuses values without a form in JSON
-            event = attrs.evolve(event, params=plain(event.params))
+            event = attrs.evolve(event, params=json_form(event.params))
         self.waiting.append((event, None, None))
 
     def discard(self) -> None:

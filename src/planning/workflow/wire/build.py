@@ -8,8 +8,8 @@ from typing import Any
 
 from planning.reading import plain_value
 from planning.reading.found import Path
+from planning.workflow.codes import pointer_of
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import pointer_of
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.wire.form import WORKFLOW, Form, is_numbered
 

@@ -12,9 +12,8 @@ from typing import Any
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from planning.tools.result import NoJsonForm, plain
-from planning.workflow.conditions import ConditionInvalid, check_condition, is_done
-from planning.workflow.conditions.grammar import METHODS
+from planning.workflow.conditions import METHODS, ConditionInvalid, check_condition, is_done
+from session.json_form import NoJsonForm, json_form
 
 SIGNS = "()[]{}.,:+-*/%<>=!&|^~@#'\"\\ \n\0\u00e9\ud800"
 GLUED = """== != ** // << := -> ...
@@ -91,7 +90,7 @@ all_of(x == y, x['n'])""".splitlines()
 def test_a_condition_means_the_same_of_a_value_and_of_its_record(question: str, x: Any, y: Any) -> None:
     memory = {"x": x, "y": x if y is None else y}
     try:
-        record = json.loads(json.dumps(plain(memory, strict=True)))
+        record = json.loads(json.dumps(json_form(memory, strict=True)))
     except NoJsonForm:
         reject()
     condition = re.sub(r"\b([xy])\b", r"memory['\1']", question)

@@ -19,11 +19,13 @@ import executor_tools as tools
 import pytest
 from distributed import Client, LocalCluster
 from executor_tools import capable, failure, flow, step
+from hypothesis import HealthCheck, given, settings
+from json_runs import STEPS, giving, kept, values
 
 from planning.tools import tool
 from planning.workflow import Workflow, WorkflowResult, run_workflow
 from planning.workflow.executors import dask
-from planning.workflow.executors.dask_cluster import DaskExecutor
+from planning.workflow.executors.workers import DaskExecutor
 from session import Session, Snapshot
 
 pytestmark = pytest.mark.slow
@@ -96,6 +98,13 @@ def kill_when_told(path: Path) -> threading.Thread:
     thread = threading.Thread(target=watch)
     thread.start()
     return thread
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=values)
+def test_each_step_gets_and_keeps_the_same_as_without_a_cluster(executor: DaskExecutor, value: Any) -> None:
+    result = run_workflow(STEPS, giving(value), executor=executor)
+    assert kept(result) == kept(run_workflow(STEPS, giving(value)))
 
 
 def test_steps_run_on_the_workers_of_the_cluster_and_two_equal_calls_are_two(

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import executor_tools as tools
+import json_runs
 import pytest
 from executor_tools import Own, capable, failure, flow, spawned, step
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from json_runs import STEPS, giving, values
 from run_cases import cancelled, states
 
 from planning.tools import Tool
@@ -52,29 +53,14 @@ def executor(kept: dict[str, Executor | None], request: pytest.FixtureRequest) -
 ELSEWHERE = pytest.mark.parametrize("executor", ["pool", "processes", "own"], indirect=True)
 
 
-@st.composite
-def sums(draw: st.DrawFn) -> Workflow:
-    """Steps that add up what earlier ones gave."""
-    steps = []
-    for at in range(draw(st.integers(1, 6))):
-        before = draw(st.lists(st.integers(0, at - 1), unique=True, max_size=3)) if at else []
-        parts = [f"${{s{each}.output}}" for each in before] + [draw(st.integers(-9, 9))]
-        steps.append(step(f"s{at}", "total", *(f"s{each}" for each in before), inputs={"parts": parts}))
-    return flow(*draw(st.permutations(steps)))
-
-
 @pytest.mark.parametrize("kind", KINDS[1:])
 @settings(max_examples=15, deadline=None)
-@given(workflow=sums())
-def test_the_outputs_are_those_of_a_run_without_an_executor(
-    kept: dict[str, Executor | None], kind: str, workflow: Workflow
+@given(value=values)
+def test_each_step_gets_and_keeps_the_same_as_without_an_executor(
+    kept: dict[str, Executor | None], kind: str, value: Any
 ) -> None:
-    capabilities = capable(tools.total)
-    result = run_workflow(workflow, capabilities, executor=kept[kind])
-    assert (result.status, result.outputs) == (
-        "completed",
-        run_workflow(workflow, capabilities).outputs,
-    )
+    result = run_workflow(STEPS, giving(value), executor=kept[kind])
+    assert json_runs.kept(result) == json_runs.kept(run_workflow(STEPS, giving(value)))
 
 
 def test_tools_of_every_form_run_and_are_told_the_same_context(executor: Executor | None) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from planning.workflow.executors import processes
-from planning.workflow.executors.loky_workers import WorkerProcesses
+from planning.workflow.executors.workers import WorkerProcesses
 from planning.workflow.failures import WorkerLost
 
 pytestmark = pytest.mark.slow

@@ -6,9 +6,8 @@ import attrs
 
 from planning.reading.places import Source
 from planning.workflow import Capabilities, validate_workflow
-from planning.workflow.codes import CODES, Severity
-from planning.workflow.findings import Finding
-from planning.workflow.reports.report import Report
+from planning.workflow.codes import CODES, Finding, Severity
+from planning.workflow.report import Report
 
 TEXT = """\
 {

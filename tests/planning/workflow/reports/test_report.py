@@ -6,7 +6,7 @@ from report_samples import COMMENT, TOOL, report
 
 from planning.reading.places import Source
 from planning.workflow.model import Workflow
-from planning.workflow.reports.report import Report
+from planning.workflow.report import Report
 
 
 def test_a_report_without_errors_is_ok() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from report_samples import COMMENT, FIELD, ONE_OF_EACH, TOOL, numbered, report
 from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow.findings import Finding
+from planning.workflow.codes import Finding
 
 
 def test_every_problem_is_told_with_its_place_and_its_remedy(snapshot: SnapshotAssertion) -> None:

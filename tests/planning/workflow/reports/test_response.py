@@ -6,9 +6,8 @@ import pytest
 from report_samples import COMMENT, FIELD, NAN, ONE_OF_EACH, REFERENCE, TOOL, report
 from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow.codes import CODES, Category, Severity
-from planning.workflow.findings import Finding
-from planning.workflow.reports.report import SUGGESTIONS
+from planning.workflow.codes import CODES, Category, Finding, Severity
+from planning.workflow.report import SUGGESTIONS
 
 SAID = {each: report(each).to_prompt().partition("\n- ")[2] for each in (*ONE_OF_EACH, COMMENT)}
 """What a model reads of each, without the line above it."""

@@ -12,10 +12,9 @@ from report_samples import COMMENT, ONE_OF_EACH, TOOL, numbered, report
 from syrupy.assertion import SnapshotAssertion
 
 from planning.reading.places import Source
-from planning.workflow.findings import Finding
+from planning.workflow.codes import Finding
 from planning.workflow.model import Workflow, WorkflowStep
-from planning.workflow.reports.report import Report
-from planning.workflow.reports.terminal import excerpt
+from planning.workflow.report import Report, excerpt
 
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 

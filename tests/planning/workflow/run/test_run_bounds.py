@@ -111,4 +111,4 @@ def test_a_large_value_is_copied_beside_the_event_loop() -> None:
         flow(*steps), Capabilities(tools=[plain_tool("produce", produce), plain_tool("take", take)])
     )
     assert result.status == "completed"
-    assert Counter(thread is threading.main_thread() for thread in threads) == {True: 4, False: 2}
+    assert Counter(thread is threading.main_thread() for thread in threads) == {True: 2, False: 1}

@@ -98,7 +98,7 @@ REFUSED = [
     ),
     (
         [thought(f"s{number}", f"s{(number + 1) % 30}") for number in range(30)],
-        f"{CIRCLE}s0 -> s1 -> s2 -> s3 -> s4 -> s5 -> ... (23 more) -> s29 -> s0; remove one dependency",
+        f"{CIRCLE}s0 -> s1 -> s2 -> ... 25 more ... -> s28 -> s29 -> s0; remove one dependency",
     ),
     (
         [thought("a", "nobody")],

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 from hypothesis import given
-from record_values import Row
+from json_runs import Row
 from run_cases import called, flow, json_values, plain_tool, thought, told
 
 from planning.tools import ToolResult

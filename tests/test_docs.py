@@ -89,6 +89,7 @@ INTERNAL = {
     "Failure": "becomes the result of a question to a database",
     "Fault": "ends the reading of a step",
     "NoJsonForm": "becomes ResultInvalid",
+    "JsonTooLarge": "the engine makes the error of a step of it",
     "NotStrict": "leads to the tolerant reader",
     "Refused": "becomes the message of a command",
     "StatementRefused": "becomes the result of a question to a database",

@@ -416,7 +416,7 @@ def test_the_schema_is_read_again_after_a_minute(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, now = PostgresShop(postgres), [1_000.0]
-    monkeypatch.setattr("planning.agent.databases.source.monotonic", lambda: now[0])
+    monkeypatch.setattr("planning.agent.databases.opened.monotonic", lambda: now[0])
     with SqlDatabase(other.owner) as database:
         before = database.get_schema()
         other.change("CREATE TABLE later (x integer)")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planning.agent import SqlDatabase
-from planning.agent.databases.source import locate
+from planning.agent.databases.files import locate
 
 WANTED = (
     "give postgresql://HOST/DATABASE, the path of an SQLite or DuckDB file, or sqlite:///PATH, or "

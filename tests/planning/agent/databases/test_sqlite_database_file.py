@@ -15,7 +15,7 @@ from readonly_files import descriptors, make, state, until
 
 from planning.agent import SqlDatabase
 from planning.agent.databases import sqlite_file
-from planning.agent.databases.rows import fetched
+from planning.agent.databases.opened import fetched
 from planning.agent.databases.sqlite_file import SqliteFile
 from planning.agent.sql.guard import Failure
 
@@ -56,7 +56,7 @@ def test_each_lock_alone_lets_nothing_be_written(
         monkeypatch.setattr(
             sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
         )
-    monkeypatch.setattr(sqlite_file.Boundary, "_authorize", lambda *_: sqlite3.SQLITE_OK)
+    monkeypatch.setattr(SqliteFile, "_authorize", lambda *_: sqlite3.SQLITE_OK)
     file = SqliteFile(str(shop_path), 5.0)
     file.deadline = monotonic() + 5.0
     with pytest.raises(Failure) as caught:

@@ -441,7 +441,7 @@ def _bare(
 
     For each how it can be written, and how it was; both are empty for all columns of what has unknown ones.
     """
-    select = columns.tree.of_node[id(node)]
+    select = columns.tree.selects[id(node)]
     grouped = [
         (each.name.lower(), columns.tree.owner(each)[1]) for each in items if isinstance(each, exp.Column)
     ]
@@ -469,8 +469,7 @@ def _bare(
         if (isinstance(each, exp.Star) and each.parent is node) or (
             isinstance(each, exp.Column) and each.is_star
         ):
-            table = each.table.lower() if isinstance(each, exp.Column) else ""
-            for source in [source for key, source in select.sources.items() if table in {"", key}]:
+            for source in select.starred(each):
                 names = source.columns or ("",)
                 for name in names if len({name.lower() for name in names}) == len(names) else [""]:
                     if not is_kept(name.lower(), source):

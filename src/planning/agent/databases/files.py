@@ -150,27 +150,23 @@ class SqlDatabase:
             ImportError: A library that this needs is not installed.
         """
         started, until = perf_counter(), monotonic() + self.timeout
+        columns, rows, truncated, error, code = list[str](), list[list[Any]](), False, None, None
         try:
             statement = guard.check(sql, self.dialect)
-            columns, rows, truncated = self._ask(
-                lambda file: file.run(statement, self.max_rows), self.timeout
-            )
-            # There are no columns where a comment is not closed.
-            problem = self._wrong_answer(statement, until) if columns else guard.EMPTY
-        except guard.StatementRefused as refusal:
-            return _failed(refusal.message, ErrorKind.PARAMETER, started)
+            answer = self._ask(lambda file: file.run(statement, self.max_rows), self.timeout)
+            self._check_answer(statement, answer[0], until)
+            columns, rows, truncated = answer
         except Failure as failure:
-            return _failed(*self._explained(failure, sql), started)
-        if problem is not None:
-            return _failed(problem, ErrorKind.PARAMETER, started)
+            error, code = self._explained(failure, sql)
         return {
-            "success": True,
+            "success": error is None,
             "data": rows,
             "columns": columns,
             "row_count": len(rows),
             "truncated": truncated,
-            "error": None,
+            "error": error and cut(error, _LONGEST_ERROR),
             "elapsed": perf_counter() - started,
+            **({} if code is None else {"code": str(code)}),
         }
 
     def validate_results(
@@ -233,11 +229,14 @@ class SqlDatabase:
     def _ask(self, work: Callable[[OpenDatabase], T], seconds: float) -> T:
         return self._readers.ask(self._open_file, work, seconds)
 
-    def _wrong_answer(self, statement: str, until: float) -> str | None:
-        """Why the answer to a statement, which has run, is not what was asked; None if it may be."""
+    def _check_answer(self, statement: str, columns: list[str], until: float) -> None:
+        """Fail if the answer to a statement, which has run, is not what was asked."""
         from planning.agent.sql.judge import wrong_answer
 
-        return wrong_answer(self._columns_of(statement, until))
+        # There are no columns where a comment is not closed.
+        problem = wrong_answer(self._columns_of(statement, until)) if columns else guard.EMPTY
+        if problem is not None:
+            raise Failure("statement", problem)
 
     def _columns_of(self, sql: str, until: float) -> Columns:
         """What the columns of a statement hold, to be asked in that time."""
@@ -320,16 +319,3 @@ def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most:
         what = "a whole number" if kinds == (int,) else "seconds"
         raise ValueError(f"{name} must be {what} from {least:,} to {most:,}, got {value!r}")
     return value
-
-
-def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:
-    return {
-        "success": False,
-        "data": [],
-        "columns": [],
-        "row_count": 0,
-        "truncated": False,
-        "error": cut(error, _LONGEST_ERROR),
-        "elapsed": perf_counter() - started,
-        "code": str(code),
-    }

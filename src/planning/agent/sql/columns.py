@@ -67,27 +67,16 @@ def parsed(sql: str, dialect: Any) -> Node:
 
 @attrs.frozen(eq=False)
 class TableSource:
-    """A table or a query in FROM.
-
-    Attributes:
-        alias: Its name in the statement.
-        title: The name of the table, or the alias of a query.
-        columns: Their names; None where they are unknown.
-        key: The columns of the primary key of a table.
-        types: The types of the columns of a table.
-        is_table: Whether it is a table or view of the database.
-        query: The tree of a query; None for a table.
-        cte: The name of that query in WITH; empty for a query in FROM.
-    """
+    """A table or view of the database, or a query, in FROM, where it has an alias."""
 
     alias: str
-    title: str
-    columns: tuple[str, ...] | None
+    title: str  # the name of a table, or the alias of a query
+    columns: tuple[str, ...] | None  # None if they are unknown
     key: tuple[str, ...] = ()
     types: Mapping[str, str] = {}
     is_table: bool = False
     query: Node = None
-    cte: str = ""
+    cte: str = ""  # the name of a query in WITH
 
     def has(self, name: str) -> bool:
         """Whether it has a column of that name, in any case."""
@@ -111,6 +100,17 @@ class Select:
         """The sources whose columns ``*`` or ``t.*`` means."""
         of = star.table.lower() if isinstance(star, exp.Column) else ""
         return [source for name, source in self.sources.items() if of in {"", name}]
+
+    def outputs(self) -> Iterator[tuple[str, Node]]:
+        """The columns that it returns, by name, and as expressions; ``*`` for those that are not known."""
+        for each in self.node.expressions:
+            if not each.is_star:
+                yield each.alias_or_name, each.unalias()
+                continue
+            starred = [(source.alias, source.columns) for source in self.starred(each)]
+            for alias, columns in starred or [("", None)]:
+                for name in columns or ("*",):
+                    yield name, exp.column(name, alias)
 
     def owner(self, column: exp.Column) -> tuple[Select, TableSource] | None:
         """The SELECT, this one or one around it, that a column is of, and the source there."""
@@ -170,18 +170,12 @@ class Tree:
         cte = node.name if isinstance(node, exp.Table) else ""
         return TableSource(alias, alias, None if "*" in names else names, query=source.expression, cte=cte)
 
-    def _names(self, query: Any) -> Iterator[str]:
+    def _names(self, query: Any) -> list[str]:
         """The names of the columns of a query; ``*`` for those of a source that is not known."""
         while isinstance(query, exp.SetOperation):
             query = query.this.unnest()
-        inner = self.selects.get(id(query))
-        for each in query.expressions if isinstance(query, exp.Select) else [exp.Star()]:
-            if not each.is_star:
-                yield each.alias_or_name
-                continue
-            starred = [] if inner is None else [source.columns for source in inner.starred(each)]
-            for columns in starred or [None]:
-                yield from columns or ["*"]
+        select = self.selects.get(id(query))
+        return ["*"] if select is None else [name for name, _ in select.outputs()]
 
 
 _SAMPLE: Final = 2_000
@@ -314,7 +308,7 @@ class Columns:
     # Kinds
 
     def kinds(self, node: Node) -> frozenset[str]:
-        """The kinds of values of an expression, if it has any; a LookupError if it cannot be asked."""
+        """The kinds of values of an expression, if it has any and can be asked."""
         bare = node.unnest()
         if isinstance(bare, exp.Literal):
             kind = kind_of(bare.name) if bare.is_string else "number"
@@ -322,9 +316,12 @@ class Columns:
         if isinstance(bare, ARITHMETIC):
             return frozenset({"number"})
         values = Values(self)
-        written = values.write(node)
-        what, condition = f"typeof({written}), substr({written}, 1, 40)", f"{written} <> ''"
-        return frozenset(kind for (kind,) in values.rows(what, condition, _SAMPLE, _kinds_in))
+        try:
+            written = values.write(node)
+            what, condition = f"typeof({written}), substr({written}, 1, 40)", f"{written} <> ''"
+            return frozenset(kind for (kind,) in values.rows(what, condition, _SAMPLE, _kinds_in))
+        except LookupError:
+            return frozenset()
 
     def is_any(self, node: Node, condition: str) -> bool:
         """Whether a condition is true of any value of an expression, in all rows."""
@@ -499,18 +496,11 @@ class Values:
             return self._of_table(
                 quoted(source.cte) if source.cte else f"({self._columns.text(query)})", name
             )
-        outputs = within.node.expressions
-        names = [each.alias_or_name for each in outputs]
-        stars = [each for each in outputs if each.is_star]
-        if not stars and len(source.columns or ()) == len(outputs):
-            names = list(source.columns or ())
-        for written, each in zip(names, outputs, strict=True):
+        outputs = [*within.outputs()]
+        names = source.columns or [each for each, _ in outputs]
+        for written, (_, expression) in zip(names, outputs, strict=True):
             if written.lower() == name.lower():
-                return exp.Paren(this=self._inlined(each.unalias(), within, depth + 1))
-        for star in stars:
-            if isinstance(star, exp.Star) or star.table.lower() in within.sources:
-                of = "" if isinstance(star, exp.Star) else star.table.lower()
-                return self._column(of, name, within, depth + 1)
+                return exp.Paren(this=self._inlined(expression, within, depth + 1))
         raise LookupError
 
     def _of_table(self, source: str, name: str) -> Node:

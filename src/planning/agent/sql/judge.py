@@ -177,7 +177,7 @@ def _counted(columns: Columns, node: Node) -> Problem | None:
     if _is_guarded(node):
         return None
     for side in [each for each in (node.this, node.args.get("expression")) if each is not None]:
-        kinds = _kinds(columns, side)
+        kinds = columns.kinds(side)
         if (
             kinds
             and kinds <= _NO_NUMBERS
@@ -197,7 +197,7 @@ def _true(columns: Columns, node: Node) -> Problem | None:
     is_choice = isinstance(node.parent, exp.Case) and node.parent.this is not None
     for side in () if is_choice else (node.this, node.args.get("expression")):
         column = None if side is None else side.unnest()
-        if isinstance(column, exp.Column) and _kinds(columns, column) == {"text"}:
+        if isinstance(column, exp.Column) and columns.kinds(column) == {"text"}:
             return None if columns.is_any(column, _IS_NUMBER) else ("condition", columns.text(column))
     return None
 
@@ -212,13 +212,6 @@ def _is_guarded(node: Node, *, in_coalesce: bool = False) -> bool:
     return False
 
 
-def _kinds(columns: Columns, node: Node) -> frozenset[str]:
-    try:
-        return columns.kinds(node)
-    except LookupError:
-        return frozenset()
-
-
 def _compared(columns: Columns, node: Node) -> Problem | None:
     """Text or a date compared with a number, or dates in two spellings."""
     found = [_compare(columns, *pair) for pair in islice(_pairs(node), _MOST_LISTED)]
@@ -230,7 +223,7 @@ def _compared(columns: Columns, node: Node) -> Problem | None:
 def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> Problem | None:
     if _is_null(first) or _is_null(second) or _is_plain(columns, kind, first, second):
         return None
-    kinds, others = _kinds(columns, first), _kinds(columns, second)
+    kinds, others = columns.kinds(first), columns.kinds(second)
     if not kinds or not others or "blob" in kinds | others:
         return None
     if others == {"number"} and "number" not in kinds:
@@ -318,7 +311,7 @@ def _is_respelled(
 
 def _cast(columns: Columns, node: Node) -> Problem | None:
     """A CAST to a type of dates, which SQLite does not have."""
-    if not node.is_type(*FOREIGN_TYPES) or _kinds(columns, node.this) == {"number"}:
+    if not node.is_type(*FOREIGN_TYPES) or columns.kinds(node.this) == {"number"}:
         return None
     kind = str(node.to.this.name)
     function = {"DATE": "date", "TIME": "time"}.get(kind, "datetime")
@@ -487,19 +480,12 @@ def _bare(
 
 @attrs.frozen
 class Rule:
-    """Statements that are wrong.
-
-    Attributes:
-        looks_for: The nodes of the tree that may be wrong.
-        asks: Asks the database about one of them; returns the name of a sentence, and the words in it.
-        sentences: What is wrong, and what to do, by their names.
-        dialects: Where, by sqlglot's names.
-    """
+    """Statements that are wrong: the nodes that may be, what asks about one, and what is wrong and to do."""
 
     looks_for: tuple[type[Node], ...]
     asks: Callable[[Columns, Any], Problem | None]
     sentences: Mapping[str, str]
-    dialects: tuple[str, ...] = ("sqlite",)
+    dialects: tuple[str, ...] = ("sqlite",)  # sqlglot's names
 
 
 _EVERYWHERE: Final = ("sqlite", "duckdb", "postgres")

@@ -219,34 +219,26 @@ FOREIGN_TYPES: Final = ("date", "datetime", "timestamp", "timestamptz", "time")
 """Types that SQLite casts to a number; sqlglot would write something else."""
 
 
+@attrs.define(eq=False)
 class Columns:
     """A statement that has run, and the database, which is asked what its columns hold if that is needed."""
 
-    def __init__(
-        self,
-        sql: str,
-        dialect: str,
-        tables: Callable[[], Tables | None],
-        rows_of: Callable[[str], Rows | None],
-        asked: dict[str, Rows | None] | None = None,
-    ) -> None:
-        """Take a statement, the tables if they can be read, and what runs others until the time is over."""
-        self.dialect = sql_name(dialect)
-        self._sql = sql
-        self._tables = tables
-        self._rows_of = rows_of
-        self._asked = {} if asked is None else asked
-        self._questions = 0
+    sql: str
+    dialect: str = attrs.field(converter=sql_name)
+    tables: Callable[[], Tables | None]
+    rows_of: Callable[[str], Rows | None]  # it fails if the time is over
+    asked: dict[str, Rows | None] = attrs.field(factory=dict)  # questions to the same data, and their answers
+    _questions: int = 0
 
     @cached_property
     def root(self) -> Node | None:
         """The tree of the statement; None if sqlglot cannot read it."""
-        return attempt(lambda: parsed(self._sql, self.dialect))
+        return attempt(lambda: parsed(self.sql, self.dialect))
 
     @cached_property
     def tree(self) -> Tree:
         """What it reads."""
-        return Tree(self.root, self._tables() or ())
+        return Tree(self.root, self.tables() or ())
 
     def text(self, node: Node) -> str:
         """A part of the statement in the SQL of the database."""
@@ -261,18 +253,18 @@ class Columns:
 
         It is asked once. One that is needed fails when the time is over: what was not checked may be wrong.
         """
-        if sql not in self._asked:
+        if sql not in self.asked:
             self._questions += 1
             if self._questions > _MOST_QUESTIONS or len(sql) > _LONGEST_QUESTION:
                 return None
             try:
-                rows = self._rows_of(sql)
+                rows = self.rows_of(sql)
             except Failure:
                 if is_needed:
                     raise
                 return None
-            self._asked[sql] = rows if fold is None or rows is None else fold(rows)
-        return self._asked[sql]
+            self.asked[sql] = rows if fold is None or rows is None else fold(rows)
+        return self.asked[sql]
 
     def ask_within(self, query: exp.Select, node: Node) -> Any:
         """The first value of a query that takes the place of a node; None if it has no rows.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from planning.agent.databases.base import database_tools
 from planning.agent.databases.opened import OpenDatabase, is_settled, stamp
@@ -49,7 +49,7 @@ Tables = Sequence[Mapping[str, Any]]
 T = TypeVar("T")
 
 
-class SqlDatabase(AbstractContextManager["SqlDatabase"]):
+class SqlDatabase:
     """A database that statements can only read: a file of SQLite or DuckDB, or PostgreSQL.
 
     Statements run in separate threads, are stopped at the time limit, and write nothing, neither to the file
@@ -89,6 +89,9 @@ class SqlDatabase(AbstractContextManager["SqlDatabase"]):
 
     def __repr__(self) -> str:
         return f"SqlDatabase({self._path!r})"
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()

@@ -67,9 +67,10 @@ def whole_divisions(columns: Columns) -> list[str]:
 def _problems(columns: Columns, rules: tuple[Rule, ...]) -> Iterator[str]:
     nodes = [] if columns.root is None else [*columns.root.walk()]
     for kinds, ask, dialects in rules:
-        for node in nodes if columns.dialect in dialects else ():
+        is_here = columns.dialect in dialects
+        for node in [each for each in nodes if is_here and isinstance(each, kinds)]:
             try:
-                found = ask(columns, node) if isinstance(node, kinds) else None
+                found = ask(columns, node)
             except Failure:
                 raise
             except Exception:  # noqa: BLE001 - sqlglot may fail in any way: the database has the last word

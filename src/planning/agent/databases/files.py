@@ -248,8 +248,8 @@ class SqlDatabase:
                 return None
 
         asked: dict[str, Any] = self._unchanged("answers", dict)
-        if len(asked) > _MOST_ASKED:
-            asked.clear()
+        if len(asked) > _MOST_ASKED:  # other threads may use them still
+            self._known.pop("answers", None)
         return Columns(sql, self.dialect, lambda: self._tables(until), rows_of, asked)
 
     def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:

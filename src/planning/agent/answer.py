@@ -27,10 +27,7 @@ _NO_TIME: Final = "no answer within {} decisions; allow more with max_iterations
 
 
 def complete(state: State) -> AgentState:
-    """Finish: it is a success only if a statement ran and its results were not refused.
-
-    If a statement after a review of the results came to nothing, the results from before it are the answer.
-    """
+    """Finish: a success if a statement ran and its results, or those before a review, were not refused."""
     problem = _problem(state)
     kept: Any = (state.get("reflection") or {}).get("kept") or {}
     if problem is not None and kept and _problem({**state, **kept}) is None:

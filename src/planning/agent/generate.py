@@ -61,11 +61,7 @@ def offered(state: Mapping[str, Any]) -> dict[str, Any]:
 def prompt_messages(
     question: str, schema: object, attempts: Sequence[Mapping[str, Any]] = (), dialect: str | None = None
 ) -> list[dict[str, str]]:
-    """The prompt for a model that writes SQL: at most 50,000 characters, with longer parts cut.
-
-    Returns:
-        ``{"role", "content"}`` each; the user and the assistant take turns.
-    """
+    """The turns of a prompt for a model that writes SQL: at most 50,000 characters, with longer parts cut."""
     turns = [
         {"role": "system", "content": _SYSTEM.format(dialect=f"{title_of(dialect)} " if dialect else "")}
     ]
@@ -93,11 +89,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def read_answer(answer: object) -> AgentState:
-    """The update for an answer of a generator: the statement, or a question to the user.
-
-    Raises:
-        ToolError: It is neither; the message says what to return instead.
-    """
+    """The update for a generator's answer: the statement, or a question to the user; or a ToolError."""
     if isinstance(answer, Mapping):
         return _from_mapping(answer)
     if answer is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from os import PathLike
 from typing import Any, Final, Literal
 
@@ -21,18 +23,30 @@ from planning.agent.answer import complete, is_doubtful, reviewing
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.files import SqlDatabase
 from planning.agent.generate import Generator
-from planning.agent.nodes import AgentTools, Clarify, Node, generating, plan, tool_running
-from planning.agent.planner_nodes import CallRunning, planning, responding, searching
+from planning.agent.nodes import (
+    AgentTools,
+    Clarify,
+    Node,
+    NodeCall,
+    State,
+    generating,
+    named_tool,
+    plan,
+    tool_running,
+)
 from planning.agent.progress import show_progress
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
-from planning.tools.planner import should_execute_tools
+from planning.prompt import Prompt, ToolAwarenessSection
+from planning.tools.background import run_coroutine, run_in_thread
+from planning.tools.errors import SORRY
+from planning.tools.planner import PlannerOutput, execute_tools, parse_planner_output, should_execute_tools
 from planning.tools.registry import ToolRegistry
+from planning.tools.result import ToolResult
 from planning.tools.tool import Declaration
 from session import Session
 
 Checkpointer = BaseCheckpointSaver[Any] | bool | None
 Compiled = CompiledStateGraph[Any, Any, Any, Any]
-State = Mapping[str, Any]
 Show = Callable[[Session, State, Any], None]
 
 _MOST_STEPS: Final = 10_000
@@ -43,7 +57,7 @@ class _Node(Runnable[Any, Any]):
     """A node for LangGraph, sync and async: LangGraph would run a sync function in a thread if awaited."""
 
     def __init__(
-        self, name: str, node: Node | CallRunning, session: Session | None = None, show: Show | None = None
+        self, name: str, node: Node | _ToolCalls, session: Session | None = None, show: Show | None = None
     ) -> None:
         self.name: str = name
         self._node = node
@@ -138,6 +152,140 @@ def build_text_to_sql_graph(
     return _compiled(builder, "text_to_sql", checkpointer)
 
 
+def _builder(
+    schema: type[Any],
+    nodes: Mapping[str, Node | _ToolCalls],
+    session: Session | None,
+    show: Show | None = None,
+) -> StateGraph[Any, Any, Any, Any]:
+    builder: StateGraph[Any, Any, Any, Any] = StateGraph(schema)
+    for name, node in nodes.items():
+        builder.add_node(name, _Node(name, node, session, show))
+    return builder
+
+
+def _branch(
+    builder: StateGraph[Any, Any, Any, Any], source: str, decide: Callable[[State], str], ways: Iterable[str]
+) -> None:
+    builder.add_conditional_edges(source, _Node(f"after_{source}", Node(decide)), {way: way for way in ways})
+
+
+def _compiled(builder: StateGraph[Any, Any, Any, Any], name: str, checkpointer: Checkpointer) -> Compiled:
+    compiled: Compiled = builder.compile(checkpointer=checkpointer, name=name)
+    return compiled.with_config({"recursion_limit": _MOST_STEPS})
+
+
+# The planner's graph
+
+_OF_PLANNER: Final = ("question", "prompt", "tools", "state")
+_OF_QUERIES: Final = ("queries", "question", "state")
+_OF_RESPOND: Final = (
+    "question", "tool_results", "query_results", "needs_user_input", "input_request", "intent", "error",
+    "state",
+)  # fmt: skip
+_NO_SEARCH: Final = "no search is set up; pass execute_queries to build_planner_graph"
+_FOREVER: Final = 1_000_000.0
+
+
+def _given(state: State) -> dict[str, Any]:
+    return {"question": state.get("resolved_query") or "", "state": dict(state)}
+
+
+def _planning(planner: Callable[..., Any], registry: ToolRegistry, timeout: float | None) -> Node:
+    """The node that asks the planner, and reads its answer; one that cannot be read has no calls."""
+    tool, taken = named_tool("planner", "Decide what a request needs.", planner, _OF_PLANNER, timeout)
+    prompt = Prompt(ns="planning/agent", key="planner", sections=[ToolAwarenessSection(tools=registry)])
+
+    def prepare(state: State) -> NodeCall:
+        text = prompt.render().text if "prompt" in taken else ""
+        return NodeCall(tool, _given(state) | {"prompt": text, "tools": registry.get_tool_descriptions()})
+
+    def finish(_state: State, result: ToolResult) -> PlannerState:
+        if result.success:
+            output = parse_planner_output(result.value)
+        else:  # it may have a question to the user
+            output = PlannerOutput(
+                needs_user_input=result.needs_user_input, input_request=result.input_request
+            )
+        problems = [*map(str, output.problems)]
+        error = "; ".join(problems) if result.success else str(result.error or result.message)
+        return {
+            "tool_calls": list(output["tool_calls"]),
+            "needs_user_input": output.needs_user_input,
+            "input_request": output.input_request,
+            "queries": output["queries"],
+            "intent": output.intent,
+            "planner_problems": problems,
+            "tool_results": {},
+            "query_results": None,
+            "response": None,
+            "error": f"Tool planner: {error}" if error else None,
+        }
+
+    return Node(prepare, finish)
+
+
+class _ToolCalls:
+    """The node that runs the planner's tool calls."""
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        self._registry = registry
+
+    def run(self, state: State, session: Session | None) -> PlannerState:
+        """In a thread if this one runs an event loop."""
+        start = partial(self.arun, state, session)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return run_coroutine(start, "execute_tools")
+        return run_in_thread(lambda: run_coroutine(start, "execute_tools"), "execute_tools", _FOREVER)
+
+    async def arun(self, state: State, session: Session | None) -> PlannerState:
+        executed = await execute_tools(state, registry=self._registry, session=session)
+        update: PlannerState = {"tool_results": executed["tool_results"]}
+        for envelope in executed["tool_results"].values():
+            if envelope.get("needs_user_input"):
+                return {**update, "needs_user_input": True, "input_request": envelope.get("input_request")}
+        return update
+
+
+def _searching(execute_queries: Callable[..., Any] | None, timeout: float | None) -> Node:
+    """The node that passes the planner's queries to ``execute_queries``."""
+    tool = None
+    if execute_queries is not None:
+        tool, _ = named_tool("execute_queries", "Search.", execute_queries, _OF_QUERIES, timeout)
+
+    def prepare(state: State) -> NodeCall | PlannerState:
+        queries = list(state.get("queries") or ())
+        if not queries:
+            return {"query_results": []}
+        if tool is None:
+            return {"error": _NO_SEARCH}
+        return NodeCall(tool, _given(state) | {"queries": queries})
+
+    def finish(_state: State, result: ToolResult) -> PlannerState:
+        if result.success:
+            return {"query_results": [] if result.value is None else result.value}
+        return {"error": f"Tool execute_queries: {result.error or result.message}"}
+
+    return Node(prepare, finish)
+
+
+def _responding(respond: Callable[..., Any], timeout: float | None) -> Node:
+    """The node that answers the user, with an apology if ``respond`` fails."""
+    tool, _ = named_tool("respond", "Answer the user.", respond, _OF_RESPOND, timeout)
+
+    def prepare(state: State) -> NodeCall:
+        return NodeCall(tool, {**{name: state.get(name) for name in _OF_RESPOND}, **_given(state)})
+
+    def finish(_state: State, result: ToolResult) -> PlannerState:
+        if result.success:
+            return {"response": result.value}
+        return {"response": SORRY, "error": f"Tool respond: {result.error or result.message}"}
+
+    return Node(prepare, finish)
+
+
 def build_planner_graph(
     registry: ToolRegistry | Iterable[Declaration],
     planner: Callable[..., Any],
@@ -175,11 +323,11 @@ def build_planner_graph(
         ValueError: ``timeout`` is out of range, or two tools have the same name.
     """
     tools = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)
-    nodes: dict[str, Node | CallRunning] = {
-        "plan_queries": planning(planner, tools, timeout),
-        "execute_tools": CallRunning(tools),
-        "execute_queries": searching(execute_queries, timeout),
-        "generate_response": responding(respond, timeout),
+    nodes: dict[str, Node | _ToolCalls] = {
+        "plan_queries": _planning(planner, tools, timeout),
+        "execute_tools": _ToolCalls(tools),
+        "execute_queries": _searching(execute_queries, timeout),
+        "generate_response": _responding(respond, timeout),
     }
     builder = _builder(PlannerState, nodes, session)
     builder.add_edge(START, "plan_queries")
@@ -189,26 +337,3 @@ def build_planner_graph(
     builder.add_edge("execute_queries", "generate_response")
     builder.add_edge("generate_response", END)
     return _compiled(builder, "planner", checkpointer)
-
-
-def _builder(
-    schema: type[Any],
-    nodes: Mapping[str, Node | CallRunning],
-    session: Session | None,
-    show: Show | None = None,
-) -> StateGraph[Any, Any, Any, Any]:
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(schema)
-    for name, node in nodes.items():
-        builder.add_node(name, _Node(name, node, session, show))
-    return builder
-
-
-def _branch(
-    builder: StateGraph[Any, Any, Any, Any], source: str, decide: Callable[[State], str], ways: Iterable[str]
-) -> None:
-    builder.add_conditional_edges(source, _Node(f"after_{source}", Node(decide)), {way: way for way in ways})
-
-
-def _compiled(builder: StateGraph[Any, Any, Any, Any], name: str, checkpointer: Checkpointer) -> Compiled:
-    compiled: Compiled = builder.compile(checkpointer=checkpointer, name=name)
-    return compiled.with_config({"recursion_limit": _MOST_STEPS})

@@ -10,14 +10,14 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import attrs
 
 from planning.agent.databases.base import Database, database_tools, is_database
 from planning.agent.generate import OFFERED, Generator, asked, offered, prompt_messages, read_answer
 from planning.agent.sql.guard import WROTE_TEXT
-from planning.agent.state import MOST_ITERATIONS, AgentState, begun, decide_next_action
+from planning.agent.state import MOST_ITERATIONS, STEPS, AgentState, Step, begun, decide_next_action
 from planning.errors import ToolError
 from planning.tools.context import ToolContext, context_values
 from planning.tools.errors import SORRY, ErrorKind, nearest_tool
@@ -46,12 +46,8 @@ def named_tool(
 ) -> tuple[Tool, frozenset[str]]:
     """A user's function as a tool that takes the offered values, and the names of those that it takes.
 
-    A parameter whose name is offered gets that value, and ``**kwargs`` gets all of them. The other parameters
-    without a default get the remaining values in order; but a single parameter that matches no name gets the
-    last value, which is the whole of it.
-
-    Raises:
-        TypeError: It is not callable, or has parameters that match no value.
+    Parameters get the values of their names, ``**kwargs`` gets all, and others without a default the rest in
+    order; but a single parameter that matches no name gets the last value, which is the whole of it.
     """
     if not callable(function):
         raise TypeError(f"{name} must be callable, got {type(function).__name__}")
@@ -112,12 +108,7 @@ class NodeCall(NamedTuple):
 
 @attrs.frozen
 class Node:
-    """A node in two parts, before and after its call, which sync and async callers share.
-
-    Attributes:
-        prepare: Returns the call for a state, or the update if nothing is to be called.
-        finish: Returns the update for a state and the result of the call.
-    """
+    """A node in two parts, before its call, if it has one, and after, which sync and async callers share."""
 
     prepare: Callable[[State], Any]
     finish: Callable[[State, ToolResult], Any] = lambda _state, _result: {}
@@ -172,26 +163,11 @@ def _kind_of(error: object) -> str:
 
 # Tools
 
-_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
-    "get_schema": {"query": "resolved_query"},
-    "execute_sql": {"sql": "sql_query"},
-    "validate_results": {"query": "resolved_query", "sql": "sql_query", "results": "execution_result"},
-}
-"""The arguments of each tool, and the keys of the state that they come from."""
-_KEYS: Final[Mapping[str, Literal["schema", "execution_result", "validation_result"]]] = {
-    "get_schema": "schema",
-    "execute_sql": "execution_result",
-    "validate_results": "validation_result",
-}
-_NOT_OF_THE_SQL: Final = frozenset(
-    {
-        ErrorKind.STORAGE,
-        ErrorKind.RATE_LIMIT,
-        ErrorKind.CIRCUIT_OPEN,
-        ErrorKind.CANCELLED,
-        ErrorKind.BAD_CONTEXT,
-    }
-)
+_BY_ACTION: Final[Mapping[object, Step]] = {step.action: step for step in STEPS}
+_NOT_OF_THE_SQL: Final = {
+    ErrorKind.STORAGE, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN, ErrorKind.CANCELLED,
+    ErrorKind.BAD_CONTEXT,
+}  # fmt: skip
 """Failures that another statement would not change."""
 
 
@@ -199,33 +175,31 @@ def tool_running(tools: AgentTools) -> Node:
     """The node that runs the tool which ``next_action`` names; see ``execute_tools_node`` for its update."""
     by_name, limiter = _tools_in(tools)
 
-    def prepare(state: State) -> NodeCall | AgentState:
+    def prepare(state: State) -> NodeCall | dict[str, Any]:
         action = state.get("next_action")
-        arguments = _ARGUMENTS.get(action) if isinstance(action, str) else None
-        if action is None or arguments is None:
+        step = _BY_ACTION.get(action) if isinstance(action, str) else None
+        if step is None or step.arguments is None:
             return {}
-        tool = by_name.get(action)
+        tool = by_name.get(step.action)
         if tool is None:
-            error = f"no tool is named {action}; {nearest_tool(action, by_name)}"
-            return {**_failed(action, ToolResult(False, error, error=error)), "is_complete": True}
+            error = f"no tool is named {step.action}; {nearest_tool(step.action, by_name)}"
+            return {**_failed(step.action, ToolResult(False, error, error=error)), "is_complete": True}
         schema = tool.model.published
         is_open, known = schema.get("additionalProperties"), schema["properties"]
-        given = {name: state.get(key) for name, key in arguments.items() if is_open or name in known}
+        given = {name: state.get(key) for name, key in step.arguments.items() if is_open or name in known}
         return NodeCall(tool, given, limiter)
 
-    def finish(state: State, result: ToolResult) -> AgentState:
+    def finish(state: State, result: ToolResult) -> dict[str, Any]:
         action = str(state.get("next_action"))
         if result.success and result.value is not None:
-            envelope = execution_envelope(action, result)
-            update: AgentState = {"tool_calls": [envelope], "error": None, "user_message": None}
-            update[_KEYS[action]] = result.value
-            return update
+            done = {_BY_ACTION[action].key: result.value, "error": None, "user_message": None}
+            return {"tool_calls": [execution_envelope(action, result)], **done}
         if result.success:
             nothing = _NOTHING.format(action)
             result = ToolResult(False, nothing, error=nothing, elapsed=result.elapsed)
         update = _failed(action, result)
         if result.needs_user_input:
-            return update | asked(str(result.input_request))
+            return {**update, **asked(str(result.input_request))}
         error = update["tool_calls"][0]["error"]
         if _is_third(state.get("tool_calls") or (), error):
             update["is_complete"] = True
@@ -237,7 +211,7 @@ def tool_running(tools: AgentTools) -> Node:
     return Node(prepare, finish)
 
 
-def _failed(action: str, result: ToolResult) -> AgentState:
+def _failed(action: str, result: ToolResult) -> dict[str, Any]:
     envelope = execution_envelope(action, result)
     error = f"Tool {action}: {envelope['error']}"
     return {"tool_calls": [envelope], "error": error, "user_message": _for_people(result)}

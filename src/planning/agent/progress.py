@@ -6,12 +6,12 @@ is left alone: the session belongs to an agent that plans, and the graph's work 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 from planning.agent.answer import refusal, rows_of
-from planning.agent.state import ACTIONS
+from planning.agent.state import STEPS, Step
 from planning.errors import ToolError
 from planning.plan.commands import NewPlanStep, SetupPlan
 from planning.plan.model import Plan, StepStatus
@@ -20,15 +20,8 @@ from planning.suite.kept import rules_of
 from planning.suite.mirror import Mark, PlanMirror
 from session import Session
 
-TITLES: Final[Mapping[str, str]] = {
-    "get_schema": "Read the schema",
-    "generate_sql": "Write the SQL",
-    "execute_sql": "Run the SQL",
-    "validate_results": "Check the results",
-}
-"""The steps of the plan, in order, by the action that does them."""
-
-_STEPS: Final = tuple(map(NewPlanStep, TITLES.values()))
+_TITLES: Final = [step.title for step in STEPS]
+_STEPS: Final = tuple(map(NewPlanStep, _TITLES))
 _WHO: Final = "the agent"
 _NAMELESS: Final = "Answer a question"
 
@@ -43,45 +36,38 @@ def show_progress(session: Session, state: Mapping[str, Any], update: Mapping[st
     with session.transaction() as transaction, suppress(ToolError):  # other reducers answer for the plan
         is_new = update.get("iteration") == 1
         if mirror.begin(transaction, _is_own, is_new=is_new) and mirror.plan is not None:
-            mirror.mark(
-                transaction, _marks(mirror.plan, _statuses(state), *_note(state, update), rules.outcome)
-            )
-
-
-def _marks(
-    plan: Plan, statuses: Sequence[StepStatus], noted: object, note: str | None, rule: TextRule
-) -> list[Mark]:
-    """The marks that the plan lacks, with a note for the step of an action."""
-    marks = list[Mark]()
-    for index, (action, status) in enumerate(zip(TITLES, statuses, strict=True)):
-        step = plan.steps[index]
-        text = (fitted(note, rule) or None) if note and action == noted else None
-        if text in step.notes:
-            text = None
-        if text is not None or step.status != status:
-            marks.append((index, status, text))
-    return marks
+            mirror.mark(transaction, _marks(mirror.plan, state, *_note(state, update), rules.outcome))
 
 
 def _is_own(plan: Plan) -> bool:
     """Whether a plan is a graph's: by its first four steps."""
-    return [step.title for step in plan.steps[: len(_STEPS)]] == list(TITLES.values())
+    return [step.title for step in plan.steps[: len(_STEPS)]] == _TITLES
 
 
-def _statuses(state: Mapping[str, Any]) -> list[StepStatus]:
-    """The status of each step: what the state holds is done; at the end, what it lacks first is blocked."""
-    statuses = list[StepStatus]()
-    is_complete, is_open = bool(state.get("is_complete")), True
-    for key, action in ACTIONS:
-        if is_open and state.get(key) is not None:
-            statuses.append("blocked" if key == "validation_result" and refusal(state[key]) else "done")
-            continue
-        if is_open and is_complete:
-            statuses.append("blocked")
-        else:
-            statuses.append("in_progress" if is_open and state.get("next_action") == action else "pending")
-        is_open = False
-    return statuses
+def _marks(
+    plan: Plan, state: Mapping[str, Any], noted: object, note: str | None, rule: TextRule
+) -> list[Mark]:
+    """The marks that the plan lacks, with a note for the step of an action."""
+    marks, is_open = list[Mark](), True
+    for index, (step, shown) in enumerate(zip(STEPS, plan.steps, strict=False)):
+        status = _status(state, step, is_open=is_open)
+        is_open = is_open and state.get(step.key) is not None
+        text = (fitted(note, rule) or None) if note and step.action == noted else None
+        text = None if text in shown.notes else text
+        if text is not None or shown.status != status:
+            marks.append((index, status, text))
+    return marks
+
+
+def _status(state: Mapping[str, Any], step: Step, *, is_open: bool) -> StepStatus:
+    """The status of a step: what the state holds is done; at the end, what it lacks first is blocked."""
+    if not is_open:
+        return "pending"
+    if (value := state.get(step.key)) is not None:
+        return "blocked" if step.key == "validation_result" and refusal(value) else "done"
+    if state.get("is_complete"):
+        return "blocked"
+    return "in_progress" if state.get("next_action") == step.action else "pending"
 
 
 def _note(state: Mapping[str, Any], update: Mapping[str, Any]) -> tuple[Any, str | None]:

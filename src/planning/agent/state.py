@@ -6,7 +6,7 @@ They hold JSON values and the values of databases, so that any checkpointer can 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypedDict
 
 Action = Literal["get_schema", "generate_sql", "execute_sql", "validate_results", "complete"]
 
@@ -15,22 +15,14 @@ MOST_ITERATIONS: Final = 12
 
 
 class Attempt(TypedDict):
-    """A failed attempt to answer the question.
-
-    Attributes:
-        sql: The statement; None if none was written.
-        error: What was wrong.
-    """
+    """A failed attempt to answer the question: the statement, if one was written, and what was wrong."""
 
     sql: str | None
     error: str
 
 
 def collected(known: Sequence[Any] | None, new: Sequence[Any] | None) -> list[Any]:
-    """Merge an update into a list of the state: new items are appended; None empties the list.
-
-    A graph within another one returns the whole list; what was there before is not appended again.
-    """
+    """A list with new items, which a graph within another one returns as a whole list; None empties it."""
     if new is None:
         return []
     known = known or ()
@@ -122,18 +114,40 @@ class PlannerState(_Request, total=False):
     response: Any
 
 
-_WORK: Final = ("schema", "sql_query", "execution_result", "validation_result")
+class Step(NamedTuple):
+    """A step of answering a question.
+
+    Attributes:
+        action: The action.
+        key: The key of the state that it fills.
+        title: Its title in a plan.
+        arguments: The arguments of its tool, and the keys of the state that they come from.
+    """
+
+    action: Action
+    key: str
+    title: str
+    arguments: Mapping[str, str] | None
+
+
+STEPS: Final = (
+    Step("get_schema", "schema", "Read the schema", {"query": "resolved_query"}),
+    Step("generate_sql", "sql_query", "Write the SQL", None),
+    Step("execute_sql", "execution_result", "Run the SQL", {"sql": "sql_query"}),
+    Step(
+        "validate_results",
+        "validation_result",
+        "Check the results",
+        {"query": "resolved_query", "sql": "sql_query", "results": "execution_result"},
+    ),
+)
+"""The steps, in order: the first whose key the state lacks is the next."""
 
 
 def begun(state: Mapping[str, Any], *, is_first: bool) -> AgentState:
-    """An update for a new question: everything starts over.
-
-    Args:
-        state: An ``AgentState``.
-        is_first: Whether it is the first question of this state: then work that the caller put in is kept.
-    """
+    """An update for a new question: everything starts over, but work that came with a first one is kept."""
     emptied: Any = {
-        **{key: state.get(key) if is_first else None for key in _WORK},
+        **{step.key: state.get(step.key) if is_first else None for step in STEPS},
         "tool_calls": None,
         "attempts": None,
         "asked_query": state.get("resolved_query"),
@@ -152,15 +166,6 @@ def begun(state: Mapping[str, Any], *, is_first: bool) -> AgentState:
     return update
 
 
-ACTIONS: Final[tuple[tuple[str, Action], ...]] = (
-    ("schema", "get_schema"),
-    ("sql_query", "generate_sql"),
-    ("execution_result", "execute_sql"),
-    ("validation_result", "validate_results"),
-)
-"""The keys that the state needs before the question is answered, in order, and the action for each."""
-
-
 def decide_next_action(state: Mapping[str, Any]) -> AgentState:
     """Decide what to do next. It only reads the state.
 
@@ -176,7 +181,7 @@ def decide_next_action(state: Mapping[str, Any]) -> AgentState:
     iteration = (state.get("iteration") or 0) + 1
     most = state.get("max_iterations")
     if iteration <= (MOST_ITERATIONS if most is None else most):
-        for key, action in ACTIONS:
-            if state.get(key) is None:
-                return {"iteration": iteration, "next_action": action}
+        for step in STEPS:
+            if state.get(step.key) is None:
+                return {"iteration": iteration, "next_action": step.action}
     return {"iteration": iteration, "next_action": "complete", "is_complete": True}

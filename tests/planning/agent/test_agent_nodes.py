@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, rows
 
 from planning import Toolbox
 from planning.agent import execute_tools_node
-from planning.tools import StorageUnavailable, ToolContext, ToolRegistry, ToolValidationError
-from planning.tools.errors import SORRY, ToolTimeout, UserInputNeeded
+from planning.agent.generate import ASKS, asked
+from planning.agent.nodes import Node, generating, named_tool
+from planning.tools import StorageUnavailable, ToolContext, ToolError, ToolRegistry, ToolValidationError
+from planning.tools.errors import SORRY, ContextInvalid, RateLimitExceeded, ToolTimeout, UserInputNeeded
 
 STATE: dict[str, Any] = {
     "resolved_query": QUESTION,
@@ -184,3 +191,185 @@ def test_a_tool_gets_only_the_arguments_that_it_takes_and_the_ids_of_the_request
     assert execute_tools_node({**STATE, "next_action": "get_schema"}, open_tool)["schema"] == str(
         {"query": QUESTION}
     )
+
+
+# The functions that users pass in
+
+
+OFFERED = ("question", "schema", "error", "attempts", "state")
+GIVEN = {name: name.upper() for name in OFFERED}
+
+
+def called(function: Callable[..., Any]) -> Any:
+    """What a function returns when it is called with the offered values."""
+    tool, _ = named_tool("writer", "Write.", function, OFFERED, None)
+    outcome = tool.run(GIVEN, ToolContext())
+    return asyncio.run(outcome) if tool.is_async else outcome
+
+
+class Writer:
+    """An object with a call."""
+
+    def __call__(self, schema: str, question: str) -> tuple[str, ...]:
+        return schema, question
+
+
+class AsyncWriter:
+    """An object with a call that is awaited."""
+
+    async def __call__(self, question: str) -> str:
+        return question
+
+
+async def plain(question: str) -> str:
+    return question
+
+
+@pytest.mark.parametrize(
+    ("function", "returned"),
+    [
+        (lambda: "nothing", "nothing"),
+        (lambda anything: anything, "STATE"),
+        (lambda a, b: (a, b), ("QUESTION", "SCHEMA")),
+        (lambda it, question: (it, question), ("SCHEMA", "QUESTION")),
+        (lambda state, it: (state, it), ("STATE", "QUESTION")),
+        (lambda question, error=1: (question, error), ("QUESTION", "ERROR")),
+        (lambda it, temperature=0.5: (it, temperature), ("STATE", 0.5)),
+        (lambda *, question, error: (question, error), ("QUESTION", "ERROR")),
+        (lambda *args: args, ()),
+        (lambda **kwargs: kwargs, GIVEN),
+        (lambda question, **kwargs: (question, len(kwargs)), ("QUESTION", 4)),
+        (lambda it, **kwargs: (it, sorted(kwargs)), ("STATE", ["attempts", "error", "question", "schema"])),
+        (partial(lambda style, question: (style, question), "brief"), ("brief", "QUESTION")),
+        (Writer(), ("SCHEMA", "QUESTION")),
+        (plain, "QUESTION"),
+        (partial(plain), "QUESTION"),
+        (AsyncWriter(), "QUESTION"),
+        (dict, GIVEN),
+        (Mock(side_effect=dict), GIVEN),
+    ],
+)
+def test_a_callable_gets_what_it_names_and_the_rest_in_order(
+    function: Callable[..., Any], returned: Any
+) -> None:
+    assert called(function) == returned
+
+
+REMEDY = "; name its parameters out of question, schema, error, attempts, state"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("SELECT 1", "writer must be callable, got str"),
+        (lambda a, b, c, d, e, f: a, f"writer cannot be called with a, b, c, d, e, f{REMEDY}"),
+        (lambda question, /: question, f"writer cannot be called with question{REMEDY}"),
+    ],
+)
+def test_a_callable_with_unknown_parameters_is_refused(function: Any, message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        called(function)
+    assert str(caught.value) == message
+
+
+# The generator
+
+
+ASKED_STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}
+NO_SQL = "no SQL was written; write one SELECT"
+TEXT = "the model wrote text, not SQL: {}; write one SELECT, and nothing else"
+
+
+def node(generator: Any, clarify: Any = None) -> Node:
+    """The node of a generator, which returns or raises this."""
+    function = generator if callable(generator) else Mock(side_effect=[generator])
+    return generating(function, 0.1, clarify, None)
+
+
+def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
+    """The update if there is no statement."""
+    message = error if message is None else message
+    return {
+        "error": f"Tool generate_sql: {error}",
+        "user_message": message,
+        "attempts": [{"sql": None, "error": message}],
+        "is_complete": is_over,
+    }
+
+
+def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
+    """The update if there was no answer in time."""
+    message = (
+        f"generate_sql took longer than {seconds} s and was given up; call it again, or go on without it"
+    )
+    return {"error": f"Tool generate_sql: {message}", "user_message": message, "is_complete": is_over}
+
+
+@pytest.mark.parametrize(
+    ("generator", "update"),
+    [
+        (COUNT, {"sql_query": COUNT}),
+        ({"sql": COUNT}, {"sql_query": COUNT}),
+        (None, unwritten(NO_SQL)),
+        ({"success": False, "error": "the model is away"}, unwritten("the model is away")),
+        (ToolError("the model is away; try later"), unwritten("the model is away; try later")),
+        (ValueError("secret"), unwritten("secret", "the SQL could not be written")),
+        (ValueError(), unwritten("ValueError", "the SQL could not be written")),
+        (
+            lambda: time.sleep(0.3),
+            slow(0.1),
+        ),
+        ({"needs_user_input": True, "input_request": "Which year?"}, asked("Which year?")),
+        ('{"needs_user_input": true}', asked(ASKS)),
+        ("I am sorry, no.", unwritten(TEXT.format("I am sorry, no."))),
+        (UserInputNeeded("it lacks a year", "Which year?"), asked("Which year?")),
+    ],
+)
+def test_a_generator_writes_a_statement_or_asks_or_fails(generator: Any, update: dict[str, Any]) -> None:
+    assert node(generator).run(ASKED_STATE) == update
+
+
+def test_the_third_same_failure_of_the_generator_ends_it() -> None:
+    attempts = [{"sql": None, "error": NO_SQL}] * 2
+    assert node(None).run({**ASKED_STATE, "attempts": attempts}) == unwritten(NO_SQL, is_over=True)
+    assert node(None).run({**ASKED_STATE, "attempts": attempts[:1]}) == unwritten(NO_SQL)
+    attempts = [{"sql": None, "error": TEXT.format(words)} for words in ("I cannot.", "Sorry, no.")]
+    text = node("Not in this schema.").run({**ASKED_STATE, "attempts": attempts})
+    assert text == unwritten(TEXT.format("Not in this schema."), is_over=True)
+
+
+def test_an_error_with_other_numbers_is_the_same_error() -> None:
+    attempts = [{"sql": None, "error": f"{number:,} different ones, 1.{number} s"} for number in (7, 1_234)]
+    message = "99 different ones, 0.5 s"
+    assert node(ToolError(message)).run({**ASKED_STATE, "attempts": attempts}) == unwritten(
+        message, is_over=True
+    )
+
+
+def test_a_slow_generator_is_called_twice() -> None:
+    first = node(lambda: time.sleep(0.3)).run(ASKED_STATE)
+    assert node(lambda: time.sleep(0.3)).run({**ASKED_STATE, "error": slow(0.2)["error"]}) == slow(
+        0.1, is_over=True
+    )
+    assert first == slow(0.1)
+
+
+@pytest.mark.parametrize("kind", [StorageUnavailable, RateLimitExceeded, ContextInvalid])
+def test_a_failure_that_has_nothing_to_do_with_the_sql_ends_the_question(kind: type[ToolError]) -> None:
+    failed = {"error": "Tool generate_sql: it is away", "user_message": "it is away", "is_complete": True}
+    assert node(kind("it is away")).run(ASKED_STATE) == failed
+
+
+def test_the_user_is_asked_before_the_first_statement_is_written() -> None:
+    generator, clarify = Mock(return_value=COUNT), Mock(return_value="Which year?")
+    assert node(generator, clarify).run(ASKED_STATE) == asked("Which year?")
+    clarify.assert_called_once_with(QUESTION, SCHEMA)
+    generator.assert_not_called()
+    failed = {**ASKED_STATE, "attempts": [{"sql": COUNT, "error": "no such column: n"}]}
+    assert node(generator, clarify).run(failed) == {"sql_query": COUNT}
+    clarify.assert_called_once()
+
+
+@pytest.mark.parametrize("clarify", [lambda *_: None, lambda *_: " ", lambda *_: True, lambda: "Which?"])
+def test_a_clarify_without_a_question_is_ignored(clarify: Any) -> None:
+    assert node(COUNT, clarify).run(ASKED_STATE) == {"sql_query": COUNT}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from itertools import pairwise
 from typing import Any, TypedDict
 
@@ -132,3 +134,14 @@ def test_options_that_cannot_work_are_refused_when_the_graph_is_built(
     with pytest.raises(kind) as caught:
         graph_of(**options)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("missing", ["langgraph", "langchain_core"])
+def test_without_langgraph_the_graphs_say_what_to_install(missing: str) -> None:
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None; import planning.agent as a; a.build_planner_graph"
+    )
+    command = [sys.executable, "-c", program]
+    error = subprocess.run(command, capture_output=True, text=True, check=False).stderr.splitlines()[-1]
+    assert error.startswith("ImportError: the graphs need LangGraph (")
+    assert error.endswith(" is missing); install it with pip install 'session-planning[agent]'")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planning import Plan
-from planning.agent.state import ACTIONS
+from planning.agent.state import STEPS
 from planning.tools import StorageUnavailable, ToolError
 from planning.tools.errors import UserInputNeeded
 from session import Session, select_latest
@@ -125,7 +125,7 @@ def check_plan(session: Session, final: dict[str, Any]) -> None:
     """What the state has is done in the plan; what it lacks first is blocked."""
     plan = select_latest(session, Plan)
     assert plan is not None
-    there = [final[key] is not None for key, _ in ACTIONS]
+    there = [final[step.key] is not None for step in STEPS]
     done = there.index(False) if False in there else len(there)
     expected = ["done"] * done + ["blocked"] * (done < len(there)) + ["pending"] * (len(there) - done - 1)
     if all(there) and is_refused(final):

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import duckdb
 
-from planning.agent.databases import rows
-from planning.agent.databases.source import stamp
+from planning.agent.databases import opened
+from planning.agent.databases.opened import Answer, OpenDatabase, Table
 from planning.agent.sql.guard import Failure
 from planning.agent.sql.schema import quoted
 
@@ -31,6 +31,7 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     **dict.fromkeys(_OFF, "false"),
     "lock_configuration": "true",  # last: nothing can be set after it
 }
+_NUMBERS: Final = ("TINY", "SMALL", "INT", "BIG", "HUGE", "UINT", "UBIG", "FLOAT", "DOUBLE", "DEC", "BOOL")
 _ZONED: Final = "WITH TIME ZONE"
 _KINDS: Final = {
     "InterruptException": "timeout",
@@ -56,18 +57,14 @@ _KEYS: Final = """
 """
 
 
-class DuckdbFile:
-    """One file, and the connection to it, which is made when it is needed; see ``SqliteFile``."""
+class DuckdbFile(OpenDatabase):
+    """One file of DuckDB."""
 
     version = duckdb.__version__
+    _stamp: tuple[int, ...] = ()
 
-    def __init__(self, path: str) -> None:
-        self.deadline, self._path = 0.0, path
-        self._connection: duckdb.DuckDBPyConnection | None = None
-        self._stamp: tuple[int, ...] = ()
-
-    def run(self, sql: str, most_rows: int) -> tuple[list[str], list[list[Any]], bool]:
-        """Run one statement; see ``SqliteFile``."""
+    def run(self, sql: str, most_rows: int) -> Answer:
+        """See ``OpenDatabase``."""
         with self._session() as connection:
             kinds = [statement.type.name for statement in connection.extract_statements(sql)]
             is_pivot = kinds == ["MULTI"] and "pivot" in sql.lower()  # it collects names first, without IN
@@ -77,48 +74,43 @@ class DuckdbFile:
             columns = [(column[0], str(column[1])) for column in cursor.description or ()]
             if any(_ZONED in kind for _, kind in columns):
                 cursor = connection.execute(_without_zones(sql, columns))
-            values = ([*map(rows.plain, row)] for row in iter(cursor.fetchone, None))
-            return [name for name, _ in columns], *rows.fetched(values, most_rows, rows.memory_of)
+            values = ([*map(opened.plain, row)] for row in iter(cursor.fetchone, None))
+            return [name for name, _ in columns], *opened.fetched(values, most_rows, opened.memory_of)
 
-    def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
-        """Read the tables; see ``SqliteFile``."""
-        found: dict[tuple[str, str], dict[str, Any]] = {}
+    def tables(self, samples: int, until: float) -> list[Table]:
+        """See ``OpenDatabase``."""
+        found: dict[tuple[str, str], Table] = {}
         with self._session() as connection:
-            for schema, name, kind, *column in connection.execute(_COLUMNS).fetchall():
-                table = rows.new_table(name, kind, "" if schema == "main" else schema)
-                rows.add_column(found.setdefault((schema, name), table), *column)
-            for schema, name, names, target, targets in connection.execute(_KEYS).fetchall():
+
+            def rows_of(query: str) -> Any:
+                return connection.execute(query).fetchall()
+
+            for schema, name, kind, *column in rows_of(_COLUMNS):
+                table = opened.new_table(name, kind, "" if schema == "main" else schema)
+                opened.add_column(found.setdefault((schema, name), table), *column)
+            for schema, name, names, target, targets in rows_of(_KEYS):
                 key = {"columns": names, "table": target, "targets": targets}
                 found[schema, name]["foreign_keys"].append(key)
             for table in found.values():
                 if samples >= 0 and table["kind"] == "table" and monotonic() < min(until, self.deadline):
                     source = f"{quoted(table['schema'] or 'main')}.{quoted(table['name'])}"
-                    ((table["rows"],),) = connection.execute(rows.counting(source)).fetchall()
-                    sample = connection.execute(rows.sampling(table, source, rows.as_shown)).fetchall()
-                    rows.add_samples(table, [[*map(rows.plain, row)] for row in sample], samples)
+                    opened.count_rows(table, source, rows_of)
+                    opened.add_samples(table, source, rows_of, samples, _as_shown)
         return list(found.values())
 
     def interrupt(self) -> None:
-        """Stop the current statement; called from another thread."""
+        """See ``OpenDatabase``."""
         if connection := self._connection:
             connection.interrupt()
-
-    def close(self) -> None:
-        """Close the connection: nothing can write to the file before."""
-        connection, self._connection = self._connection, None
-        if connection:
-            connection.close()
-
-    rest = close
 
     @contextmanager
     def _session(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The connection to the current file; errors of the block are raised as a ``Failure``."""
         try:
-            now = stamp(self._path, "duckdb")
+            now = opened.stamp(self._place, "duckdb")
             if self._connection is None or now != self._stamp:
                 self.close()
-                self._connection = duckdb.connect(self._path, read_only=True, config=_CONFIG)
+                self._connection = duckdb.connect(self._place, read_only=True, config=_CONFIG)
                 self._stamp = now
             yield self._connection
         except duckdb.Error as error:
@@ -148,3 +140,8 @@ def _without_zones(sql: str, columns: Sequence[tuple[str, str]]) -> str:
     names = {f"c{number}": kind for number, (_, kind) in enumerate(columns)}
     chosen = [f"CAST({name} AS VARCHAR)" if _ZONED in kind else name for name, kind in names.items()]
     return f"SELECT {', '.join(chosen)} FROM (\n{sql}\n) AS q({', '.join(names)})"  # noqa: S608 - the statement itself, in brackets
+
+
+def _as_shown(column: Table) -> str:
+    kind = column["type"]
+    return opened.as_shown(column, is_hidden=kind == "BLOB", is_number=kind.startswith(_NUMBERS))

@@ -8,12 +8,11 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from time import monotonic, perf_counter
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from planning.agent.databases.base import database_tools
-from planning.agent.databases.readers import DatabaseFile, Readers
-from planning.agent.databases.source import is_settled, locate, stamp
+from planning.agent.databases.opened import OpenDatabase, is_settled, stamp
+from planning.agent.databases.readers import Readers
 from planning.agent.databases.sqlite_file import SqliteFile
 from planning.agent.sql import guard
 from planning.agent.sql.guard import Failure, explain
@@ -22,7 +21,7 @@ from planning.agent.sql.schema import validate_results as _validate
 from planning.errors import cut
 from planning.tools import ErrorKind, StorageUnavailable, Tool
 from planning.tools.errors import ToolTimeout
-from session.address import show_address
+from session.address import is_address, show_address
 
 if TYPE_CHECKING:
     from planning.agent.sql.columns import Columns
@@ -37,6 +36,14 @@ _MOST_ASKED: Final = 1_000
 _MOST_HELD: Final = 2_000
 _EXPLAINING: Final = 1.0  # seconds for explaining why a statement failed
 _LONGEST_ERROR: Final = 4_000  # characters: it may quote what is in the statement
+
+_KINDS: Final = frozenset({"sqlite", "duckdb"})
+_OF_DUCKDB: Final = frozenset({".duckdb", ".ddb"})
+_SERVERS: Final = ("postgresql://", "postgres://")
+_WANTED: Final = (
+    "give postgresql://HOST/DATABASE, the path of an SQLite or DuckDB file, or sqlite:///PATH, or "
+    "duckdb:///PATH"
+)
 
 Tables = Sequence[Mapping[str, Any]]
 T = TypeVar("T")
@@ -78,9 +85,7 @@ class SqlDatabase:
         self.max_rows = int(_checked("max_rows", max_rows, (int,), 1, _MOST_ROWS))
         self.samples = int(_checked("samples", samples, (int,), 0, _MOST_SAMPLES))
         self._readers = Readers()
-        self._schema: tuple[tuple[int, ...], str] | None = None
-        self._columns: tuple[tuple[int, ...], Tables] | None = None
-        self._asked: tuple[tuple[int, ...], dict[str, Any]] = ((), {})  # what columns hold
+        self._known: dict[str, tuple[tuple[int, ...], Any]] = {}  # what was read, and the file's stamp then
 
     def __repr__(self) -> str:
         return f"SqlDatabase({self._path!r})"
@@ -88,9 +93,7 @@ class SqlDatabase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -109,14 +112,18 @@ class SqlDatabase:
             StorageUnavailable: The file is missing, locked, corrupt, or has no tables.
             ToolTimeout: It took too long.
         """
-        try:
-            before = stamp(self._place, self.dialect)
-            if self._schema is not None and self._schema[0] == before:
-                return self._schema[1]
+
+        def read() -> str:
             until = monotonic() + self.timeout / 2
             tables, version = self._ask(
                 lambda file: (file.tables(self.samples, until), file.version), self.timeout
             )
+            if not tables:
+                raise Failure("empty")
+            return schema_text(tables, self.dialect, version)
+
+        try:
+            return self._unchanged("schema", read)
         except Failure as failure:
             if failure.kind == "timeout":
                 raise ToolTimeout(
@@ -124,11 +131,6 @@ class SqlDatabase:
                     " allow more seconds"
                 ) from None
             raise StorageUnavailable(explain(failure, self._path, self.timeout)[0]) from None
-        if not tables:
-            raise StorageUnavailable(explain(Failure("empty"), self._path, self.timeout)[0])
-        text = schema_text(tables, self.dialect, version)
-        self._schema = (before, text) if is_settled(before, _TICK) else None
-        return text
 
     def execute(self, sql: str) -> dict[str, Any]:
         """Run one statement that reads. An error of the statement or the database is in the answer.
@@ -145,27 +147,23 @@ class SqlDatabase:
             ImportError: A library that this needs is not installed.
         """
         started, until = perf_counter(), monotonic() + self.timeout
+        columns, rows, truncated, error, code = list[str](), list[list[Any]](), False, None, None
         try:
             statement = guard.check(sql, self.dialect)
-            columns, rows, truncated = self._ask(
-                lambda file: file.run(statement, self.max_rows), self.timeout
-            )
-            # There are no columns where a comment is not closed.
-            problem = self._wrong_answer(statement, until) if columns else guard.EMPTY
-        except guard.StatementRefused as refusal:
-            return _failed(refusal.message, ErrorKind.PARAMETER, started)
+            answer = self._ask(lambda file: file.run(statement, self.max_rows), self.timeout)
+            self._check_answer(statement, answer[0], until)
+            columns, rows, truncated = answer
         except Failure as failure:
-            return _failed(*self._explained(failure, sql), started)
-        if problem is not None:
-            return _failed(problem, ErrorKind.PARAMETER, started)
+            error, code = self._explained(failure, sql)
         return {
-            "success": True,
+            "success": error is None,
             "data": rows,
             "columns": columns,
             "row_count": len(rows),
             "truncated": truncated,
-            "error": None,
+            "error": error and cut(error, _LONGEST_ERROR),
             "elapsed": perf_counter() - started,
+            **({} if code is None else {"code": str(code)}),
         }
 
     def validate_results(
@@ -210,7 +208,7 @@ class SqlDatabase:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
         return database_tools(self)
 
-    def _open_file(self) -> DatabaseFile:
+    def _open_file(self) -> OpenDatabase:
         if self.dialect == "sqlite":
             return SqliteFile(self._place, self.timeout)
         try:
@@ -225,14 +223,17 @@ class SqlDatabase:
             raise Failure("library", f"{library}: pip install 'session-planning[{extra}]'") from None
         return DuckdbFile(self._place)
 
-    def _ask(self, work: Callable[[DatabaseFile], T], seconds: float) -> T:
+    def _ask(self, work: Callable[[OpenDatabase], T], seconds: float) -> T:
         return self._readers.ask(self._open_file, work, seconds)
 
-    def _wrong_answer(self, statement: str, until: float) -> str | None:
-        """Why the answer to a statement, which has run, is not what was asked; None if it may be."""
+    def _check_answer(self, statement: str, columns: list[str], until: float) -> None:
+        """Fail if the answer to a statement, which has run, is not what was asked."""
         from planning.agent.sql.judge import wrong_answer
 
-        return wrong_answer(self._columns_of(statement, until))
+        # There are no columns where a comment is not closed.
+        problem = wrong_answer(self._columns_of(statement, until)) if columns else guard.EMPTY
+        if problem is not None:
+            raise Failure("statement", problem)
 
     def _columns_of(self, sql: str, until: float) -> Columns:
         """What the columns of a statement hold, to be asked in that time."""
@@ -246,10 +247,10 @@ class SqlDatabase:
                     raise
                 return None
 
-        known = stamp(self._place, self.dialect)
-        if self._asked[0] != known or not is_settled(known, _TICK) or len(self._asked[1]) > _MOST_ASKED:
-            self._asked = (known, {})
-        return Columns(sql, self.dialect, lambda: self._tables(until), rows_of, self._asked[1])
+        asked: dict[str, Any] = self._unchanged("answers", dict)
+        if len(asked) > _MOST_ASKED:  # other threads may use them still
+            self._known.pop("answers", None)
+        return Columns(sql, self.dialect, lambda: self._tables(until), rows_of, asked)
 
     def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""
@@ -263,14 +264,46 @@ class SqlDatabase:
     def _tables(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""
         try:
-            before = stamp(self._place, self.dialect)
-            if self._columns is not None and self._columns[0] == before:
-                return self._columns[1]
-            tables = self._ask(lambda file: file.tables(-1, until), until - monotonic())
+            return self._unchanged(
+                "tables", lambda: self._ask(lambda file: file.tables(-1, until), until - monotonic())
+            )
         except Failure:
             return None
-        self._columns = (before, tables) if is_settled(before, _TICK) else None
-        return tables
+
+    def _unchanged(self, name: str, read: Callable[[], T]) -> T:
+        """What is read of the database, again only after it has changed."""
+        now, known = stamp(self._place, self.dialect), self._known.get(name)
+        if known is not None and known[0] == now:
+            value: T = known[1]
+            return value
+        value = read()
+        if is_settled(now, _TICK):
+            self._known[name] = now, value
+        else:
+            self._known.pop(name, None)
+        return value
+
+
+def locate(source: str | os.PathLike[str]) -> tuple[str, str]:
+    """The dialect of a database, such as ``sqlite``, and the path of its file or its URL."""
+    if not isinstance(source, (str, os.PathLike)):
+        raise ValueError(  # noqa: TRY004 - whatever is wrong with a source is one kind of error
+            f"a database is a path or a URL, got {type(source).__name__}; {_WANTED}"
+        )
+    path = os.fsdecode(source)
+    if path.startswith(_SERVERS) and "\0" not in path:
+        return "postgres", path
+    dialect, _, rest = path.partition("://")
+    if is_address(path):
+        path = rest.removeprefix("/")
+        if dialect not in _KINDS or path == rest or "?" in rest:
+            shown = source if dialect in _KINDS and "@" not in rest else show_address(os.fsdecode(source))
+            raise ValueError(f"unsupported database URL {shown}; {_WANTED}, four slashes if it is absolute")
+    else:
+        dialect = "duckdb" if Path(path).suffix.lower() in _OF_DUCKDB else "sqlite"
+    if "\0" in path or not path.strip() or path.startswith((":memory:", "file:")):
+        raise ValueError(f"{path!r} is not the path of a file; {_WANTED}")
+    return dialect, path
 
 
 def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most: float) -> Any:
@@ -283,16 +316,3 @@ def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most:
         what = "a whole number" if kinds == (int,) else "seconds"
         raise ValueError(f"{name} must be {what} from {least:,} to {most:,}, got {value!r}")
     return value
-
-
-def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:
-    return {
-        "success": False,
-        "data": [],
-        "columns": [],
-        "row_count": 0,
-        "truncated": False,
-        "error": cut(error, _LONGEST_ERROR),
-        "elapsed": perf_counter() - started,
-        "code": str(code),
-    }

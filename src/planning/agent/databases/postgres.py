@@ -2,13 +2,16 @@
 
 Each of these holds by itself: the transaction is read-only, which cannot be changed after its first query,
 and is always rolled back; the server takes one statement at a time, and only as a query in brackets; and a
-statement calls no volatile function but a few that change nothing.
+statement calls no volatile function but a few that change nothing: a read-only transaction still stops other
+sessions, takes advisory locks, and writes files.
 
 Rows are sent one by one and counted. FETCH from a cursor would have the server store them all before.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from decimal import Decimal
@@ -22,10 +25,18 @@ from psycopg.adapt import Loader
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from planning.agent.databases.postgres_calls import check_calls
-from planning.agent.databases.postgres_tables import add_values, read_tables
-from planning.agent.databases.rows import MOST_BYTES, fetched
+from planning.agent.databases.opened import (
+    MOST_BYTES,
+    Answer,
+    OpenDatabase,
+    Table,
+    add_samples,
+    as_shown,
+    count_rows,
+    fetched,
+)
 from planning.agent.sql.guard import Failure
+from planning.agent.sql.schema import MOST_COUNTED, ExactName, literal, quoted
 from session.errors import StoreError
 from session.stores.postgres_link import Connections, reason_of
 
@@ -57,28 +68,17 @@ _MOST_DIGITS: Final = 40
 _MOST_DECIMALS: Final = 6  # more are those of a division
 
 
-class PostgresDatabase:
-    """One database, and the connection to it, which is made when it is needed.
+class PostgresDatabase(OpenDatabase):
+    """One database of a server."""
 
-    Attributes:
-        deadline: See ``SqliteFile``.
-        version: That of the server; empty before it was connected.
-    """
+    _connections: Connections | None = None
+    _is_stopped = False
 
-    version = ""
-
-    def __init__(self, address: str) -> None:
-        self.deadline = 0.0
-        self._address = address
-        self._connections: Connections | None = None
-        self._connection: psycopg.Connection[Any] | None = None
-        self._is_stopped = False
-
-    def run(self, sql: str, most_rows: int) -> tuple[list[str], list[list[Any]], bool]:
-        """Run one statement; see ``SqliteFile``."""
+    def run(self, sql: str, most_rows: int) -> Answer:
+        """See ``OpenDatabase``."""
         with self._session() as connection:
             columns = _prepared(connection, sql)
-            check_calls(connection, sql)
+            _check_calls(connection, sql)
             rows_of: Any = connection.cursor().stream(f"{_measured(sql, columns)} LIMIT {most_rows + 1}")
             with closing(rows_of) as stream:
                 rows, is_more = fetched((row[:-1] for row in stream), most_rows)
@@ -88,35 +88,27 @@ class PostgresDatabase:
                     next(stream, None)  # the end, so that no cancel is sent
             return [name for name, _ in columns], rows, is_more
 
-    def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
-        """Read the tables; see ``SqliteFile``."""
+    def tables(self, samples: int, until: float) -> list[Table]:
+        """See ``OpenDatabase``."""
         with self._session() as connection:
-            tables = read_tables(connection)
+            tables = _read_tables(connection)
         if not tables:
             raise Failure("server", "its role may read no table on the search path: grant it SELECT")
         for table in tables if samples >= 0 else ():
             try:
                 with self._session(until) as connection:
-                    add_values(connection, table, samples)
+                    _add_values(connection, table, samples)
             except Failure as failure:  # such as a lock: the other tables may be read
                 if failure.kind == "server" or monotonic() > min(until, self.deadline):
                     break
         return tables
 
     def interrupt(self) -> None:
-        """Stop the current statement; called from another thread."""
+        """See ``OpenDatabase``."""
         connection, self._is_stopped = self._connection, True
         if connection is not None:
             with suppress(psycopg.Error):  # it was closed just now
                 connection.cancel_safe(timeout=1)
-
-    def close(self) -> None:
-        """Close the connection."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    rest = close
 
     @contextmanager
     def _session(self, until: float | None = None) -> Iterator[psycopg.Connection[Any]]:
@@ -129,7 +121,7 @@ class PostgresDatabase:
             if left <= 0:
                 raise Failure("timeout")
             if self._connection is None or self._connection.closed:
-                self._connections = self._connections or Connections(self._address, 1)
+                self._connections = self._connections or Connections(self._place, 1)
                 self._connection = _with_loaders(self._connections.open(left / 2))
                 self.version = "{}.{}".format(*divmod(self._connection.info.server_version, 10_000))
             connection, milliseconds = self._connection, max(1, int(left * 1_000))
@@ -227,3 +219,132 @@ def _with_loaders(connection: psycopg.Connection[Any]) -> psycopg.Connection[Any
             connection.adapters.register_loader(kind.oid, _Number if kind.name in _NUMBERS else _Text)
     connection.adapters.register_loader(0, _Text)  # any other type
     return connection
+
+
+# The functions that a statement calls, as PostgreSQL reads its text. What changes something is a volatile
+# function, or runs a statement that it is given as text (crosstab, connectby, xpath_table).
+
+_HARMLESS: Final = [
+    *("random", "random_normal", "gen_random_uuid", "uuidv4", "uuidv7", "clock_timestamp", "timeofday"),
+    *("pg_relation_size", "pg_table_size", "pg_indexes_size", "pg_total_relation_size", "pg_database_size"),
+    *("bernoulli", "system"),
+]
+_VOLATILE: Final = """
+    SELECT p.proname FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+    WHERE (p.proname = ANY(%s)
+            OR p.proname = ANY(%s) AND p.pronargs > 0 AND p.pronargs - p.pronargdefaults < 2)
+        AND p.prorettype NOT IN ('trigger'::pg_catalog.regtype, 'event_trigger'::pg_catalog.regtype)
+        AND (pg_catalog.pg_function_is_visible(p.oid) OR n.nspname = ANY(%s))
+        AND (p.provolatile = 'v' OR p.proname ~ '^(txid_current|pg_current_xact_id|connectby|xpath_table)$'
+            OR p.proname ~ '^crosstab')
+        AND NOT (n.nspname = 'pg_catalog' AND p.proname = ANY(%s)) LIMIT 1
+"""
+_LONGEST_NAME: Final = 63
+_LETTER: Final = "A-Za-z_\x80-\U0010ffff"
+_ESCAPED: Final = r"'(?:[^'\\]|\\.|'')*+'"
+_TOKEN: Final = re.compile(  # what does not end is an error of PostgreSQL
+    rf"""(?P<space>[\ \t\r\n\f\v]++|--[^\r\n]*+|/\*(?:(?!/\*|\*/).)*+\*/)
+    |(?P<string>[eE]{_ESCAPED}(?:(?:[\ \t\r\n\f\v]|--[^\r\n]*+)*+{_ESCAPED})*+|'(?:[^']|'')*+'
+        |(?P<mark>\$(?:[{_LETTER}][{_LETTER}0-9]*+)?\$).*?(?P=mark))
+    |(?P<odd>/\*|[uU]&")
+    |(?P<name>[{_LETTER}][{_LETTER}0-9$]*+|"(?:[^"]|"")*+")
+    |(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _check_calls(connection: psycopg.Connection[Any], sql: str) -> None:
+    """Refuse calls of functions that may change something: ``name(...)``, or of one value ``(x).name``."""
+    tokens = [token for token in _TOKEN.finditer(sql) if token.lastgroup != "space"]
+    if any(token["odd"] for token in tokens):
+        raise Failure("refused", "a comment in a comment, or a name in Unicode escapes,")
+    texts = ["", *(token[0] for token in tokens), ""]
+    names, called, dotted = list[str](), list[str](), list[str]()
+    for before, token, after in zip(texts, tokens, texts[2:], strict=False):
+        if token["name"]:
+            is_quoted = token[0].startswith('"')
+            name = token[0][1:-1].replace('""', '"') if is_quoted else token[0].lower()
+            names.append(name.encode()[:_LONGEST_NAME].decode(errors="ignore"))
+            if after == "(":
+                called.append(names[-1])
+            elif before == ".":
+                dotted.append(names[-1])
+    for (name,) in connection.execute(_VOLATILE, (called, dotted, names, _HARMLESS)):
+        raise Failure("refused", f"calling {name}, which may change something,")
+
+
+# Columns that the role may read; of keys, those between such columns. Partitions are in their table.
+_TABLES: Final = """
+    WITH readable AS (
+        SELECT c.*, n.nspname, CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END AS prefix
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'p', 'f', 'm', 'v') AND NOT c.relispartition
+            AND n.nspname = ANY(current_schemas(false))
+    ), columns AS (
+        SELECT a.attrelid, a.attnum, a.attname, json_build_object(
+            'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod), 'not_null', a.attnotnull,
+            'primary', coalesce(array_position(k.conkey, a.attnum), 0),
+            'comment', col_description(a.attrelid, a.attnum), 'samples', ARRAY[]::text[],
+            'values', ARRAY(SELECT e.enumlabel FROM pg_enum AS e WHERE e.enumtypid = coalesce(
+                nullif(t.typbasetype, 0), nullif(t.typelem, 0), t.oid) ORDER BY e.enumsortorder)) AS described
+        FROM readable AS r JOIN pg_attribute AS a ON a.attrelid = r.oid
+            JOIN pg_type AS t ON t.oid = a.atttypid
+            LEFT JOIN pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'p'
+        WHERE a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+    ), keys AS MATERIALIZED (
+        SELECT k.conrelid, k.conname, json_build_object('table', r.relname, 'columns', json_agg(c.attname
+            ORDER BY u.place), 'targets', json_agg(d.attname ORDER BY u.place)) AS described
+        FROM pg_constraint AS k JOIN readable AS r ON r.oid = k.confrelid
+            CROSS JOIN unnest(k.conkey, k.confkey) WITH ORDINALITY AS u(from_number, to_number, place)
+            LEFT JOIN columns AS c ON c.attrelid = k.conrelid AND c.attnum = u.from_number
+            LEFT JOIN columns AS d ON d.attrelid = k.confrelid AND d.attnum = u.to_number
+        WHERE k.contype = 'f' AND k.conparentid = 0
+        GROUP BY k.oid, k.conrelid, k.conname, r.relname
+        HAVING count(c.*) = count(*) AND count(d.*) = count(*)
+    )
+    SELECT json_build_object('name', r.relname, 'schema', r.prefix, 'rows', null, 'stored', r.relkind,
+        'kind', CASE WHEN r.relkind IN ('m', 'v') THEN 'view' ELSE 'table' END, 'is_large', r.reltuples > %s,
+        'comment', obj_description(r.oid, 'pg_class'), 'columns', json_agg(c.described ORDER BY c.attnum),
+        'foreign_keys', ARRAY(SELECT k.described FROM keys AS k WHERE k.conrelid = r.oid ORDER BY k.conname))
+    FROM readable AS r JOIN columns AS c ON c.attrelid = r.oid
+    GROUP BY r.oid, r.relname, r.prefix, r.relkind, r.reltuples, r.nspname
+    ORDER BY r.relkind IN ('m', 'v'), array_position(current_schemas(false), r.nspname), r.relname
+"""
+_SHORT_TYPES: Final = ("smallint", "integer", "bigint", "numeric", "real", "double", "bool")
+
+
+def _read_tables(connection: psycopg.Connection[Any]) -> list[Table]:
+    """The tables that a role may read, from the catalogue."""
+    rows = connection.execute(_TABLES, (2 * MOST_COUNTED,))
+    tables = [json.loads(table, object_hook=_exact) for (table,) in rows]
+    for column in [column for table in tables for column in table["columns"]]:
+        if column["values"]:
+            column["type"] += f" ({', '.join(map(literal, column['values']))})"
+    return tables
+
+
+def _add_values(connection: psycopg.Connection[Any], table: Table, samples: int) -> None:
+    """Add values to a table, and how many rows it has. Those of views and foreign tables cost too much."""
+    source = ".".join(quoted(name) for name in (table["schema"], table["name"]) if name)
+    if samples and table["stored"] in "rpm":
+        add_samples(table, source, connection.execute, samples, _as_shown)
+    if table["stored"] in "rp" and table["is_large"]:  # by the statistics
+        table["rows"] = MOST_COUNTED + 1
+    elif table["stored"] in "rp":
+        count_rows(table, source, connection.execute)
+
+
+def _exact(described: Table) -> Table:
+    """A table, a column or a key with its names marked: they may need quotes."""
+    for key in ("name", "schema", "table"):
+        described |= {key: ExactName(described[key])} if key in described else {}
+    for key in ("columns", "targets"):
+        names = described.get(key, [])
+        described |= {key: [*map(ExactName, names)]} if all(isinstance(name, str) for name in names) else {}
+    return described
+
+
+def _as_shown(column: Table) -> str:
+    kind = column["type"]
+    is_number = kind.startswith(_SHORT_TYPES) and not kind.endswith("]")
+    return as_shown(column, is_hidden=kind == "bytea" or bool(column["values"]), is_number=is_number)

@@ -11,18 +11,13 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
+from planning.agent.databases.opened import OpenDatabase
 from planning.agent.sql.guard import Failure
 from planning.tools.background import is_given_up
 
-if TYPE_CHECKING:
-    from planning.agent.databases.duckdb_file import DuckdbFile
-    from planning.agent.databases.postgres import PostgresDatabase
-    from planning.agent.databases.sqlite_file import SqliteFile
-
 T = TypeVar("T")
-DatabaseFile: TypeAlias = "SqliteFile | DuckdbFile | PostgresDatabase"
 
 _MOST: Final = 8
 _IDLE: Final = 0.25  # seconds after which a thread releases what other programs may wait for
@@ -51,7 +46,7 @@ class _Question:
 class _Reader:
     """A thread and the file that it alone reads. The thread ends with this object, or with the program."""
 
-    def __init__(self, file: DatabaseFile) -> None:
+    def __init__(self, file: OpenDatabase) -> None:
         self.file = file
         self.current: _Question | None = None
         self.lock = Lock()
@@ -84,15 +79,9 @@ class Readers:
         self._free = _places()
 
     def ask(
-        self, open_file: Callable[[], DatabaseFile], work: Callable[[DatabaseFile], T], seconds: float
+        self, open_file: Callable[[], OpenDatabase], work: Callable[[OpenDatabase], T], seconds: float
     ) -> T:
-        """Run work on the file in a thread, and wait for it.
-
-        Work that takes too long is stopped, and so is work whose caller stopped waiting.
-
-        Raises:
-            Failure: The database could not answer.
-        """
+        """Run work on the file in a thread; it is stopped at its time, or when its caller stops waiting."""
         if self._process != os.getpid():
             self._process, self._idle, self._free = os.getpid(), [], _places()
         until, idle, free = monotonic() + seconds, self._idle, self._free

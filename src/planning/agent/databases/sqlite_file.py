@@ -23,8 +23,19 @@ from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from planning.agent.databases.rows import add_column, add_samples, counting, fetched, new_table, sampling
-from planning.agent.databases.source import LOG_SIZE, is_settled, stamp
+from planning.agent.databases.opened import (
+    LOG_SIZE,
+    Answer,
+    OpenDatabase,
+    Table,
+    add_column,
+    add_samples,
+    count_rows,
+    fetched,
+    is_settled,
+    new_table,
+    stamp,
+)
 from planning.agent.sql.guard import Failure
 from planning.agent.sql.schema import quoted, select
 
@@ -63,70 +74,7 @@ _VIRTUAL: Final = """
 """
 
 
-class Boundary:
-    """What a connection may do.
-
-    Attributes:
-        connection: The connection.
-        denied: The action that the current statement was denied; empty if there is none.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, is_late: Callable[[], bool]) -> None:
-        """Bind the connection.
-
-        Raises:
-            sqlite3.Error: The file cannot be read; the connection is closed.
-        """
-        self.denied = ""
-        self.connection = connection
-        self._is_lifted = False
-        self._is_late = is_late
-        try:
-            connection.set_progress_handler(is_late, _OPERATIONS)
-            for name, value in _LIMITS:
-                connection.setlimit(name, value)
-            for pragma in _PRAGMAS:
-                connection.execute(f"PRAGMA {pragma}").close()
-            connection.set_authorizer(self._authorize)
-            with self.lifted():  # connecting a virtual table takes more rights than reading it
-                for (table,) in connection.execute(_VIRTUAL).fetchall():
-                    with suppress(sqlite3.DatabaseError):  # this SQLite may lack its module
-                        connection.execute(select("1", quoted(table), 0)).close()
-        except BaseException:
-            connection.close()
-            raise
-
-    def begin(self, sql: str = "") -> None:
-        """Begin a statement: the more values it may hold at once, the smaller each of them has to be."""
-        self.denied = ""
-        values = 1 + min(_MOST_VALUES, sql.count(",") + sql.count("("))
-        self.connection.setlimit(_LENGTH, min(_LONGEST_VALUE, _LARGEST_ROW // values))
-
-    @contextmanager
-    def lifted(self) -> Iterator[None]:
-        """Let statements of this package read the description of the tables."""
-        self.begin()
-        self._is_lifted = True
-        try:
-            yield
-        finally:
-            self._is_lifted = False
-
-    def _authorize(self, action: int, _first: str | None, second: str | None, *_: object) -> int:
-        if self._is_late():  # while the statement is prepared: views of views may take forever
-            return sqlite3.SQLITE_DENY
-        if self._is_lifted:
-            return sqlite3.SQLITE_OK
-        name = (second or "").lower() if action == _FUNCTION else ""
-        if action in _READING and name not in _UNSAFE:
-            if name in _SLOW:
-                self.connection.setlimit(_LENGTH, min(_SLOW[name], self.connection.getlimit(_LENGTH)))
-            return sqlite3.SQLITE_OK
-        self.denied = self.denied or (second if action == _FUNCTION and second else "more than reading")
-        return sqlite3.SQLITE_DENY
-
-
-def connect(path: str, options: str, seconds: float = 0.0) -> sqlite3.Connection:
+def _connect(path: str, options: str, seconds: float = 0.0) -> sqlite3.Connection:
     """Open a file for reading."""
     return sqlite3.connect(
         f"file:{quote(os.fsencode(path))}?mode=ro&{options}",
@@ -150,12 +98,8 @@ _MOST_COPIED: Final = 100_000_000
 """The most characters of a statement together with its copies."""
 
 
-def check_names(connection: sqlite3.Connection, sql: str) -> None:
-    """Check that each name in double quotes is a column: in backticks it is never a string.
-
-    Raises:
-        sqlite3.Error: One is not, or SQLite cannot parse the statement.
-    """
+def _check_names(connection: sqlite3.Connection, sql: str) -> None:
+    """Check that each name in double quotes is a column: in backticks it is never a string."""
     strict = _QUOTED.sub(_in_backticks, sql) if '"' in sql else sql
     if strict == sql:
         return
@@ -173,11 +117,7 @@ def _in_backticks(found: re.Match[str]) -> str:
 
 
 def check_copies(sql: str) -> None:
-    """Check that the tables of a WITH are not read too often.
-
-    Raises:
-        Failure: They may be, through each other.
-    """
+    """Check that the tables of a WITH are not read too often, through each other."""
     if "with" not in sql.lower():
         return
     words = [
@@ -205,9 +145,6 @@ def _name(word: str) -> str:
     return word[1:-1] if word[:1] in {'"', "`", "[", "'"} else word
 
 
-Late = Callable[[], bool]
-Table = dict[str, Any]
-
 # Without the tables that a virtual table, which has no root page, keeps its data in.
 _TABLES: Final = """
     SELECT m.name, m.type FROM sqlite_master AS m
@@ -231,66 +168,7 @@ _KEYS: Final = """
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_BUSY})
 
 
-def read_tables(connection: sqlite3.Connection, is_late: Late) -> list[Table]:
-    """Read the tables of the file; see ``SqliteFile.tables``."""
-    tables: dict[str, Table] = {
-        name: new_table(name, kind) for name, kind in connection.execute(_TABLES).fetchall()
-    }
-
-    def rows_of(query: str) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query over all tables; table by table if one of them cannot be read."""
-        for names, each in [([], query)] + [([name], _of_one(query)) for name in tables]:
-            try:
-                yield from [row for row in connection.execute(each, names) if row[0] in tables]
-            except sqlite3.OperationalError as error:
-                if is_late():
-                    raise Failure("timeout") from error
-            else:
-                if not names:
-                    return
-
-    for name, column, kind, not_null, primary in rows_of(_COLUMNS):
-        add_column(tables[name], column, kind, not_null, primary)
-    keys: dict[tuple[str, int], Table] = {}
-    for name, number, target, column, to in rows_of(_KEYS):
-        if (name, number) not in keys:
-            keys[name, number] = {"columns": [], "table": target, "targets": []}
-            tables[name]["foreign_keys"].append(keys[name, number])
-        keys[name, number]["columns"].append(column)
-        keys[name, number]["targets"] += [] if to is None else [to]  # None is the primary key
-    return list(tables.values())
-
-
-def _of_one(query: str) -> str:
-    return query.replace("WHERE ", "WHERE t.name = ? AND ", 1)
-
-
-def add_values(connection: sqlite3.Connection, tables: list[Table], samples: int, is_late: Late) -> None:
-    """Add values and counts of rows to the tables, for as long as the time lasts."""
-    for look in [_sample, _count] if samples else [_count]:
-        for table in tables:
-            try:
-                if table["kind"] == "table":
-                    look(connection, table, samples)
-            except sqlite3.DatabaseError as error:
-                if not is_late() and getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-                    raise
-            if is_late():
-                return
-
-
-def _sample(connection: sqlite3.Connection, table: Table, samples: int) -> None:
-    query = sampling(table, quoted(table["name"]), lambda column: quoted(column["name"]))
-    with closing(connection.execute(query)) as cursor:
-        add_samples(table, cursor, samples)
-
-
-def _count(connection: sqlite3.Connection, table: Table, _samples: int) -> None:
-    (table["rows"],) = connection.execute(counting(quoted(table["name"]))).fetchone()
-
-
 T = TypeVar("T")
-Answer = tuple[list[str], list[list[Any]], bool]
 
 _BUSY: Final = 2.0
 _TRIES: Final = 5
@@ -312,54 +190,36 @@ _ENDS: Final = {  # by SQLite's primary result code
 _UNFINISHED: Final = frozenset({sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY})
 
 
-class SqliteFile:
-    """One file, and the connection to it, which is made when it is needed; one thread uses it.
-
-    Attributes:
-        deadline: When the current statement has to end, on the monotonic clock.
-        version: The version of the database.
-    """
+class SqliteFile(OpenDatabase):
+    """One file of SQLite; its connection may only read."""
 
     version = sqlite3.sqlite_version
 
     def __init__(self, path: str, seconds: float) -> None:
-        """Name the file."""
-        self.deadline = 0.0
-        self._path = path
+        super().__init__(path)
         self._busy = min(_BUSY, seconds / 2)
         self._stamp: tuple[int, ...] = ()
         self._is_immutable = False
         self._is_live = False
         self._until = 0.0  # the deadline, or sooner
-        self._boundary: Boundary | None = None
+        self._denied = ""  # the action that the current statement was denied
+        self._is_lifted = False
 
     def run(self, sql: str, most_rows: int) -> Answer:
-        """Run one statement: the names of its columns, its rows, and whether there are more.
-
-        Raises:
-            Failure: The database could not answer.
-        """
+        """See ``OpenDatabase``."""
         with self._session():
-            return self._steadily(lambda boundary: self._query(boundary, sql, most_rows))
+            return self._steadily(lambda connection: self._query(connection, sql, most_rows))
 
-    def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
-        """Read the tables.
-
-        Returns:
-            For each table its ``name``, ``schema``, ``kind``, ``columns``, ``foreign_keys`` and ``rows``.
-
-        Raises:
-            Failure: They cannot be read.
-        """
+    def tables(self, samples: int, until: float) -> list[Table]:
+        """See ``OpenDatabase``."""
         with self._session():
-            return self._steadily(lambda boundary: self._tables(boundary, samples, until))
+            return self._steadily(lambda connection: self._described(connection, samples, until))
 
     def interrupt(self) -> None:
-        """Stop the current statement; called from another thread."""
-        boundary = self._boundary
-        if boundary is not None:
+        """See ``OpenDatabase``."""
+        if connection := self._connection:
             with suppress(sqlite3.Error):  # it was closed just now
-                boundary.connection.interrupt()
+                connection.interrupt()
 
     def rest(self) -> None:
         """Let the last writer of a log clean up."""
@@ -368,15 +228,13 @@ class SqliteFile:
 
     def close(self) -> None:
         """Close the connection."""
-        boundary, self._boundary = self._boundary, None
         self._is_live = False
-        if boundary is not None:
-            boundary.connection.close()
+        super().close()
 
     @contextmanager
     def _session(self) -> Iterator[None]:
         """Raise the errors of the block as a ``Failure``."""
-        self._until = self.deadline
+        self._until, self._denied = self.deadline, ""
         try:
             yield
         except MemoryError:
@@ -393,21 +251,64 @@ class SqliteFile:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if code in _UNFINISHED:
             return Failure("unfinished")
-        kind = _ENDS.get(code & 0xFF, "sql")
-        denied = self._boundary.denied if self._boundary is not None else ""
+        kind, denied = _ENDS.get(code & 0xFF, "sql"), self._denied
         if not denied and "not authorized" in str(error):  # it was late while the statement was prepared
             return Failure("timeout")
         if kind == "refused" or (denied and kind == "sql"):
             return Failure("refused", denied or "writing")
         if kind in {"corrupt", "unreadable", "memory"}:
             self.close()
-        if kind == "unreadable" and not os.access(self._path, os.R_OK, effective_ids=True):
+        if kind == "unreadable" and not os.access(self._place, os.R_OK, effective_ids=True):
             return Failure("denied")
         return Failure(kind, str(error))
 
+    # What the connection may do
+
+    def _begin(self, connection: sqlite3.Connection, sql: str = "") -> None:
+        """Begin a statement: the more values it may hold at once, the smaller each of them has to be."""
+        self._denied = ""
+        values = 1 + min(_MOST_VALUES, sql.count(",") + sql.count("("))
+        connection.setlimit(_LENGTH, min(_LONGEST_VALUE, _LARGEST_ROW // values))
+
+    @contextmanager
+    def _lifted(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Let statements of this package read the description of the tables."""
+        self._begin(connection)
+        self._is_lifted = True
+        try:
+            yield
+        finally:
+            self._is_lifted = False
+
+    def _authorize(self, action: int, _first: str | None, second: str | None, *_: object) -> int:
+        if self._is_late():  # while the statement is prepared: views of views may take forever
+            return sqlite3.SQLITE_DENY
+        if self._is_lifted:
+            return sqlite3.SQLITE_OK
+        name = (second or "").lower() if action == _FUNCTION else ""
+        if action in _READING and name not in _UNSAFE:
+            if name in _SLOW:
+                limit = min(_SLOW[name], self._connection.getlimit(_LENGTH))
+                self._connection.setlimit(_LENGTH, limit)
+            return sqlite3.SQLITE_OK
+        self._denied = self._denied or (second if action == _FUNCTION and second else "more than reading")
+        return sqlite3.SQLITE_DENY
+
+    def _bind(self, connection: sqlite3.Connection) -> None:
+        connection.set_progress_handler(self._is_late, _OPERATIONS)
+        for name, value in _LIMITS:
+            connection.setlimit(name, value)
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}").close()
+        connection.set_authorizer(self._authorize)
+        with self._lifted(connection):  # connecting a virtual table takes more rights than reading it
+            for (table,) in connection.execute(_VIRTUAL).fetchall():
+                with suppress(sqlite3.DatabaseError):  # this SQLite may lack its module
+                    connection.execute(select("1", quoted(table), 0)).close()
+
     # Opening
 
-    def _steadily(self, read: Callable[[Boundary], T]) -> T:
+    def _steadily(self, read: Callable[[sqlite3.Connection], T]) -> T:
         """Read the file as of one moment: again if it changed under an immutable connection."""
         for _ in range(_TRIES):
             answer = read(self._connected())
@@ -417,29 +318,35 @@ class SqliteFile:
 
     def _look(self) -> tuple[int, ...]:
         try:
-            return stamp(self._path, "sqlite")
+            return stamp(self._place, "sqlite")
         except Failure:
             self.close()
             raise
 
-    def _connected(self) -> Boundary:
+    def _connected(self) -> sqlite3.Connection:
         """The connection to the current file: it may have been replaced since the last statement."""
         now = self._look()
-        if self._boundary is None or now != self._stamp:
+        if self._connection is None or now != self._stamp:
             self.close()
             self._is_live = now[LOG_SIZE] > 0
             self._is_immutable = not self._is_live and self._keeps_log()
             if self._is_immutable and not is_settled(now, _SOON):
                 sleep(_SOON)  # a change in the same tick of the clock as the last one would not be seen
                 now = self._look()
-            connection = connect(self._path, "immutable=1" if self._is_immutable else "", self._busy)
-            self._boundary, self._stamp = Boundary(connection, self._is_late), now
-        return self._boundary
+            connection = _connect(self._place, "immutable=1" if self._is_immutable else "", self._busy)
+            try:
+                self._bind(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection, self._stamp = connection, now
+        bound: sqlite3.Connection = self._connection
+        return bound
 
     def _keeps_log(self) -> bool:
         """Whether the file is in WAL mode: without locks SQLite cannot open one that is."""
         try:
-            with closing(connect(self._path, "nolock=1")) as connection:
+            with closing(_connect(self._place, "nolock=1")) as connection:
                 connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()
         except sqlite3.Error as error:
             return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CANTOPEN
@@ -448,38 +355,85 @@ class SqliteFile:
     def _is_late(self) -> bool:
         return monotonic() > min(self._until, self.deadline)
 
-    # Asking
+    # Statements
 
-    def _query(self, boundary: Boundary, sql: str, most_rows: int) -> Answer:
+    def _query(self, connection: sqlite3.Connection, sql: str, most_rows: int) -> Answer:
         try:
-            return self._rows(boundary, sql, most_rows)
+            return self._rows(connection, sql, most_rows)
         except sqlite3.OperationalError as error:
             if not str(error).startswith("Could not decode to UTF-8"):
                 raise
-        boundary.connection.text_factory = _decoded  # from now on
-        return self._rows(boundary, sql, most_rows)
+        connection.text_factory = _decoded  # from now on
+        return self._rows(connection, sql, most_rows)
 
-    def _rows(self, boundary: Boundary, sql: str, most_rows: int) -> Answer:
-        boundary.begin(sql)
+    def _rows(self, connection: sqlite3.Connection, sql: str, most_rows: int) -> Answer:
+        self._begin(connection, sql)
         check_copies(sql)
-        check_names(boundary.connection, sql)
-        with closing(boundary.connection.execute(sql)) as cursor:  # one that is open would hold a lock
+        _check_names(connection, sql)
+        with closing(connection.execute(sql)) as cursor:  # one that is open would hold a lock
             names = [column[0] for column in cursor.description or ()]
             return names, *fetched(cursor, most_rows)
 
-    def _tables(self, boundary: Boundary, samples: int, until: float) -> list[dict[str, Any]]:
-        connection = boundary.connection
+    # Tables
+
+    def _described(self, connection: sqlite3.Connection, samples: int, until: float) -> list[Table]:
         connection.text_factory = _decoded
         try:
-            with boundary.lifted():
-                tables = read_tables(connection, self._is_late)
+            with self._lifted(connection):
+                tables = self._read_tables(connection)
                 if samples >= 0:
                     self._until = min(self.deadline, until)
-                    add_values(connection, tables, samples, self._is_late)
+                    self._add_values(connection, tables, samples)
         finally:
             connection.text_factory = str
             self._until = self.deadline
         return tables
+
+    def _read_tables(self, connection: sqlite3.Connection) -> list[Table]:
+        tables: dict[str, Table] = {
+            name: new_table(name, kind) for name, kind in connection.execute(_TABLES).fetchall()
+        }
+
+        def rows_of(query: str) -> Iterator[tuple[Any, ...]]:
+            """The rows of a query over all tables; table by table if one of them cannot be read."""
+            of_one = query.replace("WHERE ", "WHERE t.name = ? AND ", 1)
+            for names, each in [([], query)] + [([name], of_one) for name in tables]:
+                try:
+                    yield from [row for row in connection.execute(each, names) if row[0] in tables]
+                except sqlite3.OperationalError as error:
+                    if self._is_late():
+                        raise Failure("timeout") from error
+                else:
+                    if not names:
+                        return
+
+        for name, column, kind, not_null, primary in rows_of(_COLUMNS):
+            add_column(tables[name], column, kind, not_null, primary)
+        keys: dict[tuple[str, int], Table] = {}
+        for name, number, target, column, to in rows_of(_KEYS):
+            if (name, number) not in keys:
+                keys[name, number] = {"columns": [], "table": target, "targets": []}
+                tables[name]["foreign_keys"].append(keys[name, number])
+            keys[name, number]["columns"].append(column)
+            keys[name, number]["targets"] += [] if to is None else [to]  # None is the primary key
+        return list(tables.values())
+
+    def _add_values(self, connection: sqlite3.Connection, tables: list[Table], samples: int) -> None:
+        """Add values and then counts of rows to the tables, for as long as the time lasts."""
+        for is_count in (False, True) if samples else (True,):
+            for table in tables:
+                source = quoted(table["name"])
+                try:
+                    if table["kind"] == "table" and is_count:
+                        count_rows(table, source, connection.execute)
+                    elif table["kind"] == "table":
+                        with closing(connection.cursor()) as cursor:
+                            add_samples(table, source, cursor.execute, samples)
+                except sqlite3.DatabaseError as error:
+                    if not self._is_late() and getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+                        raise
+                if self._is_late():
+                    return
 
 
 def _decoded(text: bytes) -> str:

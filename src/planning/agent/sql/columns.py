@@ -26,6 +26,8 @@ _STEPS: Final = 40
 """The most steps of the parser for a token; a statement that is fair takes three or so."""
 
 T = TypeVar("T")
+Rows = Sequence[Sequence[Any]]
+Tables = Sequence[Mapping[str, Any]]
 Node = Any
 """A node of sqlglot's tree, whose base class has another name in each major version."""
 
@@ -39,13 +41,10 @@ def attempt(look: Callable[[], T]) -> T | None:
 
 
 def parsed(sql: str, dialect: Any) -> Node:
-    """The tree of a statement.
+    """The tree of a statement; it raises if that cannot be read.
 
     sqlglot's parser goes back where an attempt fails, which takes exponential time where attempts are
     nested, as in ``a JOIN b JOIN c`` without ON: its steps are counted.
-
-    Raises:
-        ValueError: The statement is too long, sqlglot cannot read it, or takes too many steps.
     """
     if len(sql) > _LONGEST:
         raise ValueError("the statement is too long to read")
@@ -68,137 +67,116 @@ def parsed(sql: str, dialect: Any) -> Node:
 
 @attrs.frozen(eq=False)
 class TableSource:
-    """A table or a query in FROM.
-
-    Attributes:
-        alias: Its name in the statement.
-        title: The name of the table, or the alias of a query.
-        columns: Their names; None where they are unknown.
-        key: The columns of the primary key of a table.
-        types: The types of the columns of a table.
-        is_table: Whether it is a table or view of the database.
-        query: The tree of a query; None for a table.
-        cte: The name of that query in WITH; empty for a query in FROM.
-    """
+    """A table or view of the database, or a query, in FROM, where it has an alias."""
 
     alias: str
-    title: str
-    columns: tuple[str, ...] | None
+    title: str  # the name of a table, or the alias of a query
+    columns: tuple[str, ...] | None  # None if they are unknown
     key: tuple[str, ...] = ()
     types: Mapping[str, str] = {}
     is_table: bool = False
     query: Node = None
-    cte: str = ""
+    cte: str = ""  # the name of a query in WITH
 
     def has(self, name: str) -> bool:
         """Whether it has a column of that name, in any case."""
         return any(each.lower() == name.lower() for each in self.columns or ())
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Select:
     """A SELECT, what it reads by its name there in lower case, and the SELECT around it."""
 
     node: exp.Select
     sources: Mapping[str, TableSource]
-    outer: Select | None
+    outer: Select | None = None
 
     def owners(self, column: exp.Column) -> list[TableSource]:
         """The sources that a column may be of."""
         named = [self.sources.get(column.table.lower())] if column.table else self.sources.values()
         return [source for source in named if source is not None and source.has(column.name)]
 
+    def starred(self, star: Node) -> list[TableSource]:
+        """The sources whose columns ``*`` or ``t.*`` means."""
+        of = star.table.lower() if isinstance(star, exp.Column) else ""
+        return [source for name, source in self.sources.items() if of in {"", name}]
 
-@attrs.frozen(eq=False)
+    def outputs(self) -> Iterator[tuple[str, Node]]:
+        """The columns that it returns, by name, and as expressions; ``*`` for those that are not known."""
+        for each in self.node.expressions:
+            if not each.is_star:
+                yield each.alias_or_name, each.unalias()
+                continue
+            starred = [(source.alias, source.columns) for source in self.starred(each)]
+            for alias, columns in starred or [("", None)]:
+                for name in columns or ("*",):
+                    yield name, exp.column(name, alias)
+
+    def owner(self, column: exp.Column) -> tuple[Select, TableSource] | None:
+        """The SELECT, this one or one around it, that a column is of, and the source there."""
+        select: Select | None = self
+        while select is not None:
+            source = next(iter(select.owners(column)), None) or select.sources.get(column.table.lower())
+            if source is not None:
+                return select, source
+            select = select.outer
+        return None
+
+
 class Tree:
-    """A statement.
+    """A statement: its tree, and its SELECTs by the ids of their nodes, the inner ones first."""
 
-    Attributes:
-        root: Its tree.
-        selects: Its SELECTs, the inner ones first.
-        inside: The SELECT that each node is in, by the node's id.
-        of_node: The SELECTs, by the ids of their nodes.
-    """
+    def __init__(self, root: Node, tables: Tables) -> None:
+        known = {table["name"].lower(): table for table in tables}
+        self.root = root
+        self.selects: dict[int, Select] = {}
+        self._inside: dict[int, exp.Select | None] = {}
+        for node in root.walk():  # a node comes after the one that it is in
+            inside = node.parent if isinstance(node.parent, exp.Select) else self._inside.get(id(node.parent))
+            self._inside[id(node)] = inside
+        for scope in traverse_scope(root):
+            if isinstance(scope.expression, exp.Select):
+                sources = {
+                    alias.lower(): self._source(alias, node, source, known)
+                    for alias, (node, source) in scope.selected_sources.items()
+                }
+                self.selects[id(scope.expression)] = Select(scope.expression, sources)
+        for select in self.selects.values():
+            select.outer = self.around(select.node)
 
-    root: Node
-    selects: Sequence[Select]
-    inside: Mapping[int, Select | None]
-    of_node: Mapping[int, Select]
+    def around(self, node: Node) -> Select | None:
+        """The SELECT that a node is in."""
+        return self.selects.get(id(self._inside.get(id(node))))
 
     def all_of(self, *kinds: type[Node]) -> Iterator[tuple[Any, Select]]:
         """The nodes of these kinds, each with the SELECT that it is in."""
         for node in self.root.find_all(*kinds, bfs=False):
-            select = self.inside[id(node)]
-            if select is not None:
+            if (select := self.around(node)) is not None:
                 yield node, select
 
     def owner(self, column: exp.Column) -> tuple[Select | None, TableSource | None]:
         """The SELECT, within or around, that a column is of, and the source there if it is known."""
-        inner = select = self.inside[id(column)]
-        while select is not None:
-            owners = select.owners(column)
-            if owners:
-                return select, owners[0]
-            if column.table.lower() in select.sources:
-                return select, select.sources[column.table.lower()]
-            select = select.outer
-        return inner, None
+        inner = self.around(column)
+        return (inner and inner.owner(column)) or (inner, None)
 
+    def _source(self, alias: str, node: Node, source: Any, known: Mapping[str, Any]) -> TableSource:
+        if isinstance(source, exp.Table):
+            table = known.get(source.name.lower(), {"name": source.name, "columns": ()})
+            columns = tuple(column["name"] for column in table["columns"])
+            key = tuple(column["name"] for column in table["columns"] if column["primary"])
+            types = {column["name"].lower(): column["type"].lower() for column in table["columns"]}
+            return TableSource(alias, table["name"], columns or None, key, types, is_table=bool(columns))
+        names = tuple(source.outer_columns or self._names(source.expression))
+        cte = node.name if isinstance(node, exp.Table) else ""
+        return TableSource(alias, alias, None if "*" in names else names, query=source.expression, cte=cte)
 
-def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
-    """What a statement reads."""
-    known = {table["name"].lower(): table for table in tables}
-    around: dict[int, exp.Select | None] = {}
-    for node in root.walk():  # a node comes after the one that it is in
-        parent = node.parent
-        around[id(node)] = parent if isinstance(parent, exp.Select) else around.get(id(parent))
-    sources: dict[int, dict[str, TableSource]] = {}
-    for scope in traverse_scope(root):  # the inner ones come first
-        if isinstance(scope.expression, exp.Select):
-            sources[id(scope.expression)] = {
-                alias.lower(): _source(alias, node, source, known, sources)
-                for alias, (node, source) in scope.selected_sources.items()
-            }
-    selects: dict[int, Select] = {}
-    for node in root.find_all(exp.Select):  # the outer ones come first
-        if id(node) in sources:
-            selects[id(node)] = Select(node, sources[id(node)], selects.get(id(around[id(node)])))
-    inside = {node: selects.get(id(select)) for node, select in around.items()}
-    return Tree(root, [selects[key] for key in sources if key in selects], inside, selects)
+    def _names(self, query: Any) -> list[str]:
+        """The names of the columns of a query; ``*`` for those of a source that is not known."""
+        while isinstance(query, exp.SetOperation):
+            query = query.this.unnest()
+        select = self.selects.get(id(query))
+        return ["*"] if select is None else [name for name, _ in select.outputs()]
 
-
-def _source(
-    alias: str,
-    node: Node,
-    source: Any,
-    known: Mapping[str, Mapping[str, Any]],
-    inner: Mapping[int, Mapping[str, TableSource]],
-) -> TableSource:
-    if isinstance(source, exp.Table):
-        table = known.get(source.name.lower(), {"name": source.name, "columns": ()})
-        columns = tuple(column["name"] for column in table["columns"])
-        key = tuple(column["name"] for column in table["columns"] if column["primary"])
-        types = {column["name"].lower(): column["type"].lower() for column in table["columns"]}
-        return TableSource(alias, table["name"], columns or None, key, types, is_table=bool(columns))
-    names = tuple(source.outer_columns or _names(source.expression, inner))
-    cte = node.name if isinstance(node, exp.Table) else ""
-    return TableSource(alias, alias, None if "*" in names else names, query=source.expression, cte=cte)
-
-
-def _names(query: Any, inner: Mapping[int, Mapping[str, TableSource]]) -> Iterator[str]:
-    """The names of the columns of a query; ``*`` for those of a source that is not known."""
-    while isinstance(query, exp.SetOperation):
-        query = query.this.unnest()
-    reads = inner.get(id(query), {})
-    for each in query.expressions if isinstance(query, exp.Select) else [exp.Star()]:
-        of = each.table.lower() if isinstance(each, exp.Column) else ""
-        read = [source.columns for key, source in reads.items() if of in {"", key}] if each.is_star else ()
-        for columns in read or [None]:
-            yield from (columns or ["*"]) if each.is_star else [each.alias_or_name]
-
-
-Rows = Sequence[Sequence[Any]]
-Tables = Sequence[Mapping[str, Any]]
 
 _SAMPLE: Final = 2_000
 _SCANNED: Final = 50_000
@@ -242,47 +220,26 @@ FOREIGN_TYPES: Final = ("date", "datetime", "timestamp", "timestamptz", "time")
 """Types that SQLite casts to a number; sqlglot would write something else."""
 
 
+@attrs.define(eq=False)
 class Columns:
-    """A statement, and the database that is asked what its columns hold.
+    """A statement that has run, and the database, which is asked what its columns hold if that is needed."""
 
-    Attributes:
-        dialect: Its SQL, as sqlglot names it.
-    """
-
-    def __init__(
-        self,
-        sql: str,
-        dialect: str,
-        tables: Callable[[], Tables | None],
-        rows_of: Callable[[str], Rows | None],
-        asked: dict[str, Rows | None] | None = None,
-    ) -> None:
-        """Take a statement that has run; the database is asked when that is needed.
-
-        Args:
-            sql: The statement.
-            dialect: The database, such as ``sqlite``.
-            tables: Reads the tables with their columns and keys; None if they cannot be read.
-            rows_of: The rows of another statement; None if it fails. It raises ``Failure`` when the time is
-                over.
-            asked: The questions to the same data so far, with their answers; new ones are added.
-        """
-        self.dialect = sql_name(dialect)
-        self._sql = sql
-        self._tables = tables
-        self._rows_of = rows_of
-        self._asked = {} if asked is None else asked
-        self._questions = 0
+    sql: str
+    dialect: str = attrs.field(converter=sql_name)
+    tables: Callable[[], Tables | None]
+    rows_of: Callable[[str], Rows | None]  # it fails if the time is over
+    asked: dict[str, Rows | None] = attrs.field(factory=dict)  # questions to the same data, and their answers
+    _questions: int = 0
 
     @cached_property
     def root(self) -> Node | None:
         """The tree of the statement; None if sqlglot cannot read it."""
-        return attempt(lambda: parsed(self._sql, self.dialect))
+        return attempt(lambda: parsed(self.sql, self.dialect))
 
     @cached_property
     def tree(self) -> Tree:
         """What it reads."""
-        return read(self.root, self._tables() or ())
+        return Tree(self.root, self.tables() or ())
 
     def text(self, node: Node) -> str:
         """A part of the statement in the SQL of the database."""
@@ -295,23 +252,20 @@ class Columns:
     ) -> Rows | None:
         """The rows of a question, or what ``fold`` makes of them; None if the database has no answer.
 
-        It is asked once.
-
-        Raises:
-            Failure: The time is over for one that is needed: an answer that was not checked may be wrong.
+        It is asked once. One that is needed fails when the time is over: what was not checked may be wrong.
         """
-        if sql not in self._asked:
+        if sql not in self.asked:
             self._questions += 1
             if self._questions > _MOST_QUESTIONS or len(sql) > _LONGEST_QUESTION:
                 return None
             try:
-                rows = self._rows_of(sql)
+                rows = self.rows_of(sql)
             except Failure:
                 if is_needed:
                     raise
                 return None
-            self._asked[sql] = rows if fold is None or rows is None else fold(rows)
-        return self._asked[sql]
+            self.asked[sql] = rows if fold is None or rows is None else fold(rows)
+        return self.asked[sql]
 
     def ask_within(self, query: exp.Select, node: Node) -> Any:
         """The first value of a query that takes the place of a node; None if it has no rows.
@@ -347,11 +301,7 @@ class Columns:
     # Kinds
 
     def kinds(self, node: Node) -> frozenset[str]:
-        """The kinds of values of an expression; empty if it has none.
-
-        Raises:
-            LookupError: It cannot be asked.
-        """
+        """The kinds of values of an expression, if it has any and can be asked."""
         bare = node.unnest()
         if isinstance(bare, exp.Literal):
             kind = kind_of(bare.name) if bare.is_string else "number"
@@ -359,9 +309,12 @@ class Columns:
         if isinstance(bare, ARITHMETIC):
             return frozenset({"number"})
         values = Values(self)
-        written = values.write(node)
-        what, condition = f"typeof({written}), substr({written}, 1, 40)", f"{written} <> ''"
-        return frozenset(kind for (kind,) in values.rows(what, condition, _SAMPLE, _kinds_in))
+        try:
+            written = values.write(node)
+            what, condition = f"typeof({written}), substr({written}, 1, 40)", f"{written} <> ''"
+            return frozenset(kind for (kind,) in values.rows(what, condition, _SAMPLE, _kinds_in))
+        except LookupError:
+            return frozenset()
 
     def is_any(self, node: Node, condition: str) -> bool:
         """Whether a condition is true of any value of an expression, in all rows."""
@@ -440,21 +393,15 @@ class Values:
     """Expressions of a statement, as the database can compute them from the columns of its tables."""
 
     def __init__(self, columns: Columns, *, is_whole: bool = False) -> None:
-        """Begin without any.
-
-        Args:
-            columns: The statement.
-            is_whole: Whether to read all rows, and not a sample.
-        """
         self._columns = columns
-        self._is_whole = is_whole
+        self._is_whole = is_whole  # all rows, and not a sample
         self._read: dict[str, dict[str, None]] = {}  # the columns of each table
         self._with = ""
         self._size = 0
 
     def write(self, node: Node) -> str:
         """An expression for the questions about its values."""
-        written = self._inlined(node, self._columns.tree.inside.get(id(node)), 0)
+        written = self._inlined(node, self._columns.tree.around(node), 0)
         if isinstance(written, exp.Column):  # as most are
             return f"{written.table}.{quoted(written.name)}"
         return f"({self._columns.text(written)})"
@@ -462,11 +409,7 @@ class Values:
     def rows(
         self, what: str, condition: str, most: int = 1, fold: Callable[[Rows], Rows] | None = None
     ) -> Rows:
-        """What the rows that fulfil a condition have.
-
-        Raises:
-            LookupError: The database has no answer.
-        """
+        """What the rows that fulfil a condition have; a LookupError if the database has no answer."""
         sources, is_single = [], len(self._read) == 1
         for place, (source, names) in enumerate(self._read.items()):
             found = f"SELECT {', '.join(map(quoted, names))} FROM {source}"  # noqa: S608 - names are quoted, and run by what can only read
@@ -500,7 +443,7 @@ class Values:
             query = node.unnest()
             if not isinstance(query, exp.Select) or len(query.expressions) != 1:
                 raise LookupError
-            inner = self._columns.tree.of_node.get(id(query))
+            inner = self._columns.tree.selects.get(id(query))
             return exp.Paren(this=self._inlined(query.expressions[0].unalias(), inner, depth + 1))
         if isinstance(node, _COUNTS):
             return exp.Literal.number(1)
@@ -528,22 +471,18 @@ class Values:
 
     def _column(self, table: str, name: str, select: Select | None, depth: int) -> Node:
         """What a column is, as an expression of the columns of tables."""
-        inner, column = select, exp.column(name, table or None)
-        source: TableSource | None = None
-        while select is not None and source is None:
-            source = next(iter(select.owners(column)), None) or select.sources.get(table)
-            if source is None:
-                select = select.outer
-        if source is None or select is None:
-            outputs = [] if inner is None or table else inner.node.expressions
+        owned = None if select is None else select.owner(exp.column(name, table or None))
+        if owned is None:
+            outputs = [] if select is None or table else select.node.expressions
             meant = [each.unalias() for each in outputs if each.alias.lower() == name.lower()]
             if not meant:
                 raise LookupError
-            return exp.Paren(this=self._inlined(meant[0], inner, depth + 1))
+            return exp.Paren(this=self._inlined(meant[0], select, depth + 1))
+        select, source = owned
         if source.is_table:
             known = [each for each in source.columns or () if each.lower() == name.lower()]
             return self._of_table(quoted(source.title), *known[:1] or [name])
-        query, within = source.query, self._columns.tree.of_node.get(id(source.query))
+        query, within = source.query, self._columns.tree.selects.get(id(source.query))
         if within is None:
             if query is None or not isinstance(query, exp.Query):
                 raise LookupError
@@ -551,18 +490,11 @@ class Values:
             return self._of_table(
                 quoted(source.cte) if source.cte else f"({self._columns.text(query)})", name
             )
-        outputs = within.node.expressions
-        names = [each.alias_or_name for each in outputs]
-        stars = [each for each in outputs if each.is_star]
-        if not stars and len(source.columns or ()) == len(outputs):
-            names = list(source.columns or ())
-        for written, each in zip(names, outputs, strict=True):
+        outputs = [*within.outputs()]
+        names = source.columns or [each for each, _ in outputs]
+        for written, (_, expression) in zip(names, outputs, strict=True):
             if written.lower() == name.lower():
-                return exp.Paren(this=self._inlined(each.unalias(), within, depth + 1))
-        for star in stars:
-            if isinstance(star, exp.Star) or star.table.lower() in within.sources:
-                of = "" if isinstance(star, exp.Star) else star.table.lower()
-                return self._column(of, name, within, depth + 1)
+                return exp.Paren(this=self._inlined(expression, within, depth + 1))
         raise LookupError
 
     def _of_table(self, source: str, name: str) -> Node:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 from sqlglot import exp
 
-from planning.agent.sql.columns import Select, TableSource, Tree, attempt, parsed, read
+from planning.agent.sql.columns import Select, TableSource, Tree, attempt, parsed
 from planning.agent.sql.schema import DIFFERENCES, identifier, sql_name, title_of
 from planning.errors import cut, line_of, listed, nearest
 
@@ -128,7 +128,7 @@ class _Case:
     tables: Sequence[Mapping[str, Any]]
 
     def tree(self) -> Tree | None:
-        return attempt(lambda: read(parsed(self.sql, sql_name(self.dialect)), self.tables))
+        return attempt(lambda: Tree(parsed(self.sql, sql_name(self.dialect)), self.tables))
 
 
 def _no_table(case: _Case) -> str:
@@ -155,7 +155,7 @@ def _no_column(case: _Case) -> str:
     tree = case.tree()
     node, select = (None, None) if tree is None else _unknown(tree, owner.rpartition(".")[2], name)
     if tree is not None and select is None:
-        select = next(iter(tree.selects[::-1]), None)
+        select = next(reversed(tree.selects.values()), None)
     sources: list[TableSource] = []
     while select is not None:
         sources += select.sources.values()

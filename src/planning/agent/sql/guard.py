@@ -44,16 +44,18 @@ _MISSING: Final = "reading SQL needs sqlglot: pip install 'session-planning[agen
 _NO_BRACKETS: Final = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
 
 
-class StatementRefused(Exception):
-    """A statement that is not sent to the database.
+class Failure(Exception):
+    """A question to a database that has no answer.
 
     Attributes:
-        message: Why, and what to send instead.
+        kind: ``sql`` (the database refuses the statement), ``timeout``, or a key of the messages below.
+        text: The error of the database, the name of the refused action, or the message.
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, kind: str, text: str = "") -> None:
+        super().__init__(kind, text)
+        self.kind = kind
+        self.text = text
 
 
 def is_statement(text: str) -> bool:
@@ -73,25 +75,18 @@ def wrote_text(text: str) -> str:
 
 
 def check(sql: object, dialect: str) -> str:
-    """The one statement in a text, without what ends it.
-
-    Raises:
-        StatementRefused: It must not be run.
-        ImportError: sqlglot is not installed.
-    """
+    """The one statement in a text, without what ends it; a Failure if it must not be run."""
     if not isinstance(sql, str):
-        raise StatementRefused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
+        raise _refused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
     if len(sql) > _LONGEST:
-        raise StatementRefused(
-            f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT"
-        )
+        raise _refused(f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT")
     if "\0" in sql:
-        raise StatementRefused("the SQL contains a null character; remove it")
+        raise _refused("the SQL contains a null character; remove it")
     if _HALVES.search(sql):
-        raise StatementRefused("the SQL contains a lone surrogate; correct the SQL")
+        raise _refused("the SQL contains a lone surrogate; correct the SQL")
     text = sql.removeprefix("\ufeff")
     if is_sentence(text):
-        raise StatementRefused(wrote_text(text))
+        raise _refused(wrote_text(text))
     tokens = _tokens(text, dialect)
     if tokens is None:
         return text
@@ -100,17 +95,21 @@ def check(sql: object, dialect: str) -> str:
     begins = [0, *(place + 1 for place in ends)]
     statements = [(begin, end) for begin, end in zip(begins, ends, strict=False) if begin < end]
     if not statements:
-        raise StatementRefused(EMPTY)
+        raise _refused(EMPTY)
     if len(statements) > 1:
-        raise StatementRefused(f"{len(statements)} statements are refused; send one SELECT")
+        raise _refused(f"{len(statements)} statements are refused; send one SELECT")
     first, end = statements[0]
     start = next((place for place in range(first, end) if words[place] != "("), first)
     word = _main_word(words[start:end]) if words[start] == "WITH" else words[start]
     if word not in _READING[dialect] | {"("}:
-        raise StatementRefused(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
+        raise _refused(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
     if "(" in {word, words[first]} - _READING[dialect]:
-        raise StatementRefused(_NO_BRACKETS)
+        raise _refused(_NO_BRACKETS)
     return text[tokens[first].start : tokens[end].start if end < len(tokens) else len(text)]
+
+
+def _refused(message: str) -> Failure:
+    return Failure("statement", message)
 
 
 def _tokens(sql: str, dialect: str) -> list[Any] | None:
@@ -160,26 +159,13 @@ _STORAGE: Final = {
     "library": "reading {path} needs {text}",
 }
 _QUERY: Final = {
+    "statement": "{text}",
     "memory": "the query needs more memory than it may use; ask for less, with WHERE, LIMIT or an aggregate",
     "large": "a value in it is too large for an answer; ask for its length, or a part of it with substr",
     "expanded": "{text} would be expanded too often; read each table of the WITH fewer times",
     "broken": "the database failed on it; write the query in another way",
     "refused": "{text} " + ONLY_READING,
 }
-
-
-class Failure(Exception):
-    """A question to a database that has no answer.
-
-    Attributes:
-        kind: ``sql`` (the statement is wrong), ``timeout``, or a key of the messages in this module.
-        text: The error of the database, or the name of the refused action.
-    """
-
-    def __init__(self, kind: str, text: str = "") -> None:
-        super().__init__(kind, text)
-        self.kind = kind
-        self.text = text
 
 
 def explain(failure: Failure, path: str, seconds: float) -> tuple[str, ErrorKind]:

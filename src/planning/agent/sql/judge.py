@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-import attrs
 from sqlglot import exp
 
 from planning.agent.sql.columns import (
@@ -57,7 +56,7 @@ _MOST_LISTED: Final = 5
 
 def wrong_answer(columns: Columns) -> str | None:
     """Why the answer to a statement is not what was asked, and what to write; None if it may be."""
-    return next(_problems(columns, RULES), None)
+    return next(_problems(columns, _RULES), None)
 
 
 def whole_divisions(columns: Columns) -> list[str]:
@@ -67,16 +66,17 @@ def whole_divisions(columns: Columns) -> list[str]:
 
 def _problems(columns: Columns, rules: tuple[Rule, ...]) -> Iterator[str]:
     nodes = [] if columns.root is None else [*columns.root.walk()]
-    for rule in [each for each in rules if columns.dialect in each.dialects]:
-        for node in [each for each in nodes if isinstance(each, rule.looks_for)]:
+    for kinds, ask, dialects in rules:
+        is_here = columns.dialect in dialects
+        for node in [each for each in nodes if is_here and isinstance(each, kinds)]:
             try:
-                found = rule.asks(columns, node)
+                found = ask(columns, node)
             except Failure:
                 raise
             except Exception:  # noqa: BLE001 - sqlglot may fail in any way: the database has the last word
                 found = None
             if found is not None:
-                yield rule.sentences[found[0]].format(*found[1:])
+                yield _SENTENCES[found[0]].format(*found[1:])
 
 
 # Comparisons with NULL
@@ -177,7 +177,7 @@ def _counted(columns: Columns, node: Node) -> Problem | None:
     if _is_guarded(node):
         return None
     for side in [each for each in (node.this, node.args.get("expression")) if each is not None]:
-        kinds = _kinds(columns, side)
+        kinds = columns.kinds(side)
         if (
             kinds
             and kinds <= _NO_NUMBERS
@@ -197,7 +197,7 @@ def _true(columns: Columns, node: Node) -> Problem | None:
     is_choice = isinstance(node.parent, exp.Case) and node.parent.this is not None
     for side in () if is_choice else (node.this, node.args.get("expression")):
         column = None if side is None else side.unnest()
-        if isinstance(column, exp.Column) and _kinds(columns, column) == {"text"}:
+        if isinstance(column, exp.Column) and columns.kinds(column) == {"text"}:
             return None if columns.is_any(column, _IS_NUMBER) else ("condition", columns.text(column))
     return None
 
@@ -212,13 +212,6 @@ def _is_guarded(node: Node, *, in_coalesce: bool = False) -> bool:
     return False
 
 
-def _kinds(columns: Columns, node: Node) -> frozenset[str]:
-    try:
-        return columns.kinds(node)
-    except LookupError:
-        return frozenset()
-
-
 def _compared(columns: Columns, node: Node) -> Problem | None:
     """Text or a date compared with a number, or dates in two spellings."""
     found = [_compare(columns, *pair) for pair in islice(_pairs(node), _MOST_LISTED)]
@@ -230,7 +223,7 @@ def _compared(columns: Columns, node: Node) -> Problem | None:
 def _compare(columns: Columns, kind: type[Node], first: Node, second: Node) -> Problem | None:
     if _is_null(first) or _is_null(second) or _is_plain(columns, kind, first, second):
         return None
-    kinds, others = _kinds(columns, first), _kinds(columns, second)
+    kinds, others = columns.kinds(first), columns.kinds(second)
     if not kinds or not others or "blob" in kinds | others:
         return None
     if others == {"number"} and "number" not in kinds:
@@ -266,7 +259,7 @@ def _mismatch(
         else:  # a word that a column of numbers does not have is no mistake in <>
             is_wrong = bool(kinds & DATES) or kind is exp.EQ
             is_wrong = is_wrong and not columns.is_any(number, "typeof({0}) = 'text'")
-        return ("date" if kinds & DATES else "never", *words) if is_wrong else None
+        return ("date and number" if kinds & DATES else "never", *words) if is_wrong else None
     values = Values(columns)
     held, other = values.write(text), values.write(number)
     as_number, is_digits = f"CAST({held} AS NUMERIC)", _IS_DIGITS.format(held)
@@ -318,7 +311,7 @@ def _is_respelled(
 
 def _cast(columns: Columns, node: Node) -> Problem | None:
     """A CAST to a type of dates, which SQLite does not have."""
-    if not node.is_type(*FOREIGN_TYPES) or _kinds(columns, node.this) == {"number"}:
+    if not node.is_type(*FOREIGN_TYPES) or columns.kinds(node.this) == {"number"}:
         return None
     kind = str(node.to.this.name)
     function = {"DATE": "date", "TIME": "time"}.get(kind, "datetime")
@@ -441,7 +434,7 @@ def _bare(
 
     For each how it can be written, and how it was; both are empty for all columns of what has unknown ones.
     """
-    select = columns.tree.of_node[id(node)]
+    select = columns.tree.selects[id(node)]
     grouped = [
         (each.name.lower(), columns.tree.owner(each)[1]) for each in items if isinstance(each, exp.Column)
     ]
@@ -469,8 +462,7 @@ def _bare(
         if (isinstance(each, exp.Star) and each.parent is node) or (
             isinstance(each, exp.Column) and each.is_star
         ):
-            table = each.table.lower() if isinstance(each, exp.Column) else ""
-            for source in [source for key, source in select.sources.items() if table in {"", key}]:
+            for source in select.starred(each):
                 names = source.columns or ("",)
                 for name in names if len({name.lower() for name in names}) == len(names) else [""]:
                     if not is_kept(name.lower(), source):
@@ -485,115 +477,64 @@ def _bare(
 
 # The rules
 
+_SENTENCES: Final = {
+    "null": "{0} is never true; write {1} for {0}",
+    "no list": "{0} is never true; remove NULL from the list",
+    "list": "{0} is never true for NULL; remove NULL from the list, or add OR {1} IS NULL",
+    "query": "{0} is never true, as the query in it returns NULL; add IS NOT NULL to its WHERE",
+    "date": (
+        "{0} is a date as text, and {1} takes only its year; write julianday({0}) to count days, or "
+        "date({0}, '-30 days')"
+    ),
+    "time": "{0} is a time as text, and {1} takes only its hour; write julianday({0}) * 24 for hours",
+    "text": "{0} is text, which counts as 0 in {1}; write || to join text",
+    "no number": "{0} is text, which counts as 0 in {1}; use a column of numbers",
+    "condition": "{0} is text, which is never true; compare it, as in {0} = 'yes'",
+    "date and number": (
+        "{0} is a date as text, and {1} is a number; write dates in quotes, as '2024-01-31', or "
+        "CAST(strftime('%s', {0}) AS INTEGER) for seconds"
+    ),
+    "never": "{0} is text and {1} is a number: they are never equal; compare values of one kind",
+    "string": "{0} is a string, and never equal to a number; write CAST({0} AS INTEGER) for {0}",
+    "written": "{0} is a string and {1} is a number: they are never equal; write it without quotes",
+    "letters": (
+        "{0} is text, and compared with the number {1} letter by letter; write CAST({0} AS NUMERIC) for {0}"
+    ),
+    "spelling": (
+        "{0} and {1} are dates in two spellings, compared letter by letter; write both in one, as with "
+        "date({0})"
+    ),
+    "lost": (
+        "{0} is not a date for any value: SQLite has no such format or modifier, or takes its arguments in "
+        "another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
+    ),
+    "format": "{0} is its first argument, unchanged; write strftime('%Y-%m', x) for parts of a date",
+    "cast": "SQLite has no type {1}, and casts to a number; write {2}({0}) for CAST({0} AS {1})",
+    "any row": (
+        "{0} has many values in a group, and SQLite would use any of them; add it to GROUP BY, or aggregate "
+        "it, as in max({0})"
+    ),
+    "any rows": (
+        "* may have many values in a group, and SQLite would use any of them; name the columns, add them to "
+        "GROUP BY, or aggregate them"
+    ),
+    "division": f"{{0}} {DROPS}; write {{1}} * 1.0 / {{2}} if it should not",
+}
+"""What is wrong, and what to do."""
 
-@attrs.frozen
-class Rule:
-    """Statements that are wrong.
+Rule = tuple[tuple[type[Node], ...], Callable[[Columns, Any], Problem | None], tuple[str, ...]]
+"""The nodes that may be wrong, what asks the database about one of them, and in which dialects."""
 
-    Attributes:
-        looks_for: The nodes of the tree that may be wrong.
-        asks: Asks the database about one of them; returns the name of a sentence, and the words in it.
-        sentences: What is wrong, and what to do, by their names.
-        dialects: Where, by sqlglot's names.
-    """
-
-    looks_for: tuple[type[Node], ...]
-    asks: Callable[[Columns, Any], Problem | None]
-    sentences: Mapping[str, str]
-    dialects: tuple[str, ...] = ("sqlite",)
-
-
+_SQLITE: Final = ("sqlite",)
 _EVERYWHERE: Final = ("sqlite", "duckdb", "postgres")
-RULES: Final = (
-    Rule(
-        (*_COMPARING, *_MATCHING),
-        _null,
-        {
-            "null": "{0} is never true; write {1} for {0}",
-            "no list": "{0} is never true; remove NULL from the list",
-            "list": "{0} is never true for NULL; remove NULL from the list, or add OR {1} IS NULL",
-        },
-        _EVERYWHERE,
-    ),
-    Rule(
-        (exp.Not, exp.NEQ),
-        _null_of_query,
-        {"query": "{0} is never true, as the query in it returns NULL; add IS NOT NULL to its WHERE"},
-        _EVERYWHERE,
-    ),
-    Rule(
-        _COUNTING,
-        _counted,
-        {
-            "date": (
-                "{0} is a date as text, and {1} takes only its year; write julianday({0}) to count days, or "
-                "date({0}, '-30 days')"
-            ),
-            "time": "{0} is a time as text, and {1} takes only its hour; write julianday({0}) * 24 for hours",
-            "text": "{0} is text, which counts as 0 in {1}; write || to join text",
-            "no number": "{0} is text, which counts as 0 in {1}; use a column of numbers",
-        },
-    ),
-    Rule(
-        (exp.Where, exp.Having, exp.And, exp.Or, exp.Not, exp.If),
-        _true,
-        {"condition": "{0} is text, which is never true; compare it, as in {0} = 'yes'"},
-    ),
-    Rule(
-        _COMPARING,
-        _compared,
-        {
-            "date": (
-                "{0} is a date as text, and {1} is a number; write dates in quotes, as '2024-01-31', or "
-                "CAST(strftime('%s', {0}) AS INTEGER) for seconds"
-            ),
-            "never": "{0} is text and {1} is a number: they are never equal; compare values of one kind",
-            "string": "{0} is a string, and never equal to a number; write CAST({0} AS INTEGER) for {0}",
-            "written": "{0} is a string and {1} is a number: they are never equal; write it without quotes",
-            "letters": (
-                "{0} is text, and compared with the number {1} letter by letter; write "
-                "CAST({0} AS NUMERIC) for {0}"
-            ),
-            "spelling": (
-                "{0} and {1} are dates in two spellings, compared letter by letter; write both in one, as "
-                "with date({0})"
-            ),
-        },
-    ),
-    Rule(
-        (exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format),
-        _lost,
-        {
-            "lost": (
-                "{0} is not a date for any value: SQLite has no such format or modifier, or takes its "
-                "arguments in another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
-            ),
-            "format": "{0} is its first argument, unchanged; write strftime('%Y-%m', x) for parts of a date",
-        },
-    ),
-    Rule(
-        (exp.Cast,),
-        _cast,
-        {"cast": "SQLite has no type {1}, and casts to a number; write {2}({0}) for CAST({0} AS {1})"},
-    ),
-    Rule(
-        (exp.Select,),
-        _any_row,
-        {
-            "any row": (
-                "{0} has many values in a group, and SQLite would use any of them; add it to GROUP BY, or "
-                "aggregate it, as in max({0})"
-            ),
-            "any rows": (
-                "* may have many values in a group, and SQLite would use any of them; name the columns, add "
-                "them to GROUP BY, or aggregate them"
-            ),
-        },
-    ),
+_RULES: Final[tuple[Rule, ...]] = (
+    ((*_COMPARING, *_MATCHING), _null, _EVERYWHERE),
+    ((exp.Not, exp.NEQ), _null_of_query, _EVERYWHERE),
+    (_COUNTING, _counted, _SQLITE),
+    ((exp.Where, exp.Having, exp.And, exp.Or, exp.Not, exp.If), _true, _SQLITE),
+    (_COMPARING, _compared, _SQLITE),
+    ((exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format), _lost, _SQLITE),
+    ((exp.Cast,), _cast, _SQLITE),
+    ((exp.Select,), _any_row, _SQLITE),
 )
-_DIVISION: Final = Rule(
-    (exp.Div,),
-    _divided,
-    {"division": f"{{0}} {DROPS}; write {{1}} * 1.0 / {{2}} if it should not"},
-    ("sqlite", "postgres"),
-)
+_DIVISION: Final[Rule] = ((exp.Div,), _divided, ("sqlite", "postgres"))

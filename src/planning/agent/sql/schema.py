@@ -126,10 +126,7 @@ def title_of(name: str) -> str:
 
 
 def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str, version: str = "") -> str:
-    """The schema as text, in part if the whole is too long for a model, and what differs in its SQL.
-
-    Values are omitted first, then columns from the end of each table; the first line says so.
-    """
+    """The schema as text, in part (without values first) if it is too long, and what differs in its SQL."""
     kinds = [_number(sum(each["kind"] == kind for each in tables), kind) for kind in ("table", "view")]
     head = ", ".join([title_of(dialect), *filter(None, kinds)])
     for values, columns, part in _PARTS:
@@ -253,11 +250,7 @@ DROPS: Final = "divides whole numbers and drops the rest"
 
 
 def validate_results(results: object) -> dict[str, Any]:
-    """Check what ``SqlDatabase.execute`` returned; never raises.
-
-    Returns:
-        ``{"is_valid", "has_results", "row_count", "issues"}``. A result without rows is valid, with an issue.
-    """
+    """Check what ``SqlDatabase.execute`` returned; never raises. One without rows is valid, with an issue."""
     found: Mapping[str, Any] = results if isinstance(results, Mapping) else {}
     data = found.get("data")
     rows: Sequence[Any] = data if isinstance(data, (list, tuple)) else ()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from readonly_files import descriptors, state, until
+from readonly_files import state, until
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
@@ -177,12 +177,3 @@ def test_values_become_plain_ones(database: SqlDatabase) -> None:
     assert database.execute(sql)["data"] == [
         [3.0, 0.1, "12345678901234567.89", b"x", {"a": ["2024-01-02", None], "b": True}]
     ]
-
-
-def test_no_descriptor_is_left_open(folder: Path) -> None:
-    before = descriptors()
-    for _ in range(3):
-        with SqlDatabase(folder / "shop.duckdb") as database:
-            database.execute("SELECT 1")
-            database.execute("SELECT nothing")
-    until(lambda: descriptors() == before)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import monotonic, sleep
-from typing import Any
 
 import psycopg
 import pytest
@@ -22,7 +20,7 @@ from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from postgres_shop import PostgresShop
 from syrupy.assertion import SnapshotAssertion
 
-from planning.agent import SqlDatabase, build_text_to_sql_graph
+from planning.agent import SqlDatabase
 from planning.agent.databases.postgres import PostgresDatabase
 from planning.tools import StorageUnavailable
 
@@ -228,21 +226,6 @@ def test_a_lock_is_not_waited_for(shop: PostgresShop) -> None:
         assert "\ncities -- Where customers live\n" in database.get_schema()
 
 
-def test_threads_ask_at_the_same_time(database: SqlDatabase) -> None:
-    answers = list[Any]()
-    threads = [
-        threading.Thread(
-            target=lambda number=number: answers.append(database.execute(f"SELECT {number}")["data"])
-        )
-        for number in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(answers) == [[[number]] for number in range(20)]
-
-
 # Errors
 
 
@@ -416,7 +399,7 @@ def test_the_schema_is_read_again_after_a_minute(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, now = PostgresShop(postgres), [1_000.0]
-    monkeypatch.setattr("planning.agent.databases.source.monotonic", lambda: now[0])
+    monkeypatch.setattr("planning.agent.databases.opened.monotonic", lambda: now[0])
     with SqlDatabase(other.owner) as database:
         before = database.get_schema()
         other.change("CREATE TABLE later (x integer)")
@@ -426,13 +409,6 @@ def test_the_schema_is_read_again_after_a_minute(
 
 
 # In use
-
-
-def test_a_question_is_answered(shop: PostgresShop) -> None:
-    with SqlDatabase(shop.reader) as database:
-        graph = build_text_to_sql_graph(database, lambda question: "SELECT name FROM cities ORDER BY id")
-        state = graph.invoke({"resolved_query": "Which cities are there?"})
-    assert state["execution_result"]["data"] == [["Oslo"], ["Bern"]]
 
 
 @pytest.mark.parametrize("options", [(), ("--no-samples",), ("--csv",)])

@@ -1,5 +1,7 @@
 """What a file of SQLite's lets through by itself, with no guard before it: it can only be read."""
 
+# ruff: noqa: S608 - the statements are the subject of these tests
+
 from __future__ import annotations
 
 import sqlite3
@@ -15,8 +17,8 @@ from readonly_files import descriptors, make, state, until
 
 from planning.agent import SqlDatabase
 from planning.agent.databases import sqlite_file
-from planning.agent.databases.rows import fetched
-from planning.agent.databases.sqlite_file import SqliteFile
+from planning.agent.databases.opened import fetched
+from planning.agent.databases.sqlite_file import SqliteFile, check_copies
 from planning.agent.sql.guard import Failure
 
 WRITES = [
@@ -56,7 +58,7 @@ def test_each_lock_alone_lets_nothing_be_written(
         monkeypatch.setattr(
             sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
         )
-    monkeypatch.setattr(sqlite_file.Boundary, "_authorize", lambda *_: sqlite3.SQLITE_OK)
+    monkeypatch.setattr(SqliteFile, "_authorize", lambda *_: sqlite3.SQLITE_OK)
     file = SqliteFile(str(shop_path), 5.0)
     file.deadline = monotonic() + 5.0
     with pytest.raises(Failure) as caught:
@@ -95,7 +97,7 @@ def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
     def changing(*given: Any) -> Any:
         more = fetched(*given)
         for number in changes:
-            make(path, f"INSERT INTO t VALUES ({number})")  # noqa: S608 - a number
+            make(path, f"INSERT INTO t VALUES ({number})")
             break
         return more
 
@@ -134,3 +136,42 @@ def test_the_locks_of_this_program_on_the_file_are_kept(shop_path: Path) -> None
             assert database.execute("SELECT count(*) FROM cities")["data"] == [[3]]
         other = subprocess.run([sys.executable, "-c", code, shop_path], capture_output=True, check=False)
     assert b"database is locked" in other.stderr
+
+
+# A WITH that doubles with each of its tables
+
+
+DOUBLING = [f"t{i} AS (SELECT x FROM t{i - 1} UNION ALL SELECT x FROM t{i - 1})" for i in range(1, 25)]
+BASE = "t0 (x) AS (SELECT 1)"
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        [BASE, *DOUBLING],
+        [*reversed(DOUBLING), BASE],
+        [BASE.replace("AS", "AS NOT MATERIALIZED"), *(each.replace("AS", "AS/**/", 1) for each in DOUBLING)],
+        [BASE, *(each.replace("t", '"t"').replace('"t"', "T") for each in DOUBLING)],
+        [each.replace("t", "$\u2192t") for each in (BASE, *DOUBLING)],
+        [f"[t0] AS (SELECT 1), {', '.join(DOUBLING).replace('FROM t', 'WHERE x IN t')}"],
+    ],
+    ids=["in order", "reversed", "with words between", "in capitals", "of signs", "in brackets"],
+)
+def test_a_chain_that_doubles_is_refused(tables: list[str]) -> None:
+    with pytest.raises(Failure) as caught:
+        check_copies(f"WITH {', '.join(tables)} SELECT count(*) FROM t24")
+    assert caught.value.kind == "expanded"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"WITH {', '.join([BASE, *DOUBLING[:14]])} SELECT count(*) FROM t14",
+        f"WITH {', '.join([BASE, *(f't{i} AS (SELECT * FROM t{i - 1})' for i in range(1, 500))])} SELECT 1",
+        "WITH RECURSIVE n AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM n, n AS m) SELECT 1 AS n FROM n",
+        "SELECT 'with a as (b), c as (a)' AS a",
+        "WITH a AS (",
+    ],
+)
+def test_any_other_statement_is_not(sql: str) -> None:
+    check_copies(sql)

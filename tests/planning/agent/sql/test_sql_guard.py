@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from planning.agent.sql import guard
-from planning.agent.sql.guard import StatementRefused, check
+from planning.agent.sql.guard import Failure, check
 
 ONLY = " is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)"
 BRACKETS = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
@@ -69,9 +69,9 @@ def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None
     ],
 )
 def test_what_does_not_read_is_refused_in_plain_words(sql: object, told: str) -> None:
-    with pytest.raises(StatementRefused) as caught:
+    with pytest.raises(Failure) as caught:
         check(sql, "sqlite")
-    assert caught.value.message == told
+    assert caught.value.text == told
 
 
 @pytest.mark.parametrize(

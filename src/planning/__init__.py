@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from planning.policy.policy import PlanPolicy
     from planning.prompt import PlanningStrategy, PlanningToolsSection
     from planning.prompt.definitions import tool_definitions
-    from planning.suite.approval import answer_approval, pending_approval
+    from planning.suite.approval import decide_approval, pending_approval
     from planning.suite.events import PlanChanged
     from planning.suite.tools import register_plan
     from planning.tools import Toolbox, ToolError, tool
@@ -78,7 +78,7 @@ __all__ = [
     "MoveStep",
     "ApprovePlan",
     "RejectPlan",
-    "answer_approval",
+    "decide_approval",
     "pending_approval",
 ]
 
@@ -105,7 +105,7 @@ _HOMES = {
     "tool_definitions": "prompt.definitions",
     "PlanPolicy": "policy.policy",
     "ready_steps": "plan.facts",
-    "answer_approval": "suite.approval",
+    "decide_approval": "suite.approval",
     "pending_approval": "suite.approval",
     "FamilyProgress": "observe.family",
     "family_progress": "observe.family",

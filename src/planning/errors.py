@@ -120,14 +120,14 @@ def _spell(problems: tuple[Problem, ...]) -> str:
     return "\n- ".join([f"{len(problems)} problems:", *listed])
 
 
-def cut(text: str, most: int) -> str:
+def cut(text: str, limit: int) -> str:
     """The text, or its beginning with ``...`` where it is longer than ``most``."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
-def line_of(text: object, most: int = LONGEST_MESSAGE, kept: frozenset[str] = frozenset()) -> str:
+def line_of(text: object, limit: int = LONGEST_MESSAGE, kept: frozenset[str] = frozenset()) -> str:
     """A text or an error on one line: its blanks single, what cannot be shown escaped, and cut."""
-    return cut(printable(" ".join(str(text).split()), kept), most)
+    return cut(printable(" ".join(str(text).split()), kept), limit)
 
 
 def _rebuild(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:
@@ -153,11 +153,11 @@ def unknown_option(value: object, options: Iterable[object]) -> str:
     return f"{show(value)} is unknown; {hint}send one of {listed(known)}"
 
 
-def listed(names: Iterable[str], most: int = _NAMED) -> str:
+def listed(names: Iterable[str], limit: int = _NAMED) -> str:
     """Names as a list: the first of them, and how many more there are."""
     known = list(names)
-    more = len(known) - most
-    return ", ".join(known[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(known) - limit
+    return ", ".join(known[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str | None:

@@ -4,7 +4,7 @@ Open a ``Session``, register reducers, publish events or dispatch values, and re
 ``select_all``, ``select_latest`` and ``select_where``.
 """
 
-from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult
+from session.bus import EventBus, InProcessEventBus, PublishResult, SubscriberFailure
 from session.errors import (
     IdentityError,
     ReducerError,
@@ -16,7 +16,7 @@ from session.errors import (
     VersionError,
 )
 from session.events import PromptExecuted, PromptRendered, SessionEvent, SessionId, ToolFailed, ToolInvoked
-from session.history import Change, Commit, PastState, Reset, Rewound, RolledBack
+from session.history import Change, Commit, Reset, Rewound, RolledBack, SessionView
 from session.reducers import (
     Reducer,
     append,
@@ -37,14 +37,14 @@ __all__ = [
     "Transaction",
     "Change",
     "Commit",
-    "PastState",
+    "SessionView",
     "Rewound",
     "RolledBack",
     "Reset",
     "EventBus",
     "InProcessEventBus",
     "PublishResult",
-    "HandlerFailure",
+    "SubscriberFailure",
     "SessionEvent",
     "SessionId",
     "ToolInvoked",

@@ -23,21 +23,21 @@ Needed = Callable[[], bool]
 
 
 @attrs.frozen
-class HandlerFailure:
+class SubscriberFailure:
     """One subscriber that raised.
 
     Attributes:
-        handler: The subscriber.
+        subscriber: The function that was called.
         error: What it raised.
     """
 
-    handler: Handler
+    subscriber: Handler
     error: Exception
 
     @property
     def name(self) -> str:
         """The subscriber's module and qualified name."""
-        return name_of(self.handler)
+        return name_of(self.subscriber)
 
 
 class PublishResult(NamedTuple):
@@ -45,13 +45,13 @@ class PublishResult(NamedTuple):
 
     Attributes:
         event: The event.
-        handlers: The subscribers that were called, in order.
+        subscribers: The functions that were called, in order.
         failures: Those of them that raised, in order.
     """
 
     event: object
-    handlers: tuple[Handler, ...] = ()
-    failures: tuple[HandlerFailure, ...] = ()
+    subscribers: tuple[Handler, ...] = ()
+    failures: tuple[SubscriberFailure, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -62,7 +62,7 @@ class PublishResult(NamedTuple):
         """Raise an ExceptionGroup of what the subscribers raised, if any did; its message names them."""
         if self.failures:
             names = ", ".join(failure.name for failure in self.failures)
-            what = f"{len(self.failures)} of {len(self.handlers)} subscribers failed: {names}"
+            what = f"{len(self.failures)} of {len(self.subscribers)} subscribers failed: {names}"
             raise ExceptionGroup(what, [failure.error for failure in self.failures])
 
 
@@ -217,12 +217,12 @@ class InProcessEventBus:
         if session_id is None:
             require_receiver(event)
         handlers = self._handlers(type(event), session_id)
-        failures: tuple[HandlerFailure, ...] = ()
+        failures: tuple[SubscriberFailure, ...] = ()
         for handler in handlers:
             try:
                 handler(event)
             except Exception as error:  # noqa: BLE001 - the contract: one failure does not stop the others
-                failures += (HandlerFailure(handler, error),)
+                failures += (SubscriberFailure(handler, error),)
                 log_failure(__name__, "subscriber_failed", event, error, handler)
         return PublishResult(event, handlers, failures)
 
@@ -313,7 +313,7 @@ class Delivery:
             return self.bus.publish(event)
         except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
             log_failure("session.session", "bus_failed", event, error, self.bus.publish)
-            return PublishResult(event, (self.bus.publish,), (HandlerFailure(self.bus.publish, error),))
+            return PublishResult(event, (self.bus.publish,), (SubscriberFailure(self.bus.publish, error),))
         finally:
             self.delivering = None
 

@@ -87,7 +87,7 @@ class StoreBusy(StoreError):
     """Another program or thread is writing to the store: nothing has changed, try again."""
 
 
-def locked(seconds: float) -> StoreBusy:
+def locked_error(seconds: float) -> StoreBusy:
     """What ``Store.lock`` raises when another writer holds the lock for longer than these seconds."""
     return StoreBusy(
         f"another worker or program is writing to the store, for more than {seconds:g} s: try again"

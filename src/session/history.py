@@ -153,7 +153,7 @@ class KeptChange:
 
 @attrs.frozen(slots=False)  # made in half the time
 class Commit(Generic[S]):
-    """A slice before and after a commit; see ``Session.announce``.
+    """A slice before and after a commit; see ``Session.publish_on_change``.
 
     Attributes:
         before: The newest item of the slice before; None when there was none.
@@ -228,7 +228,7 @@ def announced(
     return made
 
 
-class PastState:
+class SessionView:
     """The slices of a session at a version, for the selectors; nothing changes it.
 
     Attributes:
@@ -257,7 +257,7 @@ class PastState:
         self._views = views
 
     def __repr__(self) -> str:
-        return f"PastState({str(self.session_id)!r}, version={self.version})"
+        return f"SessionView({str(self.session_id)!r}, version={self.version})"
 
     def select_all(self, slice_type: type[S], /) -> tuple[S, ...]:
         """All items of a slice, oldest first; empty when there are none."""

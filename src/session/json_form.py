@@ -166,15 +166,15 @@ class JsonForms:
     """Makes the JSON forms of values.
 
     Attributes:
-        most: How many bytes all forms together may take; a part that occurs twice counts twice. None for no
+        limit: How many bytes all forms together may take; a part that occurs twice counts twice. None for no
             limit.
     """
 
     __slots__ = ("_around", "_known", "_left", "_repeats", "_strict", "most")
 
-    def __init__(self, *, strict: bool, most: int | None = None) -> None:
-        self.most = most
-        self._left = most or 0
+    def __init__(self, *, strict: bool, limit: int | None = None) -> None:
+        self.most = limit
+        self._left = limit or 0
         self._strict = strict
         self._around: set[int] = set()
         self._known: dict[int, Any] = {}  # holds what it has read: an id must not be given out again

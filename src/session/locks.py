@@ -19,7 +19,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from session.errors import StoreError, locked
+from session.errors import StoreError, locked_error
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -190,7 +190,7 @@ class ProcessLock:
 
     def refusal(self, timeout: float) -> StoreError:
         """What is raised where it is not free in so many seconds."""
-        return locked(timeout)
+        return locked_error(timeout)
 
     def take(self, held: Held, timeout: float | None = None) -> bool:
         """Take it for a block, or for one inside another of this thread; False if it is not free in time."""

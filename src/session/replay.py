@@ -22,7 +22,7 @@ from session.stores.base import Store
 from session.stores.chain import (
     StoredChange,
     StoredSession,
-    chained,
+    chain_hash,
     damaged,
     deleted,
     replaced,
@@ -313,14 +313,14 @@ class Replay:
                 self._require_found(kind, str(part.get("!")))
         return log
 
-    def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
+    def _checkpoints(self, version: int, limit: int) -> list[tuple[int, Mapping[str, Any]]]:
         """The newest checkpoints up to a version: their versions and slices. Damaged ones are omitted."""
         found: list[tuple[int, Mapping[str, Any]]] = []
         for checkpoint in self.store.checkpoints(self._session_id, version, NEWEST):
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)
-            if at and checkpoint.check == chained(at[0].hash, checkpoint.text):
+            if at and checkpoint.check == chain_hash(at[0].hash, checkpoint.text):
                 found.append((checkpoint.version, slices_of(checkpoint.text, checkpoint.version)))
-                if len(found) == most:
+                if len(found) == limit:
                     break
         return found
 

@@ -15,10 +15,10 @@ from session.history import (
     Announcement,
     Change,
     Commit,
-    PastState,
     Reset,
     Rewound,
     RolledBack,
+    SessionView,
     View,
     called,
     is_log,
@@ -206,7 +206,7 @@ class Session:
         """
         return self._state.changes_after(after)
 
-    def at(self, version: int) -> PastState:
+    def at(self, version: int) -> SessionView:
         """The slices of a version, which the selectors take: ``select_latest(session.at(3), Plan)``.
 
         In memory, at most 32 changes are reduced again for it; in a store, those after a checkpoint.
@@ -214,9 +214,9 @@ class Session:
         Raises:
             VersionError: There is no such version, or it is no longer kept.
         """
-        return PastState(self._state.session_id, version, self._state.slices_at(version), self._state.views)
+        return SessionView(self._state.session_id, version, self._state.slices_at(version), self._state.views)
 
-    def peek(self, head: StoredSession) -> PastState:
+    def read_other(self, head: StoredSession) -> SessionView:
         """The slices of another session of the same store, as the reducers of this one make them.
 
         Nothing is opened or registered for it: to look at many sessions takes a third of the time.
@@ -227,7 +227,7 @@ class Session:
         Raises:
             TransactionError: This session has no store.
         """
-        return PastState(head.session_id, head.version, self._state.elsewhere(head), self._state.views)
+        return SessionView(head.session_id, head.version, self._state.elsewhere(head), self._state.views)
 
     def rewind(self, version: int, *, actor: str | None = None) -> int:
         """Restore the slices of a version, as a new change: nothing in the history is rewritten.
@@ -438,7 +438,7 @@ class Session:
         require_function("view", view, "it would never be awaited")
         self._state.views = {**self._state.views, slice_type: view}
 
-    def announce(
+    def publish_on_change(
         self,
         slice_type: type[S],
         event_type: type[Any],
@@ -522,16 +522,16 @@ class Session:
             transaction.publish(event)
         return transaction.published or PublishResult(event)
 
-    def companion(self, kind: type[S]) -> S:
+    def local_object(self, kind: type[S]) -> S:
         """The object of a class that belongs to this session in this process; made on first use.
 
         For data that must not be part of the state, such as running calls. A fork or a clone has its own.
         """
-        known = self._state.companions
+        known = self._state.local_objects
         found: S | None = known.get(kind)
         return known.setdefault(kind, kind()) if found is None else found
 
-    async def off_loop(self, function: Callable[[], T]) -> T:
+    async def run_in_worker(self, function: Callable[[], T]) -> T:
         """Call a function that changes this session, without blocking the event loop.
 
         In a stored session it runs in a thread, after earlier ones of this session, with the caller's context

@@ -53,11 +53,11 @@ class State(ProcessLock):
         "_created_at",
         "_tags",
         "announcements",
-        "companions",
         "deliveries",
         "delivering",
         "guards",
         "hears",
+        "local_objects",
         "open",
         "past",
         "private",
@@ -94,7 +94,7 @@ class State(ProcessLock):
         self.registered: Routes = {}
         self.routing: dict[type, Routing] = {}
         self.guards: Mapping[type, tuple[Guard[Any], ...]] = {}
-        self.companions: dict[type, Any] = {}
+        self.local_objects: dict[type, Any] = {}
         self.slices = {}
 
     @property
@@ -271,7 +271,7 @@ class State(ProcessLock):
         """Take over what other writers committed, outside of transactions. The caller holds the lock."""
 
     async def run_in_worker(self, function: Callable[[], T]) -> T:
-        """Call a function that changes the session; see ``Session.off_loop``."""
+        """Call a function that changes the session; see ``Session.run_in_worker``."""
         return function()
 
     def commit(self, slices: Slices, entry: KeptChange) -> Iterable[object]:
@@ -344,7 +344,7 @@ class State(ProcessLock):
             return {**self.past.slices_at(version, self.slices), **self.without_past()}
 
     def elsewhere(self, head: StoredSession) -> Callable[[type], Slice | None]:  # noqa: ARG002 - a store has it
-        """What reads the slices of another session of the same store; see ``Session.peek``."""
+        """What reads the slices of another session of the same store; see ``Session.read_other``."""
         raise TransactionError("only a session in a store can read others: give it a store")
 
     def without_past(self) -> Slices:

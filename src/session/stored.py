@@ -35,7 +35,7 @@ from session.stores.chain import (
     Checkpoint,
     StoredChange,
     StoredSession,
-    chained,
+    chain_hash,
     damaged,
     deleted,
     refuse_copy,
@@ -102,8 +102,8 @@ class Stored(Replay):
             vars(self)["_tail"], self._named = warm.tail, warm.named
         super()._look_at(head)
 
-    async def off_loop(self, function: Callable[[], T]) -> T:
-        """Call a function off the event loop, in order; see ``Session.off_loop``."""
+    async def run_in_worker(self, function: Callable[[], T]) -> T:
+        """Call a function off the event loop, in order; see ``Session.run_in_worker``."""
         from session.pool import POOL  # noqa: PLC0415 - synchronous programs need none
 
         return await POOL.run((self.store.place, str(self._session_id)), function)
@@ -268,7 +268,7 @@ class Stored(Replay):
                 self.require_place(kind, self.head.version)
                 changed.append(type_name(kind))
         text = write_change(entry, sorted(changed), self._session_id, self.records)
-        hash_ = chained(self.head.hash, text)
+        hash_ = chain_hash(self.head.hash, text)
         head = self.head.grown(entry.version, hash_, entry.at)
         parts = entry.parts if entry.restores else []
         rewinds = [part.version for part in parts if isinstance(part, Rewound)]
@@ -348,7 +348,7 @@ class Stored(Replay):
             for name in sorted(names | resolved.keys())
         }
         text = written_text({"slices": slices})
-        return Checkpoint(change.version, text, chained(change.hash, text))
+        return Checkpoint(change.version, text, chain_hash(change.hash, text))
 
 
 @attrs.define
@@ -496,10 +496,10 @@ class StoredState(State):
                 self.slices = after
 
     async def run_in_worker(self, function: Callable[[], T]) -> T:
-        """Call a function that changes the session; see ``Session.off_loop``."""
+        """Call a function that changes the session; see ``Session.run_in_worker``."""
         if self.open is not None and self.open.is_held():
             return function()
-        return await self.past.off_loop(function)
+        return await self.past.run_in_worker(function)
 
     def _record(self, entry: KeptChange, before: Slices, slices: Slices) -> None:
         """Write a change, and make its slices visible."""
@@ -530,7 +530,7 @@ class StoredState(State):
         return read
 
     def elsewhere(self, head: StoredSession) -> Callable[[type], Slice | None]:
-        """What reads the slices of another session of the same store; see ``Session.peek``."""
+        """What reads the slices of another session of the same store; see ``Session.read_other``."""
         registered, past = self.registered, self.past.another(head)
         return cache(lambda kind: past.slice_at(kind, head.version, registered))
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import attrs
 import pytest
 
-from session import EventBus, PastState, Session, SessionEvent, ToolInvoked, Transaction, append
+from session import EventBus, Session, SessionEvent, SessionView, ToolInvoked, Transaction, append
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def elsewhere(work: Callable[[], object]) -> list[object]:
     return got
 
 
-def texts(session: Session | PastState) -> list[str]:
+def texts(session: Session | SessionView) -> list[str]:
     """The texts of the notes that a session holds."""
     return [note.text for note in session.select_all(Note)]
 

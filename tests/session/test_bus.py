@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from session_records import LoudPing, Note, Ping, numbers, ping
 
-from session import EventBus, HandlerFailure, InProcessEventBus, PublishResult, Session, SessionEvent
+from session import EventBus, InProcessEventBus, PublishResult, Session, SessionEvent, SubscriberFailure
 
 
 def test_subscribers_of_a_type_or_its_base_are_told_in_the_order_in_which_they_subscribed(
@@ -33,7 +33,7 @@ def test_subscribers_of_a_type_or_its_base_are_told_in_the_order_in_which_they_s
         ("object", Note("a")),
     ]
     result.raise_for_failures()
-    assert (result.ok, len(result.handlers)) == (True, 5)  # the session is one
+    assert (result.ok, len(result.subscribers)) == (True, 5)  # the session is one
 
 
 def test_one_failing_subscriber_does_not_stop_the_others(bus: InProcessEventBus) -> None:
@@ -46,7 +46,7 @@ def test_one_failing_subscriber_does_not_stop_the_others(bus: InProcessEventBus)
     for handler in (fail, heard.append, fail):
         bus.subscribe(Note, handler)
     result = bus.publish(Note("a"))
-    failures = (HandlerFailure(fail, errors[0]), HandlerFailure(fail, errors[1]))
+    failures = (SubscriberFailure(fail, errors[0]), SubscriberFailure(fail, errors[1]))
     assert result == PublishResult(Note("a"), (fail, heard.append, fail), failures)
     assert (heard, result.ok) == ([Note("a")], False)
     with pytest.raises(ExceptionGroup) as caught:

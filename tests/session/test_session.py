@@ -157,7 +157,7 @@ def test_a_type_that_is_no_class_is_refused(register: Callable[[Any], object], m
 
 def test_a_companion_is_one_object_for_a_session_and_its_class() -> None:
     session = Session()
-    found = session.companion(list)
+    found = session.local_object(list)
     assert type(found) is list
-    assert session.companion(list) is found
-    assert session.clone().companion(list) is not found
+    assert session.local_object(list) is found
+    assert session.clone().local_object(list) is not found

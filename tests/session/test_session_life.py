@@ -88,4 +88,4 @@ class TestLife:
         del session
         gc.collect()
         assert gone() is None
-        assert bus.publish(event).handlers == ()
+        assert bus.publish(event).subscribers == ()

@@ -16,7 +16,7 @@ from session_records import (
     texts,
 )
 
-from session import HandlerFailure, InProcessEventBus, PublishResult, Session, SessionEvent
+from session import InProcessEventBus, PublishResult, Session, SessionEvent, SubscriberFailure
 
 
 def test_a_subscriber_may_write_back_into_the_session() -> None:
@@ -58,7 +58,9 @@ def test_a_bus_that_raises_undoes_nothing_and_is_logged_without_its_text(
         transaction.publish(ping(session, 2))
     event, publish = ping(session, 3), session.bus.publish
     with caplog.at_level(logging.CRITICAL):
-        assert session.publish(event) == PublishResult(event, (publish,), (HandlerFailure(publish, error),))
+        assert session.publish(event) == PublishResult(
+            event, (publish,), (SubscriberFailure(publish, error),)
+        )
     assert numbers(session.select_all(Ping)) == [1, 2, 3]
     assert caplog.record_tuples == [("session.session", logging.ERROR, "bus_failed")] * 2
     for record in caplog.records:
@@ -111,7 +113,7 @@ def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_s
     assert numbers(session.select_all(Ping)) == [1, 2, 3, 4, 5]
     assert told == [(name, number) for number in range(1, 6) for name in ("first", "second")]
     if not inside:
-        assert [(result.ok, len(result.handlers)) for result in results] == [(True, 0)] * 4 + [(True, 3)]
+        assert [(result.ok, len(result.subscribers)) for result in results] == [(True, 0)] * 4 + [(True, 3)]
 
 
 class CountingBus(InProcessEventBus):

@@ -81,10 +81,10 @@ def prompt_messages(
     return turns
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(text: str, limit: int) -> str:
     """The text, or its beginning and the number of characters that are not shown; as UTF-8 can have it."""
-    more = len(text) - most
-    text = text[:most].encode(errors="replace").decode()  # a database may hold half characters
+    more = len(text) - limit
+    text = text[:limit].encode(errors="replace").decode()  # a database may hold half characters
     return text if more <= 0 else f"{text}... ({more:,} more characters are not shown)"
 
 

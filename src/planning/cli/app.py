@@ -18,16 +18,11 @@ from planning.cli.replay import replay
 from planning.cli.run import RUN_HELP, run
 from planning.cli.sessions import approve, diff, fork, rewind, sessions, verify
 from planning.cli.show import SHOW_HELP, show
-from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Commands, examples
+from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Commands, bad_option, examples
 from planning.cli.validate import print_schema, validate
 from planning.cli.view import EXPORT_HELP, VIEW_HELP, export, view
+from planning.errors import unknown_option
 
-_Strategy = Literal["react", "par", "gdrs"]
-_STRATEGIES: Final = {
-    "react": "REACT",
-    "par": "PLAN_ACT_REFLECT",
-    "gdrs": "GOAL_DECOMPOSE_ROUTE_SYNTHESISE",
-}
 _Form = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]
 
 # \b keeps a paragraph as it is written.
@@ -46,7 +41,7 @@ Examples:
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
   planning mcp --store plans.db --session nightly
-  planning prompt --strategy par
+  planning prompt --strategy plan-act-reflect
   planning tools --format anthropic
 
 {EXIT_CODES}"""
@@ -83,11 +78,10 @@ def _options(
 
 def _prompt(
     strategy: Annotated[
-        _Strategy,
+        str,
         typer.Option(
-            case_sensitive=False,
-            help="react: reason, act, observe; par: plan, act, reflect;"
-            " gdrs: goal, decompose, route, synthesise.",
+            metavar="NAME",
+            help="react, plan-act-reflect or goal-decompose-route-synthesise; react if omitted.",
         ),
     ] = "react",
 ) -> None:
@@ -95,7 +89,11 @@ def _prompt(
     from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
     from session import Session
 
-    chosen = PlanningStrategy[_STRATEGIES[strategy]]
+    try:
+        chosen = PlanningStrategy(strategy)
+    except ValueError:
+        names = [each.name.lower().replace("_", "-") for each in PlanningStrategy]
+        raise bad_option("--strategy", unknown_option(strategy, names)) from None
     section = PlanningToolsSection(session=Session(), strategy=chosen)
     typer.echo(Prompt(ns="planning/cli", key="section", sections=[section]).render().text)
 
@@ -208,7 +206,7 @@ for name, function, short, more in (
         "prompt",
         _prompt,
         "Print the planning section of a prompt.",
-        examples("prompt", "prompt --strategy gdrs"),
+        examples("prompt", "prompt --strategy goal-decompose-route-synthesise"),
     ),
     (
         "tools",

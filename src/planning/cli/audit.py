@@ -16,7 +16,7 @@ from planning.cli.usage import bad_option
 from planning.errors import one_line, show
 
 if TYPE_CHECKING:
-    from planning.observe.audit import Audit, Finding
+    from planning.observe.audit import Audit, AuditFinding
 
 # \b keeps a paragraph as it is written.
 AUDIT_HELP: Final = """\b
@@ -128,7 +128,7 @@ def _fields(title: str, found: Audit) -> dict[str, Any]:
     return {"source": title, "findings": findings, "totals": found.totals, "abandoned": found.abandoned}
 
 
-def _annotation(finding: Finding) -> str:
+def _annotation(finding: AuditFinding) -> str:
     from planning.cli.validate import annotation
     from planning.observe.audit import FINDINGS
 

@@ -121,7 +121,7 @@ def replayed(calls: Iterable[Call], session: Session) -> Iterator[tuple[Call, To
 
 def read_transcript(source: str | None) -> tuple[Call, ...]:
     """The tool calls in a file."""
-    return calls_in(read_bytes(source, "TRANSCRIPT", most=_MOST_BYTES), source)
+    return calls_in(read_bytes(source, "TRANSCRIPT", limit=_MOST_BYTES), source)
 
 
 # Sessions
@@ -235,7 +235,7 @@ def opened_page(source: str, session: str | None) -> AbstractContextManager[Open
 
 
 def _in_file(source: str | None, kinds: tuple[Kind, ...], wanted: str) -> Opened:
-    data = read_bytes(source, "SOURCE", most=_MOST_BYTES)
+    data = read_bytes(source, "SOURCE", limit=_MOST_BYTES)
     title = "standard input" if source in (None, "-") else Path(str(source)).name
     kind = kind_of(data)
     if kind is None or kind not in kinds:

@@ -275,7 +275,7 @@ class Running:
         self._progress = Progress(steps, _now, began=None if last is None else time_of(last.started_at))
         if last is not None and last.status == "completed":
             past = past_result(self.session, last, self.session)
-            self._progress.spent = health_of_run(self.session, steps, _now()).seconds(_now())
+            self._progress.spent = health_of_run(self.session, steps, _now()).elapsed(_now())
             say(f"the run in session {show(asked.session)} is already complete")
         self._drive, code = Drive(self._stopping), 0
         before = self.session.version
@@ -412,7 +412,7 @@ def report_lines(
     first: list[Line] = []
     last: list[Line] = []
     is_ended = health is None or health.state in {"finished", "failed"}
-    status = "stopped" if result is None else result.status if is_ended or health is None else health.words
+    status = "stopped" if result is None else result.status if is_ended or health is None else health.label
     if result is not None:
         if status == "completed":
             first = [("Answer", HEADING), *_answer_lines(workflow, result)]

@@ -19,7 +19,7 @@ from planning.errors import printable
 if TYPE_CHECKING:
     from planning.observe.health import HealthState
     from planning.plan.commands import ApprovePlan, RejectPlan
-    from planning.suite.approval import Pending
+    from planning.suite.approval import PendingApproval
     from planning.view.sources import Listed
 
 
@@ -40,7 +40,7 @@ def approve(
     """
     from planning.cli.opening import opened_session
     from planning.plan.commands import RejectPlan
-    from planning.suite.approval import answer_approval, decision_of, pending_approval
+    from planning.suite.approval import decide_approval, decision_of, pending_approval
 
     if reject is not None and (yes or not reject.strip()):
         raise bad_option("--reject", "omit --yes" if yes else "say what the agent should change")
@@ -54,7 +54,7 @@ def approve(
                 raise typer.Exit(1)
             typer.echo(_shown(pending))
             decision = decision_of(given) or _asked()
-            if not answer_approval(found, pending, decision):
+            if not decide_approval(found, pending, decision):
                 typer.echo("The plan has changed.")
                 decision = None
     if isinstance(decision, RejectPlan):
@@ -63,7 +63,7 @@ def approve(
     typer.echo("Approved.")
 
 
-def _shown(pending: Pending) -> str:
+def _shown(pending: PendingApproval) -> str:
     waiting = f"Waiting for approval: {', '.join(pending.step_ids) or 'the plan'}"
     return "\n".join([*map(printable, pending.text.split("\n")), waiting])
 
@@ -145,10 +145,10 @@ def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
     if health is None:
         return name, "no plan", "", "", changed, ""
     error = None if health.state == "finished" else health.error
-    at, seconds = error or " ".join(filter(None, (health.step, health.title))), health.seconds(now)
+    at, seconds = error or " ".join(filter(None, (health.step, health.title))), health.elapsed(now)
     return (
         name,
-        health.words,
+        health.label,
         f"{health.done} of {health.total}",
         "" if seconds is None else seconds_text(seconds),
         changed,
@@ -168,7 +168,7 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
         "forked_from": [{"session_id": str(source), "version": last} for source, last in head.forked_from],
         **dict.fromkeys((*names, "seconds")),
         **({} if health is None else {name: getattr(health, name) for name in names}),
-        **({} if health is None else {"seconds": health.seconds(now)}),
+        **({} if health is None else {"seconds": health.elapsed(now)}),
         **({} if row.problem is None else {"problem": row.problem}),
     }
 

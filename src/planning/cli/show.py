@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from planning.plan.facts import PlanFacts
     from planning.plan.model import Plan
     from planning.workflow.run.steps import WorkflowResult
-    from session import PastState, Session
+    from session import Session, SessionView
     from session.selectors import Selectable
 
 SHOW_HELP: Final = """\b
@@ -102,7 +102,7 @@ def _history(given: Opened, version: int) -> tuple[datetime | None, list[Step]]:
 
 
 def _show(
-    given: Opened, session: Session, source: Session | PastState, *, is_verbose: bool, is_json: bool
+    given: Opened, session: Session, source: Session | SessionView, *, is_verbose: bool, is_json: bool
 ) -> None:
     """Show the slices of a session, or of a version of one in a store."""
     from planning.cli.running import past_result
@@ -177,7 +177,7 @@ def _show_run(result: WorkflowResult, steps: RunSteps, health: Health, *, is_ver
     from planning.cli.running import report_lines
 
     progress = Progress(steps, has_dates=True)
-    progress.spent = health.seconds(datetime.now(UTC)) if health.state in {"finished", "failed"} else None
+    progress.spent = health.elapsed(datetime.now(UTC)) if health.state in {"finished", "failed"} else None
     with face_of(sys.stdout, progress) as face:
         face.show([progress.line_of(step) for step in progress.steps if step.record is not None])
         face.end(*report_lines(result.workflow, progress, result, is_verbose=is_verbose, health=health))

@@ -20,7 +20,7 @@ _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
 _MEGABYTE: Final = 1_000_000
 
 
-def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: int | None = None) -> bytes:
+def read_bytes(path: str | None, what: str, *, limit: int = _MOST_BYTES, first: int | None = None) -> bytes:
     """The bytes of a file or of standard input."""
     try:
         if path is not None and path != "-":
@@ -28,17 +28,17 @@ def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES, first: i
             if is_pipe and not path.startswith("/dev/"):  # to open it would wait for its writer
                 raise Refused(f"{name_of(path)} is a pipe; to read it, give - and write < {printable(path)}")
             with Path(path).open("rb") as file:
-                data = _read(file, first or most + 1)
+                data = _read(file, first or limit + 1)
         elif sys.stdin is None or (path is None and sys.stdin.isatty()):
             raise bad_option(what, "give a file, or pipe one in")
         else:
-            data = _read(sys.stdin.buffer, first or most + 1)
+            data = _read(sys.stdin.buffer, first or limit + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in a path
         reason = getattr(error, "strerror", None) or error
         hint = "; 'planning run' creates it, or name another" if path == DEFAULT_STORE else ""
         raise Refused(f"cannot read {name_of(path)}: {reason}{hint}") from None
-    if len(data) > most:
-        raise Refused(f"{name_of(path)} is larger than {most // _MEGABYTE} MB; it was not read")
+    if len(data) > limit:
+        raise Refused(f"{name_of(path)} is larger than {limit // _MEGABYTE} MB; it was not read")
     return data
 
 
@@ -77,10 +77,10 @@ def without_password(source: str) -> str:
     return show_address(source) if is_address(source) else source
 
 
-def _read(file: BinaryIO, most: int) -> bytes:
+def _read(file: BinaryIO, limit: int) -> bytes:
     """The bytes of a file, up to a number; that many are not asked for at once, which would reserve them."""
     chunks = list[bytes]()
-    while most and (chunk := file.read(min(most, _MEGABYTE))):
+    while limit and (chunk := file.read(min(limit, _MEGABYTE))):
         chunks.append(chunk)
-        most -= len(chunk)
+        limit -= len(chunk)
     return b"".join(chunks)

@@ -73,13 +73,13 @@ def _line_text(text: str) -> Text:
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def _cell(value: object, most: int | None = None) -> str:
+def _cell(value: object, limit: int | None = None) -> str:
     """A value on one line; of a long one, so many characters or bytes."""
     if value is None:
         return "NULL"
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return _text_of(bytes(value)[:most])
-    text = one_line(_text_of(value)[:most])
+        return _text_of(bytes(value)[:limit])
+    text = one_line(_text_of(value)[:limit])
     return "'" + text.replace("'", "''") + "'" if text.strip("'") == "NULL" else text
 
 

@@ -131,14 +131,14 @@ class AgentPlan:
         """Note when a call begins, in this context; what says why it may not, as ``Gate`` has it."""
         if session is None:
             return None
-        moment = session.companion(Gate).moment
+        moment = session.local_object(Gate).moment
         BEGAN.set(None if moment is None else moment(session))
         return Gate.of(session, tool) if self.holds(tool) else None
 
     async def refusal(self, session: Session | None, tool: str) -> str | None:
         """Why a tool may not be called now; None where it may."""
         refusal = self.begin(session, tool)
-        return None if refusal is None or session is None else await session.off_loop(refusal)
+        return None if refusal is None or session is None else await session.run_in_worker(refusal)
 
     def record(
         self, session: Session | None, call: Call, actor: str | None, answer: object, *, failed: bool
@@ -161,7 +161,7 @@ class AgentPlan:
     ) -> None:
         """Note a call of another tool from async code."""
         if session is not None and self.records:
-            await session.off_loop(partial(self.record, session, call, actor, answer, failed=failed))
+            await session.run_in_worker(partial(self.record, session, call, actor, answer, failed=failed))
 
 
 def _says_failed(answer: object) -> bool:

@@ -97,7 +97,7 @@ class Here:
 
     async def finish(self, session: Session | None, function: Callable[[], T]) -> T:
         """Call a function that may read a session's store, which must not hold an event loop."""
-        return await session.off_loop(function) if self.is_async and session is not None else function()
+        return await session.run_in_worker(function) if self.is_async and session is not None else function()
 
     async def pause(self, seconds: float) -> None:
         """Sleep."""

@@ -16,7 +16,7 @@ from planning.integrations._langgraph import Here
 from planning.integrations._rewind import Position, checked, is_current, position_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import as_text, written_alike
-from planning.suite.approval import Pending, answer_approval, decision_of, pending_approval, state_of
+from planning.suite.approval import PendingApproval, decide_approval, decision_of, pending_approval, state_of
 from session import Session, VersionError
 
 _OWN: Final = "planning-"
@@ -40,7 +40,7 @@ def after_turn(
     shown = _shown(session, position, plan)
     if shown is not None and (is_end or any(_needs(call, shown, plan) for call in calls)):
         if can_ask and pending_approval(session) == shown:
-            answer_approval(session, shown, _asked(shown))
+            decide_approval(session, shown, _asked(shown))
         if can_ask or pending_approval(session) != shown:
             message = _outcome(session, shown)
     if is_end and not message:
@@ -56,7 +56,7 @@ def after_turn(
     return update or None
 
 
-def _shown(session: Session, position: Position | None, plan: AgentPlan) -> Pending | None:
+def _shown(session: Session, position: Position | None, plan: AgentPlan) -> PendingApproval | None:
     """What waited for approval when the model answered."""
     if position is None:
         return None
@@ -68,7 +68,7 @@ def _shown(session: Session, position: Position | None, plan: AgentPlan) -> Pend
     return None
 
 
-def _needs(call: Mapping[str, Any], shown: Pending, plan: AgentPlan) -> bool:
+def _needs(call: Mapping[str, Any], shown: PendingApproval, plan: AgentPlan) -> bool:
     """Whether a call waits for what the user is shown: work, or a mark of a step that waits by itself."""
     if not shown.step_ids:
         return plan.holds(call["name"])
@@ -78,7 +78,7 @@ def _needs(call: Mapping[str, Any], shown: Pending, plan: AgentPlan) -> bool:
     return call["name"] == "planning_mark_step" and any(written_alike(each, shown.step_ids) for each in ids)
 
 
-def _asked(shown: Pending) -> Any:
+def _asked(shown: PendingApproval) -> Any:
     """The user's decision; interrupts the graph until there is one."""
     value = {"type": "plan_approval", "plan": shown.data, "step_ids": list(shown.step_ids), "answer": _HOW}
     while (decision := decision_of(interrupt(value))) is None:
@@ -86,7 +86,7 @@ def _asked(shown: Pending) -> Any:
     return decision
 
 
-def _outcome(session: Session, shown: Pending) -> str:
+def _outcome(session: Session, shown: PendingApproval) -> str:
     """The user's decision on the plan that was shown."""
     state, facts = state_of(session, shown.digest), session.select_latest(PlanFacts)
     if state == "rejected" and facts is not None:

@@ -14,7 +14,7 @@ from planning.integrations._rewind import Position, restored, setting, settle
 from planning.policy.policy import PlanPolicy
 from planning.suite.tools import register_plan
 from planning.tools.once import LastUsed
-from session import PastState, Session, StoreError, TransactionError
+from session import Session, SessionView, StoreError, TransactionError
 
 SessionSource = Session | Callable[..., Session | None]
 AWAY = (StoreError, TransactionError)
@@ -81,7 +81,7 @@ class SessionsOfStates:
             session.rollback(restored(position))
         return session
 
-    def read(self, position: Position | None, context: object = None) -> Session | PastState | None:
+    def read(self, position: Position | None, context: object = None) -> Session | SessionView | None:
         """What a session was at a position, for the selectors; the host's session if there is none."""
         if not self.are_given:
             return self.made_of(position)

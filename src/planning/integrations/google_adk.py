@@ -25,11 +25,11 @@ from planning.integrations._rewind import (
 from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
-from planning.suite.approval import answer_approval, decision_of, pending_approval
+from planning.suite.approval import decide_approval, decision_of, pending_approval
 from planning.tools import Tool, Toolbox
 from planning.tools.once import Turn, TurnOrder
 from planning.tools.tool import Declaration
-from session import PastState, Session, SessionId
+from session import Session, SessionId, SessionView
 
 try:
     from google.adk.agents.context import Context
@@ -107,7 +107,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         self._running = WeakKeyDictionary[Context, ExitStack]()
         self._tools = [_PlanningTool(self, each) for each in plan.tools.values()]
 
-    def session_of(self, adk: AdkSession) -> Session | PastState | None:
+    def session_of(self, adk: AdkSession) -> Session | SessionView | None:
         """The session as it was at an ADK session's state, to read the plan: ``select_latest(..., Plan)``.
 
         Args:
@@ -142,7 +142,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             session = await self._session(tool_context)
             reminder = ""
             if session is not None:
-                reminder = await session.off_loop(partial(self._shown, session, tool_context))
+                reminder = await session.run_in_worker(partial(self._shown, session, tool_context))
         except AWAY as error:
             reminder = unread(error)
         if reminder:
@@ -171,7 +171,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             session = await self._session(callback_context)
             if session is not None:
                 after = partial(self._after_model, session, callback_context, llm_response)
-                return await session.off_loop(after)
+                return await session.run_in_worker(after)
         return None
 
     def _after_model(self, session: Session, context: Context, response: LlmResponse) -> LlmResponse | None:
@@ -230,7 +230,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             if session is None:
                 return None
             self._plan.begin(session, tool.name)
-            reason = await session.off_loop(partial(self._refusal, session, tool.name, tool_context))
+            reason = await session.run_in_worker(partial(self._refusal, session, tool.name, tool_context))
         except AWAY as error:
             reason = out_of_reach(tool.name, error).message
         return None if reason is None else {"error": reason}
@@ -245,7 +245,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
                 given = answer.payload if isinstance(answer.payload, dict) else {}
                 decision = decision_of({**given, "decision": "approve" if answer.confirmed else "reject"})
                 if shown and decision and asked[context.function_call_id] == shown.digest:
-                    answer_approval(session, shown, decision)
+                    decide_approval(session, shown, decision)
                 reason = held and held()
                 return reason or (None if answer.confirmed else "The user rejected this call.")
             reason = held and held()
@@ -293,7 +293,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             return self._sessions.of_step(f"{_place_of(context.session)}:{context.invocation_id}", position)
         session = self._sessions.given(context.session)
         if session is not None and session.session_id not in run.settled:
-            await session.off_loop(partial(self._settle, session, run, position, context.session.events))
+            await session.run_in_worker(partial(self._settle, session, run, position, context.session.events))
             run.settled.add(session.session_id)
         return session
 

@@ -16,7 +16,7 @@ from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Toolbox
 from planning.tools.once import TurnOrder
 from planning.tools.tool import Declaration
-from session import PastState, Session
+from session import Session, SessionView
 
 try:
     from langchain.agents.middleware import (
@@ -127,7 +127,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         self._order = TurnOrder()
         self.tools = [BoundTool.of(each, self._boxes[each.name]) for each in plan.tools.values()]
 
-    def session_of(self, state: Mapping[str, Any]) -> Session | PastState | None:
+    def session_of(self, state: Mapping[str, Any]) -> Session | SessionView | None:
         """The session as it was at an agent's state, to read the plan: ``select_latest(..., Plan)``.
 
         Args:

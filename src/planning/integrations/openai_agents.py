@@ -17,7 +17,7 @@ from planning.integrations._sessions import AWAY, SessionSource, unread
 from planning.policy.policy import PlanPolicy
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.prompt.definitions import tool_definitions
-from planning.suite.approval import answer_approval, decision_of, pending_approval
+from planning.suite.approval import decide_approval, decision_of, pending_approval
 from planning.tools import Toolbox
 from planning.tools.tool import Declaration
 from session import Session, ToolFailed, VersionError
@@ -99,7 +99,7 @@ class PlanningTools(list[Tool]):
             sent = replace(sent, instructions=text)
         try:
             session = self._sessions.given(data.context)
-            reminder = "" if session is None else await session.off_loop(partial(self._shown, session))
+            reminder = "" if session is None else await session.run_in_worker(partial(self._shown, session))
         except AWAY as error:
             reminder = unread(error)
         items = with_tail(sent.input, reminder)
@@ -158,7 +158,7 @@ class PlanningTools(list[Tool]):
             session = self._sessions.given(ctx.context)
             if session is None:
                 return False
-            await session.off_loop(partial(self._decide, session, ctx))
+            await session.run_in_worker(partial(self._decide, session, ctx))
             reason = await self._plan.refusal(session, name)
             if reason is not None and pending_approval(session) is not None:
                 call = Call(call_id, name, None)
@@ -174,7 +174,7 @@ class PlanningTools(list[Tool]):
         try:
             session = self._sessions.given(ctx.context)
             if session is not None and self._has_approval:
-                await session.off_loop(partial(self._decide, session, ctx, call))
+                await session.run_in_worker(partial(self._decide, session, ctx, call))
             reason = None if tool is None else await self._plan.refusal(session, name)
         except AWAY as error:
             return out_of_reach(name, error).message
@@ -206,7 +206,7 @@ class PlanningTools(list[Tool]):
                         said = {"decision": "approve" if is_approved else "reject", "reason": reason}
                         shown, decision = pending_approval(session.at(change.version)), decision_of(said)
                         if shown is not None and decision is not None:
-                            answer_approval(session, shown, decision)
+                            decide_approval(session, shown, decision)
                         return
 
 

@@ -29,7 +29,7 @@ from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite.events import last_change
 from planning.tools import Toolbox
 from planning.tools.tool import Declaration
-from session import PastState, Session
+from session import Session, SessionView
 
 try:
     from pydantic_ai import DeferredToolRequests, ModelRequestNode, RunContext
@@ -137,7 +137,7 @@ class Planning(AbstractCapability[Any]):
 
     def session_of(
         self, messages: Sequence[ModelMessage], ctx: RunContext[Any] | None = None
-    ) -> Session | PastState | None:
+    ) -> Session | SessionView | None:
         """The session as it was at the end of a message history, to read it.
 
         Args:
@@ -185,7 +185,7 @@ class Planning(AbstractCapability[Any]):
         try:
             session = self._session(ctx)
             if session is not None:
-                await session.off_loop(partial(run._begin, session, ctx, position))
+                await session.run_in_worker(partial(run._begin, session, ctx, position))
         except AWAY:
             pass  # each request and each call says so
         return run
@@ -223,7 +223,9 @@ class Planning(AbstractCapability[Any]):
             if session is None:
                 return ""
             lost = [_LOST] * self._is_lost
-            reminder, kept = await session.off_loop(partial(self._plan.shown, session, self._position, *lost))
+            reminder, kept = await session.run_in_worker(
+                partial(self._plan.shown, session, self._position, *lost)
+            )
         except AWAY as error:
             return unread(error)
         self._position, self._is_lost = kept or self._position, False
@@ -258,7 +260,7 @@ class Planning(AbstractCapability[Any]):
             if session is None:
                 return None
             with calling(session, _place(ctx), str(ctx.run_id)):
-                noted = await session.off_loop(partial(note, session))
+                noted = await session.run_in_worker(partial(note, session))
             if self._position is None or not is_current(session, self._position):
                 self._position = position_of(session, self._position)
             return noted

@@ -72,7 +72,7 @@ FINDINGS: Final = MappingProxyType({
 
 
 @attrs.frozen
-class Finding:
+class AuditFinding:
     """Something that the history says of the plan.
 
     Attributes:
@@ -104,7 +104,7 @@ class Audit:
         abandoned: The first and the last version of each stretch that a rewind left; it is not judged.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     totals: Mapping[str, int]
     abandoned: tuple[tuple[int, int], ...]
 
@@ -235,7 +235,7 @@ class _Judge:
     """
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[AuditFinding] = []
         self._now = (0, 0)
         self._refused: dict[tuple[str, str | None], list[tuple[_Record, str]]] = {}
         self._failed: _Record | None = None  # where the newest run failed
@@ -358,7 +358,9 @@ class _Judge:
             self._find("refused", record, [], f"{key[0]} was refused {times}, {outcome}{why}")
 
     def _find(self, code: str, record: _Record, steps: Iterable[str], message: str) -> None:
-        self.findings.append(Finding(code, record.version, record.at, record.actor, tuple(steps), message))
+        self.findings.append(
+            AuditFinding(code, record.version, record.at, record.actor, tuple(steps), message)
+        )
 
 
 def _present(records: list[_Record]) -> tuple[list[_Record], tuple[tuple[int, int], ...]]:

@@ -39,7 +39,7 @@ class Health:
         total: How many steps there are.
         step: The step at hand, by the name that a person gave it; None where no step is open.
         title: What that step is for.
-        others: How many other steps are in progress.
+        other_steps: How many other steps are in progress.
         error: The last error; None where nothing went wrong.
         began_at: When it began; None where that is not known.
         changed_at: When it was changed last; None for a recording.
@@ -51,14 +51,14 @@ class Health:
     total: int
     step: str | None = None
     title: str | None = None
-    others: int = 0
+    other_steps: int = 0
     error: str | None = None
     began_at: datetime | None = None
     changed_at: datetime | None = None
     _token: str = attrs.field(default="", repr=False)
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """The state as a person reads it."""
         return "waiting for approval" if self.state == "waiting" else self.state
 
@@ -75,7 +75,7 @@ class Health:
             is_working = self.changed_at is not None and now - self.changed_at < QUIET
         return self if is_working else attrs.evolve(self, state="stopped")
 
-    def seconds(self, now: datetime) -> float | None:
+    def elapsed(self, now: datetime) -> float | None:
         """How long it has taken until now, or until its last change where it is over; None where not known.
 
         Args:
@@ -166,7 +166,7 @@ def _of_run(steps: RunSteps, *, is_waiting: bool) -> Health:
         total=len(every),
         step=at_hand[0].step_id if at_hand else None,
         title=at_hand[0].title if at_hand else None,
-        others=max(0, len(running) - 1),
+        other_steps=max(0, len(running) - 1),
         error=_error_of(steps),
         began_at=time_of(began),
         changed_at=time_of(completed or ended) if has_ended else None,
@@ -200,7 +200,7 @@ def _of_plan(plan: Plan, facts: PlanFacts) -> Health:
         total=total,
         step=None if at_hand is None else at_hand.step_id,
         title=None if at_hand is None else at_hand.title,
-        others=max(0, running - 1),
+        other_steps=max(0, running - 1),
         error=error and cut(error, _LONGEST),
     )
 

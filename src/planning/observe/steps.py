@@ -16,7 +16,7 @@ from planning.plan.model import Plan
 from planning.plan.render import remarks_of
 from planning.suite.events import PlanChanged
 from planning.workflow.drawing import State, state_of
-from planning.workflow.failures import StepError
+from planning.workflow.failures import StepFailure
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from session.selectors import Selectable
@@ -80,7 +80,7 @@ class Step:
         )
 
     @property
-    def error(self) -> StepError | None:
+    def error(self) -> StepFailure | None:
         """Why it failed."""
         return None if self.record is None else self.record.error
 

@@ -26,9 +26,9 @@ def as_text(value: Any) -> str:
     return json.dumps(json_form(value), ensure_ascii=False, separators=(",", ":"))
 
 
-def shortened(text: str, most: int) -> str:
+def shortened(text: str, limit: int) -> str:
     """A text, or its beginning where it has more characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def fitted(text: str, columns: int) -> str:

@@ -142,7 +142,7 @@ class Timeline(Changes):
         self._changed: dict[int, PlanChanged] = {}
         self.session.bus.subscribe(PlanChanged, self._keep)
         self._known: dict[int, PlanFacts] = {}
-        self.session.announce(PlanFacts, Commit, _of_facts)
+        self.session.publish_on_change(PlanFacts, Commit, _of_facts)
         self.session.bus.subscribe(Commit, self._keep_facts)
         with suppress(StoreError):
             self.facts = self.session.select_latest(PlanFacts) or NO_FACTS

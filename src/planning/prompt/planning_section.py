@@ -28,11 +28,29 @@ if TYPE_CHECKING:
 
 
 class PlanningStrategy(Enum):
-    """How the planning section tells a model to work."""
+    """How the planning section tells a model to work.
+
+    Each is also found by its name in lower case with hyphens: ``PlanningStrategy("plan-act-reflect")``.
+    """
 
     REACT = auto()
     PLAN_ACT_REFLECT = auto()
     GOAL_DECOMPOSE_ROUTE_SYNTHESISE = auto()
+
+    @classmethod
+    def _missing_(cls, value: object) -> PlanningStrategy | None:
+        if not isinstance(value, str):
+            return None
+        name = _SHORT_NAMES.get(value.lower(), value).upper().replace("-", "_")
+        return cls.__members__.get(name)
+
+
+_SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "par": "plan-act-reflect",
+        "gdrs": "goal-decompose-route-synthesise",
+    }
+)
 
 
 _MINDSETS: Final[Mapping[PlanningStrategy, str]] = MappingProxyType({

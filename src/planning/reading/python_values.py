@@ -76,14 +76,14 @@ def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
     return made[0], found
 
 
-def _fields(value: Any, path: Path, found: list[Found], most: int) -> dict[str, Any]:
+def _fields(value: Any, path: Path, found: list[Found], limit: int) -> dict[str, Any]:
     """The items of a mapping, by string names."""
     pairs: Iterable[tuple[Any, Any]]
     if issubclass(type(value), dict):
-        pairs = islice(dict.items(value), most)
+        pairs = islice(dict.items(value), limit)
     else:
         try:
-            pairs = [(name, value[name]) for name in islice(value, most)]
+            pairs = [(name, value[name]) for name in islice(value, limit)]
         except Exception:  # noqa: BLE001 - a foreign mapping may fail in any way
             found.append(Found("not_json", "a mapping that cannot be read", _HINT, path))
             return {}

@@ -23,7 +23,7 @@ _NO_REASON: Final = "no reason was given"
 
 
 @attrs.frozen
-class Pending:
+class PendingApproval:
     """A plan that waits for approval, or steps of it that do.
 
     Attributes:
@@ -45,7 +45,7 @@ class Pending:
         return _digest(self.content)
 
 
-def pending_approval(source: HasPlan) -> Pending | None:
+def pending_approval(source: HasPlan) -> PendingApproval | None:
     """What waits for approval; None if nothing does.
 
     Args:
@@ -56,7 +56,7 @@ def pending_approval(source: HasPlan) -> Pending | None:
     if plan is None or facts is None or not is_pending(plan, facts):
         return None
     step_ids = () if facts.approval == "waiting" else facts.waiting
-    return Pending(plan_text(plan, facts), plan_to_dict(source), step_ids, _content(plan, facts))
+    return PendingApproval(plan_text(plan, facts), plan_to_dict(source), step_ids, _content(plan, facts))
 
 
 def _content(plan: Plan, facts: PlanFacts) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ def is_pending(plan: Plan, facts: PlanFacts) -> bool:
     return facts.approval == "waiting" or bool(facts.waiting)
 
 
-def answer_approval(session: Session, shown: Pending, decision: ApprovePlan | RejectPlan) -> bool:
+def decide_approval(session: Session, shown: PendingApproval, decision: ApprovePlan | RejectPlan) -> bool:
     """Approve or reject what was shown, in one transaction, with the actor ``host``.
 
     Args:

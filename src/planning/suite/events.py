@@ -97,7 +97,7 @@ def _last_changes(
 
 def announce_plan(session: Session) -> None:
     """Let a session publish ``PlanChanged``, and keep frameworks' last changes; once or more is the same."""
-    session.announce(Plan, PlanChanged, _changed)
+    session.publish_on_change(Plan, PlanChanged, _changed)
     session.register_reducer(FrameworkChange, _last_changes)
 
 

@@ -33,7 +33,7 @@ class Policies:
 
 def demands_on(session: Session | None, own: PlanPolicy | None) -> PlanPolicy | None:
     """The strictest of a section's own policy and those of the session's other sections; None without any."""
-    others = None if session is None else session.companion(Policies).policy
+    others = None if session is None else session.local_object(Policies).policy
     if own is None or others is None:
         return own or others
     from planning.policy.policy import strictest  # noqa: PLC0415 - few sessions have one
@@ -59,11 +59,11 @@ def register_facts(session: Session, *, always: bool = True) -> None:
 
 def hold_back(session: Session) -> None:
     """Let work wait for the approval of the plan, in this process."""
-    session.companion(Gate).refusal = _gate
+    session.local_object(Gate).refusal = _gate
 
 
 def _gate(session: Session, tool: str) -> Callable[[], str | None] | None:
-    policy, facts = session.companion(Policies).policy, session.select_latest(PlanFacts)
+    policy, facts = session.local_object(Policies).policy, session.select_latest(PlanFacts)
     is_submitted = facts is not None and facts.approval != "none"  # by a section here, or in another process
     if tool in PLANNING_TOOLS or not (is_submitted or (policy is not None and policy.approval)):
         return None
@@ -105,5 +105,5 @@ def new_ids(command: Any, transaction: Transaction) -> Iterable[RenumberSteps]:
 
 def rules_of(session: Session) -> TextRules:
     """The rules for the texts of a session's plan, by its policy in this process; ASCII without one."""
-    policy = session.companion(Policies).policy
+    policy = session.local_object(Policies).policy
     return rules_for("ascii" if policy is None else policy.text)

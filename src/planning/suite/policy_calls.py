@@ -60,11 +60,11 @@ def register_policy(session: Session, policy: PlanPolicy) -> None:
     if policy.evidence is not None or policy.stale_after is not None:
         for event in (ToolInvoked, ToolFailed):
             session.register_guard(event, _call_made)
-        session.companion(Gate).moment = _moment
+        session.local_object(Gate).moment = _moment
     if policy.dependencies or policy.most_in_progress is not None:
         for command in (MarkStep, MarkSteps):
             session.register_guard(command, _Order(policy))
-    policies = session.companion(Policies)
+    policies = session.local_object(Policies)
     policies.policy = strictest(policy, policies.policy)
 
 
@@ -170,7 +170,7 @@ class PolicyCalls:
         An agent that acts on a plan which others have changed since it last looked reads what has changed,
         once: with the reply, or with the refusal.
         """
-        news, accepted = session.companion(News), accepted or NOTHING_ASKED
+        news, accepted = session.local_object(News), accepted or NOTHING_ASKED
         changed = news.take(context, before)
         entailed: Sequence[Any] = ()
         try:
@@ -179,7 +179,7 @@ class PolicyCalls:
             if before is not None and changes_nothing(command, before) and not _has_evidence(params):
                 facts, plan = transaction.latest(PlanFacts), dispatch(command)
             else:
-                facts, demands = facts_in(transaction), session.companion(Policies).policy or self.policy
+                facts, demands = facts_in(transaction), session.local_object(Policies).policy or self.policy
                 extras = self._extras(command, params, accepted)
                 calls = () if demands.evidence is None else transaction.select_all(EvidenceCall)
                 entailed = decide(demands, facts, before, command, extras, calls)
@@ -233,7 +233,7 @@ class PolicyCalls:
     def questions(self, params: Any, session: Session) -> list[Question]:
         """The steps that a call marks done, with each text for ``verify``: evidence that is not a call."""
         plan = session.select_latest(Plan)
-        demands = session.companion(Policies).policy or self.policy
+        demands = session.local_object(Policies).policy or self.policy
         if demands.verify is None or not isinstance(params, MarkStep) or plan is None:
             return []
         marks = marks_of(handlers.mark(self.seed_command(params), plan, self.rules))

@@ -64,7 +64,7 @@ def register_plan(session: Session, policy: PlanPolicy | None = None) -> None:
         session: The session.
         policy: What a host demands of the plan, when it does.
     """
-    registered = session.companion(_Registered)
+    registered = session.local_object(_Registered)
     if not registered.is_done:
         session.register_like(_with_plan(is_stored=session.store is not None))
         hold_back(session)
@@ -230,7 +230,7 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
 def _calls_of(session: Session, transaction: Transaction) -> PolicyCalls | None:
     """What a section without a policy keeps to: what others demand here, or a plan that was submitted."""
     facts = transaction.latest(PlanFacts) if PlanFacts in transaction.slices else None
-    if session.companion(Policies).policy is None and (facts is None or facts.approval == "none"):
+    if session.local_object(Policies).policy is None and (facts is None or facts.approval == "none"):
         return None
     from planning.suite.policy_calls import WITHOUT_POLICY  # noqa: PLC0415 - as in ``register_plan``
 
@@ -325,8 +325,8 @@ def _asking(
 
     async def ask_async(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(source, name, context)
-        questions = await session.off_loop(partial(calls.questions, params, session))
+        questions = await session.run_in_worker(partial(calls.questions, params, session))
         accepted = await calls.averified(questions)
-        return await session.off_loop(partial(run, params, context, accepted))
+        return await session.run_in_worker(partial(run, params, context, accepted))
 
     return ask_async if calls.is_async else ask

@@ -27,7 +27,7 @@ from session.stores import (
     StoredChange,
     StoredSession,
     StoreError,
-    chained,
+    chain_hash,
     copy_session,
 )
 
@@ -502,11 +502,15 @@ def _written(
     changes, checkpoints = list[StoredChange](), list[Checkpoint]()
     for version, text in enumerate(texts, 1):
         change = StoredChange(
-            version, text, chained(head.hash, text), {2: "k", 4: "k"}.get(version), {3: 1, 5: 0}.get(version)
+            version,
+            text,
+            chain_hash(head.hash, text),
+            {2: "k", 4: "k"}.get(version),
+            {3: 1, 5: 0}.get(version),
         )
         checkpoint = None
         if version in {2, 4, 5}:
-            checkpoint = Checkpoint(version, _SLICES, chained(change.hash, _SLICES))
+            checkpoint = Checkpoint(version, _SLICES, chain_hash(change.hash, _SLICES))
             checkpoints.append(checkpoint)
         head = head.grown(version, change.hash, _BEGAN.replace(day=day, microsecond=version))
         store.append(head, change, expected=version - 1, checkpoint=checkpoint)

@@ -47,7 +47,7 @@ class Gate:
     @staticmethod
     def of(session: Session, tool: str) -> Refusal | None:
         """What says why a tool may not run now, by a session and those that it works for; None as above."""
-        refusal, parent = session.companion(Gate).refusal, session.parent
+        refusal, parent = session.local_object(Gate).refusal, session.parent
         own = None if refusal is None else refusal(session, tool)
         above = None if parent is None else Gate.of(parent, tool)
         if above is None:

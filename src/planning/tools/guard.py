@@ -260,7 +260,7 @@ class CircuitBreaker:
         )
         raise CircuitOpen(message, wait)
 
-    def succeeded(self, admission: int) -> None:
+    def record_success(self, admission: int) -> None:
         """The call showed that the tool works."""
         with self._lock.lock:
             if admission == self._now.number:
@@ -268,7 +268,7 @@ class CircuitBreaker:
                 if self.state == "half_open":
                     self._enter("closed", 0.0)
 
-    def failed(self, admission: int) -> None:
+    def record_failure(self, admission: int) -> None:
         """The call showed that the tool does not work."""
         with self._lock.lock:
             if admission == self._now.number:
@@ -276,7 +276,7 @@ class CircuitBreaker:
                 if self.state == "half_open" or self._count >= self._failures:
                     self._enter("open", self._clock() + self._reset_after)
 
-    def released(self, admission: int) -> None:
+    def release(self, admission: int) -> None:
         """The call ended and showed neither, as one that was cancelled: the next may be the probe."""
         with self._lock.lock:
             if admission == self._now.number and self.state == "half_open":
@@ -316,11 +316,11 @@ class Admission(Block):
         if self._breaker is None:
             pass
         elif self.result is not None and self.result.success:
-            self._breaker.succeeded(self._number)
+            self._breaker.record_success(self._number)
         elif self._is_blameless(error):
-            self._breaker.released(self._number)
+            self._breaker.release(self._number)
         else:
-            self._breaker.failed(self._number)
+            self._breaker.record_failure(self._number)
         self._end()
 
     def _is_blameless(self, error: BaseException | None) -> bool:

@@ -204,8 +204,8 @@ class RunningCall(Block):
 class LastUsed(Generic[T]):
     """Makes what belongs to a key, and forgets it when so many other keys were used since."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, Lock()
+    def __init__(self, limit: int) -> None:
+        self._most, self._lock = limit, Lock()
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
 
     def of(self, key: Hashable, make: Callable[[], T]) -> T:

@@ -143,8 +143,8 @@ class CallPipeline:
         stored = self._stored(tool)
         if stored is not None and tool.publishes == "own" and not tool.is_async:
             if raises:
-                return await stored.off_loop(partial(self.invoke, tool, arguments))
-            return await self.off_loop(tool.name, stored, partial(self.call, tool, arguments))
+                return await stored.run_in_worker(partial(self.invoke, tool, arguments))
+            return await self.in_worker(tool.name, stored, partial(self.call, tool, arguments))
         started, has_begun = perf_counter(), False
         try:
             arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
@@ -156,7 +156,7 @@ class CallPipeline:
             result = self._failure(tool, error, started, has_begun=has_begun)
             if result is not None:
                 record = partial(self._record, tool.name, result, error, tool.session)
-                await self.off_loop(tool.name, stored, record)
+                await self.in_worker(tool.name, stored, record)
             if raises or result is None or is_cancelling(error):
                 raise
             return result
@@ -213,7 +213,7 @@ class CallPipeline:
         session, key = self.context.session, self._key
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return self._walk(tool, params, started)
-        with session.companion(RunningCalls).alone(tool.name, key) as call:
+        with session.local_object(RunningCalls).alone(tool.name, key) as call:
             for pause in call.pauses():
                 sleep(pause)
             found = self._find_repeat(session, tool, params, key)
@@ -224,10 +224,10 @@ class CallPipeline:
         session, key = self.context.session, self._key
         if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return await self._awalk(tool, params, started)
-        with session.companion(RunningCalls).alone(tool.name, key) as call:
+        with session.local_object(RunningCalls).alone(tool.name, key) as call:
             for pause in call.pauses(is_async=True):
                 await background().asyncio.sleep(pause)
-            found = await session.off_loop(partial(self._find_repeat, session, tool, params, key))
+            found = await session.run_in_worker(partial(self._find_repeat, session, tool, params, key))
             return await self._awalk(tool, params, started) if found is None else found
 
     def _find_repeat(self, session: Session, tool: ToolContract, params: Any, key: str) -> ToolResult | None:
@@ -257,7 +257,7 @@ class CallPipeline:
         shown, began, gate = self._begin(tool, params)
         session = self.context.session
         if gate is not None and session is not None:
-            _refuse(await session.off_loop(gate))
+            _refuse(await session.run_in_worker(gate))
         if tool.is_direct and not tool.blocking and self._runner is None:
             result = settled(tool, tool.run(params, self.context), started)
         elif tool.is_async and not tool.is_guarded and self._runner is None:
@@ -277,7 +277,7 @@ class CallPipeline:
         if session is None or session.store is None or self._tell is not None:
             return self._publish(tool, shown, began, result)
         try:
-            return await session.off_loop(partial(self._publish, tool, shown, began, result))
+            return await session.run_in_worker(partial(self._publish, tool, shown, began, result))
         except StoreError as error:  # no thread can be started
             raise ResultNotStored(_NOT_STORED.format(tool.name)) from error
 
@@ -304,7 +304,7 @@ class CallPipeline:
                 await background().run_off_loop(hit, tool.name, seconds, perf_counter() - started)
         begun, session = self._claim(tool), self.context.session
         if begun is not None and session is not None:
-            await session.off_loop(begun)
+            await session.run_in_worker(begun)
 
     def _claim(self, tool: ToolContract) -> Callable[[], None] | None:
         """What records that a call begins which must not be made twice; None where that is not needed."""
@@ -321,7 +321,7 @@ class CallPipeline:
         if tool.publishes != "own":
             session.require_free()
             shown = None if tool.returns_private_data else copied(params)
-            moment = session.companion(Gate).moment
+            moment = session.local_object(Gate).moment
             began = None if moment is None else moment(session)
         if tool.session is not None or tool.read_only or not self._gated:
             return shown, began, None
@@ -361,12 +361,12 @@ class CallPipeline:
             return background().run_coroutine(partial(self._here, tool, params, perf_counter()), tool.name)
         return self._try(tool, params, perf_counter())
 
-    async def off_loop(self, name: str, session: Session | None, answer: Callable[[], T]) -> T | ToolResult:
+    async def in_worker(self, name: str, session: Session | None, answer: Callable[[], T]) -> T | ToolResult:
         """Answer a call of a tool in async code: a session's store must not hold the event loop."""
         if session is None or session.store is None:
             return answer()
         try:
-            return await session.off_loop(answer)
+            return await session.run_in_worker(answer)
         except StoreError as error:  # no thread can be started, and nothing was done
             return failed(name, error, perf_counter())
 

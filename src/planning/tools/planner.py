@@ -82,7 +82,7 @@ async def _carried_out(
     if tool is None:
         unknown = ToolValidationError(f"Unknown tool: {name[:100]}")
         answer = partial(pipeline.answer_unfound, name[:100], unknown)
-        return pipeline_envelope(await pipeline.off_loop(name, pipeline.context.session, answer))
+        return pipeline_envelope(await pipeline.in_worker(name, pipeline.context.session, answer))
     return pipeline_envelope(await pipeline.acall(tool, arguments))
 
 

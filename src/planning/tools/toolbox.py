@@ -166,10 +166,10 @@ class Toolbox:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except (ContextInvalid, StoreError) as error:
             answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
-            return await self._pipeline.off_loop(_shown(name), self._pipeline.context.session, answer)
+            return await self._pipeline.in_worker(_shown(name), self._pipeline.context.session, answer)
         if tool is None:
             answer = partial(pipeline.answer_unfound, _shown(name), self._unfound(name))
-            return await pipeline.off_loop(_shown(name), pipeline.context.session, answer)
+            return await pipeline.in_worker(_shown(name), pipeline.context.session, answer)
         return await pipeline.acall(tool, arguments)
 
     def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:

@@ -169,7 +169,7 @@ def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
         "total": health.total,
         "step": health.step,
         "title": health.title,
-        "others": health.others or None,
+        "others": health.other_steps or None,
         "error": health.error,
         "began": _seconds(health.began_at),
         "changed": _seconds(health.changed_at),
@@ -199,7 +199,7 @@ class Document:
         family: The session, its forks and its children; empty where it is alone.
         problem: What cannot be shown, and why; None for nothing.
         is_timed: Whether the times are those of the run.
-        most: How many changes are kept.
+        limit: How many changes are kept.
     """
 
     title: str
@@ -216,7 +216,7 @@ class Document:
     family: list[Fields] = attrs.field(factory=list)
     problem: str | None = None
     is_timed: bool = True
-    most: int = MOST_CHANGES
+    limit: int = MOST_CHANGES
     _run_health: Health | None = attrs.field(init=False, default=None)
     _changes: list[tuple[int, str]] = attrs.field(init=False, factory=list)
     _characters: int = attrs.field(init=False, default=0)
@@ -340,7 +340,7 @@ class Document:
         with self._lock:
             self._changes.append((fields["v"], text))
             self._characters += len(text)
-            while self._changes and (len(self._changes) > self.most or self._characters > _MOST_CHARACTERS):
+            while self._changes and (len(self._changes) > self.limit or self._characters > _MOST_CHARACTERS):
                 self._fold()
 
     def _fold(self) -> None:

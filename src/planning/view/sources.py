@@ -99,7 +99,7 @@ def listed(store: Store, heads: Iterable[StoredSession], now: datetime) -> Itera
             if not problem:
                 reader = reader or open_session(store, head.session_id)
                 health = health_of(
-                    reader.peek(head), now, began_at=head.created_at, changed_at=head.changed_at
+                    reader.read_other(head), now, began_at=head.created_at, changed_at=head.changed_at
                 )
         except StoreError as error:
             problem = line_of(error)

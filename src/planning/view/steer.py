@@ -13,7 +13,7 @@ from planning.plan.commands import ApprovePlan, MoveStep, RejectPlan, RemoveStep
 from planning.plan.model import Plan
 from planning.plan.render import plan_to_dict
 from planning.plan.text import UNSEEN
-from planning.suite.approval import HOST, answer_approval, pending_approval
+from planning.suite.approval import HOST, decide_approval, pending_approval
 from session import Session
 
 HostCommand = ApprovePlan | RejectPlan | RemoveStep | MoveStep
@@ -57,7 +57,7 @@ def steer(session: Session, command: HostCommand, version: int) -> int:
         pending = pending_approval(seen)
         if pending is None:
             raise ToolValidationError("nothing waits for approval")
-        is_done = answer_approval(session, pending, _with_reason(command))
+        is_done = decide_approval(session, pending, _with_reason(command))
     else:
         with session.transaction(actor=HOST) as transaction:
             plan = transaction.latest(Plan)

@@ -11,7 +11,7 @@ from planning.lazy import lazy_names
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.codes import Finding
-    from planning.workflow.failures import StepError, WorkflowError, WorkflowLocked
+    from planning.workflow.failures import StepFailure, WorkflowError, WorkflowLocked
     from planning.workflow.model import Workflow, WorkflowStep
     from planning.workflow.report import Report
     from planning.workflow.run.engine import arun_workflow, run_workflow
@@ -34,7 +34,7 @@ __all__ = [
     "run_workflow",
     "arun_workflow",
     "WorkflowResult",
-    "StepError",
+    "StepFailure",
     "WorkflowError",
     "WorkflowLocked",
     "extract_value",
@@ -57,7 +57,7 @@ _HOMES = {
     "run_workflow": "run.engine",
     "arun_workflow": "run.engine",
     "WorkflowResult": "run.steps",
-    "StepError": "failures",
+    "StepFailure": "failures",
     "WorkflowError": "failures",
     "WorkflowLocked": "failures",
     "extract_value": "run.memory",

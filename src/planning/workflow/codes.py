@@ -199,14 +199,14 @@ def pointer_of(path: Path) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
 
 
-def plain(text: str, most: int = _LONGEST) -> str:
+def plain(text: str, limit: int = _LONGEST) -> str:
     r"""A text on one line of ASCII that controls nothing where it is shown: a line break becomes ``\n``.
 
     Args:
         text: Any text.
-        most: The number of characters that are shown.
+        limit: The number of characters that are shown.
     """
-    shown = text if len(text) <= most else text[: most - 3] + "..."
+    shown = text if len(text) <= limit else text[: limit - 3] + "..."
     if not (shown.isascii() and shown.isprintable()):
         shown = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in shown)
     return _FENCE.sub(lambda fence: "".join(f"\\x{ord(each):02x}" for each in fence[0]), shown)

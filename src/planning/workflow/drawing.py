@@ -97,13 +97,13 @@ def _node(step: WorkflowStep) -> str:
     return f'{opening}"{label}"{closing}'
 
 
-def _short(text: str, most: int) -> str:
+def _short(text: str, limit: int) -> str:
     """The beginning of a text, its white space made single blanks."""
-    beginning = text[: 10 * most]
+    beginning = text[: 10 * limit]
     short = " ".join(beginning.split())
-    if len(short) <= most and len(beginning) == len(text):
+    if len(short) <= limit and len(beginning) == len(text):
         return short
-    return short[: most - 1].rstrip() + "…"
+    return short[: limit - 1].rstrip() + "…"
 
 
 def _escaped(text: str) -> str:

@@ -17,7 +17,7 @@ class WorkflowLocked(WorkflowError):
 
 
 @dataclass(slots=True, frozen=True)
-class StepError:
+class StepFailure:
     """Why a step failed.
 
     Attributes:
@@ -43,7 +43,7 @@ class StepFailed(ToolError):
     """A step failed for a reason outside its tool.
 
     Attributes:
-        code: See ``StepError``.
+        code: See ``StepFailure``.
     """
 
     def __init__(self, message: str, code: str) -> None:
@@ -51,9 +51,9 @@ class StepFailed(ToolError):
         self.code = str(code)
 
     @property
-    def error(self) -> StepError:
+    def error(self) -> StepFailure:
         """The failure as a value."""
-        return StepError(self.message, SORRY, self.code)
+        return StepFailure(self.message, SORRY, self.code)
 
 
 class WorkerLost(StepFailed):

@@ -179,7 +179,7 @@ def _text(errors: Sequence[Finding], warnings: Sequence[Finding], alike: int, li
     return "\n".join([*lines, *also, *([f"...and {left}{like}."] if left else [])])
 
 
-def _lines(findings: Sequence[Finding], most: int, alike: int) -> tuple[list[str], int]:
+def _lines(findings: Sequence[Finding], limit: int, alike: int) -> tuple[list[str], int]:
     """A line for each problem, and how many findings are on none.
 
     The same problem at several places, and several problems at one, are one line.
@@ -192,7 +192,7 @@ def _lines(findings: Sequence[Finding], most: int, alike: int) -> tuple[list[str
     left = len(findings)
     for words, found in problems.items():
         code = found[0].code
-        if kinds.total() < most and kinds[code] < alike:
+        if kinds.total() < limit and kinds[code] < alike:
             kinds[code] += 1
             left -= len(found)
             lines.setdefault(_places(found), []).append(_item(words))

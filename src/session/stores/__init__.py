@@ -3,7 +3,8 @@
 A store saves only text; the session interprets it.
 
 To write your own store, subclass ``Store``. It saves ``StoredSession``, ``StoredChange`` and ``Checkpoint``,
-raises the errors that ``stale``, ``nested``, ``locked`` and ``no_session`` return, and calls ``refuse_copy``.
+raises what ``stale_error``, ``nested_error``, ``locked_error`` and ``no_session_error`` return, and calls
+``refuse_copy``.
 ``planning.testing.StoreSuite`` has the tests that it must pass.
 
 ``PostgresStore`` is loaded on first use: it needs psycopg.
@@ -15,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from session.address import database_of, is_address
-from session.errors import StaleVersion, StoreBusy, StoreError, locked
+from session.errors import StaleVersion, StoreBusy, StoreError, locked_error
 from session.stores.base import Store
 from session.stores.chain import (
     Checkpoint,
     StoredChange,
     StoredSession,
-    chained,
-    nested,
-    no_session,
+    chain_hash,
+    nested_error,
+    no_session_error,
     refuse_copy,
-    stale,
+    stale_error,
 )
 from session.stores.copying import copy_session
 from session.stores.memory import MemoryStore
@@ -47,13 +48,13 @@ __all__ = [
     "StoredChange",
     "StoredSession",
     "Watch",
-    "chained",
+    "chain_hash",
     "copy_session",
-    "locked",
-    "nested",
-    "no_session",
+    "locked_error",
+    "nested_error",
+    "no_session_error",
     "refuse_copy",
-    "stale",
+    "stale_error",
 ]
 
 _opened: WeakValueDictionary[str, Store] = WeakValueDictionary()

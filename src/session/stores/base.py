@@ -19,9 +19,9 @@ from session.stores.chain import (
     Checkpoint,
     StoredChange,
     StoredSession,
-    chained,
+    chain_hash,
     damaged,
-    no_session,
+    no_session_error,
     verified,
 )
 from session.stores.watch import POLLED, Watch, awatched
@@ -81,8 +81,8 @@ class Store(ABC):
             timeout: How many seconds to wait for another writer; None for as long as the store waits.
 
         Raises:
-            StoreBusy: Another writer takes longer: ``locked``.
-            TransactionError: This thread is inside the block of a session of this store: ``nested``.
+            StoreBusy: Another writer takes longer: ``locked_error``.
+            TransactionError: This thread is inside the block of a session of this store: ``nested_error``.
         """
         return nullcontext()
 
@@ -127,7 +127,7 @@ class Store(ABC):
             checkpoint: A checkpoint to keep with it.
 
         Raises:
-            StaleVersion: It has another version: ``stale``.
+            StaleVersion: It has another version: ``stale_error``.
             StoreError: The store does not take it; ``outcome`` says what is known of it.
         """
 
@@ -136,7 +136,7 @@ class Store(ABC):
         """The changes from a version to another, both included, in order."""
 
     @abstractmethod
-    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+    def checkpoints(self, session_id: SessionId, last: int, limit: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version, newest first."""
 
     @abstractmethod
@@ -160,12 +160,12 @@ class Store(ABC):
         """Begin a session with the changes, checkpoints and claims of another, up to the fork's version.
 
         Raises:
-            StoreError: There is no such session (``no_session``), one of the fork's id, or not so many
+            StoreError: There is no such session (``no_session_error``), one of the fork's id, or not so many
                 changes (``refuse_copy``).
         """
 
     @abstractmethod
-    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+    def sessions(self, limit: int | None = None) -> Sequence[StoredSession]:
         """The sessions that were changed last, newest first; so many at most, None for all.
 
         One whose record is damaged is listed with its ``damage``.
@@ -218,7 +218,7 @@ class Store(ABC):
         with self.reading():
             head = self.head(session_id)
             if head is None:
-                raise no_session(session_id)
+                raise no_session_error(session_id)
             before = b""
             for first in range(1, head.version + 1, _BATCH):
                 last = min(first + _BATCH - 1, head.version)
@@ -231,7 +231,7 @@ class Store(ABC):
                 for checkpoint in found:
                     last = checkpoint.version
                     at = self.changes(session_id, last, last)
-                    if checkpoint.check != chained(at[0].hash if at else b"", checkpoint.text):
+                    if checkpoint.check != chain_hash(at[0].hash if at else b"", checkpoint.text):
                         message = f"the checkpoint of version {last} is damaged: drop the checkpoints"
                         raise StoreError(message, version=last)
                     slices_of(checkpoint.text, last)

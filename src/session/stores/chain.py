@@ -20,7 +20,7 @@ _LONGEST_WAIT = 1_000_000
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps would make an encoder for each row
 
 
-def chained(before: bytes, text: str) -> bytes:
+def chain_hash(before: bytes, text: str) -> bytes:
     """The hash of a text and of all that was before it."""
     return blake2b(before + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -32,7 +32,7 @@ class StoredChange:
     Attributes:
         version: Its place in the session's history: 1 for the first.
         text: What it was, as JSON.
-        hash: ``chained`` of the hash before and the text.
+        hash: ``chain_hash`` of the hash before and the text.
         idempotency_key: That of the accepted call in it, to find it by; None where there is none.
         rewound_to: The version that it restored, where it is a rewind.
     """
@@ -51,7 +51,7 @@ class Checkpoint:
     Attributes:
         version: The version.
         text: The slices, as JSON.
-        check: ``chained`` of the change's hash and the text.
+        check: ``chain_hash`` of the change's hash and the text.
     """
 
     version: int
@@ -205,7 +205,7 @@ def sound(
     """The same as far as the changes are sound, and what is wrong with the one after them."""
     for place, version in enumerate(range(first, last + 1)):
         change = changes[place] if place < len(changes) else None
-        if change is None or change.version != version or change.hash != chained(before, change.text):
+        if change is None or change.version != version or change.hash != chain_hash(before, change.text):
             return changes[:place], StoreError(damaged(version), version=version)
         before = change.hash
     return changes, None
@@ -219,7 +219,7 @@ def damaged(version: int) -> str:
     )
 
 
-def stale(expected: int, known: int) -> StaleVersion:
+def stale_error(expected: int, known: int) -> StaleVersion:
     """What ``Store.append`` and ``Store.copy`` raise for a version that is not the session's.
 
     Args:
@@ -229,7 +229,7 @@ def stale(expected: int, known: int) -> StaleVersion:
     return StaleVersion(f"the session has version {known} by now, not {expected}: refresh it and try again")
 
 
-def nested() -> TransactionError:
+def nested_error() -> TransactionError:
     """What ``Store.lock`` raises in a thread that is inside the lock of this store already."""
     return TransactionError(
         "a transaction of another session of this store is open in this thread, and they would wait for each "
@@ -237,7 +237,7 @@ def nested() -> TransactionError:
     )
 
 
-def no_session(session_id: SessionId) -> StoreError:
+def no_session_error(session_id: SessionId) -> StoreError:
     """What ``Store.copy`` and ``Store.verify`` raise when the store has no such session."""
     return StoreError(f"the store holds no session {shown(str(session_id))}")
 
@@ -269,4 +269,4 @@ def refuse_copy(source: StoredSession, fork: StoredSession, there: StoredSession
             f"the store holds a session {shown(str(fork.session_id))} already: give the fork another id"
         )
     if source.version < fork.version:
-        raise stale(fork.version, source.version)
+        raise stale_error(fork.version, source.version)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from session.events import SessionId
 from session.stores.base import Store
-from session.stores.chain import Checkpoint, StoredChange, StoredSession, no_session
+from session.stores.chain import Checkpoint, StoredChange, StoredSession, no_session_error
 
 _BATCH = 256  # changes that are in memory at a time
 
@@ -27,7 +27,7 @@ def copy_session(source: Store, target: Store, session_id: SessionId) -> StoredS
     with source.reading():
         head = source.head(session_id)
         if head is None:
-            raise no_session(session_id)
+            raise no_session_error(session_id)
         last = source.verify(session_id)
         changes, checkpoints = _changes(source, session_id, last), _checkpoints(source, session_id, last)
         target.restore(head, changes, checkpoints, source.claims(session_id))

@@ -19,10 +19,10 @@ from session.stores.chain import (
     StoredChange,
     StoredSession,
     check_timeout,
-    nested,
-    no_session,
+    nested_error,
+    no_session_error,
     refuse_copy,
-    stale,
+    stale_error,
 )
 
 
@@ -60,7 +60,7 @@ class MemoryStore(Store):
         """Keep other writers away; see ``Store.lock``."""
         here = (getpid(), get_ident())
         if self._writer == here:
-            raise nested()
+            raise nested_error()
         forget = partial(setattr, self, "_writer", None)
         with Held(self._turn, self._timeout if timeout is None else timeout), Ending(forget):
             self._writer = here
@@ -88,7 +88,7 @@ class MemoryStore(Store):
             kept = self._kept.get(str(head.session_id))
             known = 0 if kept is None else kept.head.version
             if known != expected:
-                raise stale(expected, known)
+                raise stale_error(expected, known)
             if kept is None:
                 kept = _Kept(head)
             # What is behind the head was cut short by Ctrl-C.
@@ -105,11 +105,11 @@ class MemoryStore(Store):
         kept = self._kept.get(str(session_id))
         return [] if kept is None else kept.changes[max(first - 1, 0) : min(last, kept.head.version)]
 
-    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+    def checkpoints(self, session_id: SessionId, last: int, limit: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version; see ``Store.checkpoints``."""
         kept = self._kept.get(str(session_id))
         found = [each for each in kept.checkpoints if each.version <= last] if kept is not None else []
-        return found[::-1][:most]
+        return found[::-1][:limit]
 
     def drop_checkpoints(self, session_id: SessionId) -> None:
         """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
@@ -141,7 +141,7 @@ class MemoryStore(Store):
         with self.lock(source), self._guard.lock:
             kept = self._kept.get(str(source))
             if kept is None:
-                raise no_session(source)
+                raise no_session_error(source)
             refuse_copy(kept.head, fork, self.head(fork.session_id))
             checkpoints = [each for each in kept.checkpoints if each.version <= fork.version]
             claims = self._claims.get(str(source), {})
@@ -168,11 +168,11 @@ class MemoryStore(Store):
             self._claims[str(head.session_id)] = dict(claims)
             self._kept[str(head.session_id)] = kept
 
-    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+    def sessions(self, limit: int | None = None) -> Sequence[StoredSession]:
         """The sessions that were changed last; see ``Store.sessions``."""
         with self._guard.lock:
             heads = [kept.head for kept in self._kept.values()]
-        return sorted(heads, key=lambda head: head.changed_at, reverse=True)[:most]
+        return sorted(heads, key=lambda head: head.changed_at, reverse=True)[:limit]
 
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; see ``Store.delete``."""

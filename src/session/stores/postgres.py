@@ -27,8 +27,8 @@ from session.stores.chain import (
     StoredSession,
     check_timeout,
     key_of,
-    nested,
-    stale,
+    nested_error,
+    stale_error,
 )
 from session.stores.postgres_link import (
     Connection,
@@ -255,7 +255,7 @@ class PostgresStore(SqlStore):
     def lock(self, session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers of the session away; see ``Store.lock``."""
         if self._place in _transactions():
-            raise nested()
+            raise nested_error()
         with self._begun(session_id, self._timeout if timeout is None else timeout):
             yield
 
@@ -358,7 +358,7 @@ class PostgresStore(SqlStore):
             raise TransactionError("a lock allows one change: release it and take it again")
         known = held.row[1] if held.row else 0
         if known != expected:
-            raise stale(expected, known)
+            raise stale_error(expected, known)
         key, row = key_of(head.session_id), head.row()
         statements, values = [_WRITE_HEAD], [key, *row]
         if change is not None:

@@ -24,7 +24,7 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
-from session.errors import StoreError, locked, shown
+from session.errors import StoreError, locked_error, shown
 from session.locks import Ending, Held, ProcessLock, scoped
 from session.stores.chain import key_of
 from session.stores.watch import Watch
@@ -97,7 +97,7 @@ def _parts_of(conninfo: str) -> dict[str, Any]:
 def explained(error: Exception, name: str, timeout: float) -> StoreError:
     """What an error of psycopg or of the server means for a store; without what the address says."""
     if getattr(error, "sqlstate", None) == "55P03":
-        return locked(timeout)
+        return locked_error(timeout)
     return StoreError(f"the store {name} cannot be used: {reason_of(error)}")
 
 

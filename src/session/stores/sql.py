@@ -18,7 +18,7 @@ from session.stores.chain import (
     StoredSession,
     check_of,
     key_of,
-    no_session,
+    no_session_error,
     refuse_copy,
 )
 
@@ -127,7 +127,7 @@ class SqlStore(Store):
         with self._writing(source, partial(self._is_appended, fork, None)) as run:
             head = self._head(run, source)
             if head is None:
-                raise no_session(source)
+                raise no_session_error(source)
             refuse_copy(head, fork, self._head(run, fork.session_id))
             self._begin_session(run, fork)
             for table, columns in (
@@ -196,9 +196,9 @@ class SqlStore(Store):
         rows = self._select(CHANGES.format(self.change_columns), key_of(session_id), first, last)
         return [StoredChange(*row) for row in rows]
 
-    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+    def checkpoints(self, session_id: SessionId, last: int, limit: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version; see ``Store.checkpoints``."""
-        rows = self._select(CHECKPOINTS, key_of(session_id), last, most)
+        rows = self._select(CHECKPOINTS, key_of(session_id), last, limit)
         return [Checkpoint(*row) for row in rows]
 
     def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
@@ -224,12 +224,12 @@ class SqlStore(Store):
                 )
         return [(name, version) for _, name, version, _ in rows]
 
-    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+    def sessions(self, limit: int | None = None) -> Sequence[StoredSession]:
         """The sessions that were changed last; see ``Store.sessions``."""
         rows = self._select(
             "SELECT id, version, hash, changed_at, about, checked FROM {s}sessions"
             " ORDER BY changed_at DESC LIMIT ?",
-            _ALL if most is None else most,
+            _ALL if limit is None else limit,
         )
         return [StoredSession.listed(row) for row in rows]
 

@@ -21,8 +21,8 @@ from session.stores.chain import (
     StoredSession,
     check_timeout,
     key_of,
-    nested,
-    stale,
+    nested_error,
+    stale_error,
 )
 from session.stores.sql import CHANGE, CHECKPOINT, IsThere, Run, SqlStore, change_row
 from session.stores.sqlite_file import Explaining, explained, identity, opened, path_of
@@ -97,7 +97,7 @@ class SqliteStore(SqlStore):
         """Keep other writers of the file away; see ``Store.lock``."""
         files = self._files_here()
         if self._file in files:
-            raise nested()
+            raise nested_error()
         link, process = self._writer, os.getpid()
         timeout = self._timeout if timeout is None else timeout
         with Held(link.turn, timeout), Ending(partial(self._let_go, process)):
@@ -161,7 +161,7 @@ class SqliteStore(SqlStore):
                 found = connection.execute(_BEGIN_HEAD, (key, *row)).rowcount
             if not found:
                 known = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
-                raise stale(expected, 0 if known is None else known[0])
+                raise stale_error(expected, 0 if known is None else known[0])
             self._known = (row, head)
             if change is not None:
                 run(CHANGE, *change_row(key, change))
@@ -194,7 +194,7 @@ class SqliteStore(SqlStore):
             TransactionError: This thread is inside a transaction of this file.
         """
         if self._file in self._files_here():
-            raise nested()
+            raise nested_error()
         link = self._writer
         with Held(link.turn, self._timeout), link.lock, self._explaining():
             connection = link.connected()

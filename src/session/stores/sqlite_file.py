@@ -14,7 +14,7 @@ from uuid import uuid4
 import attrs
 
 from session.address import is_address, show_address
-from session.errors import StoreError, locked, shown
+from session.errors import StoreError, locked_error, shown
 from session.locks import ProcessLock
 from session.stores.chain import check_of
 from session.stores.sqlite_link import APPLICATION, Unchanging
@@ -208,7 +208,7 @@ def explained(error: Exception, path: Path, timeout: float) -> StoreError:
     if isinstance(error, MemoryError):  # a length in a damaged file asks for more than there is
         code = sqlite3.SQLITE_NOMEM
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return locked(timeout)
+        return locked_error(timeout)
     return StoreError(f"the store {path} cannot be used: {_REASONS.get(code, str(error))}")
 
 

@@ -70,7 +70,7 @@ def turns(*kinds: list[Any]) -> st.SearchStrategy[list[Any]]:
     verdicts=turns(VERDICTS, VERDICTS, [None], FAILURES),
     answers=turns(ANSWERS, ANSWERS, FAILURES),
     reflects=st.booleans(),
-    most=st.integers(1, 14),
+    limit=st.integers(1, 14),
     is_async=st.booleans(),
 )
 def test_success_is_never_claimed_and_failure_is_always_explained(
@@ -79,19 +79,19 @@ def test_success_is_never_claimed_and_failure_is_always_explained(
     verdicts: list[Any],
     answers: list[Any],
     reflects: bool,
-    most: int,
+    limit: int,
     is_async: bool,
 ) -> None:
     session = Session()
     shop = ShopTools(schema=in_turn(*schema), executed=in_turn(*executed), verdict=in_turn(*verdicts))
-    generator = Mock(side_effect=[*answers, *answers[-1:] * most])
-    graph = graph_of(shop, generator, session=session, reflect=reflects, max_iterations=most)
+    generator = Mock(side_effect=[*answers, *answers[-1:] * limit])
+    graph = graph_of(shop, generator, session=session, reflect=reflects, max_iterations=limit)
     question = {"resolved_query": QUESTION}
     final = asyncio.run(graph.ainvoke(question)) if is_async else graph.invoke(question)
 
     assert (final["is_complete"], final["next_action"]) == (True, "complete")
-    assert final["iteration"] <= most + 1
-    assert generator.call_count <= most
+    assert final["iteration"] <= limit + 1
+    assert generator.call_count <= limit
     assert final["answer"].strip()
     runs = [call for call in final["tool_calls"] if call["tool"] == "execute_sql"]
     ran = zip(shop.statements, runs, strict=True)

@@ -31,7 +31,7 @@ from planning.cli.running import report_lines
 from planning.cli.terminal import Line, lines_of
 from planning.errors import one_line, printable
 from planning.observe.steps import RunSteps
-from planning.workflow import StepError, Workflow, WorkflowResult, WorkflowStep
+from planning.workflow import StepFailure, Workflow, WorkflowResult, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
 from session import Session
 
@@ -47,7 +47,7 @@ BUSY = Plan(
         PlanStep("S004", "Write the summary", None, "pending"),
     ),
 )
-ERROR = StepError("find failed [/]. Call it again, or go on without it.", cause="no luck\nat \x1b[2Jall")
+ERROR = StepFailure("find failed [/]. Call it again, or go on without it.", cause="no luck\nat \x1b[2Jall")
 FLOW = Workflow(
     goal="Look into [bold]it[/]\nat length",
     steps=(
@@ -90,7 +90,7 @@ def halfway() -> Progress:
     return progress
 
 
-def result(status: Any, outputs: dict[str, Any], errors: dict[str, StepError]) -> WorkflowResult:
+def result(status: Any, outputs: dict[str, Any], errors: dict[str, StepFailure]) -> WorkflowResult:
     return WorkflowResult(
         status=status,
         outputs=outputs,

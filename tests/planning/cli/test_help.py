@@ -20,6 +20,8 @@ from session import Session
 
 STRATEGIES = {
     "react": PlanningStrategy.REACT,
+    "plan-act-reflect": PlanningStrategy.PLAN_ACT_REFLECT,
+    "Goal-Decompose-Route-Synthesise": PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE,
     "par": PlanningStrategy.PLAN_ACT_REFLECT,
     "gdrs": PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE,
 }

@@ -18,7 +18,7 @@ from planning.cli.replay import replay_lines
 from planning.cli.terminal import TROUBLE
 from planning.cli.transcript import Call
 from planning.observe.steps import RunSteps
-from planning.workflow import StepError, Workflow, WorkflowStep
+from planning.workflow import StepFailure, Workflow, WorkflowStep
 
 FLOW = Workflow(
     goal="Look", steps=tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in "abcd")
@@ -32,7 +32,7 @@ def test_a_run_goes_from_step_to_step() -> None:
     clock.go_on(2)
     again = progress.take_record(record("a", "in_progress", attempt=2))
     done = progress.take_record(record("a", "completed", attempt=2, called=True, output={"é": [1, None]}))
-    failed = progress.take_record(record("b", "failed", error=StepError("it broke")))
+    failed = progress.take_record(record("b", "failed", error=StepFailure("it broke")))
     blocked = progress.take_record(record("c", "pending", after="b"))
     progress.take_record(record("d", "in_progress", attempt=1))
     clock.go_on(1)

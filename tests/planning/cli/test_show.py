@@ -23,7 +23,7 @@ from planning.observe.stores import open_session
 from planning.suite.tools import register_plan
 from planning.view.sources import read_session
 from planning.workflow import Workflow, WorkflowStep
-from planning.workflow.failures import StepError
+from planning.workflow.failures import StepFailure
 from planning.workflow.run.records import (
     RunChanged,
     StepChanged,
@@ -230,7 +230,7 @@ def test_how_a_run_is_doing_is_the_same_everywhere(
     run_ = WorkflowRun(run_id="1", workflow=FLOW, status=status, token=token, started_at=began.isoformat())
     session.dispatch(RunChanged(run_, session_id="doing"))
     at = (began + timedelta(seconds=1)).isoformat()
-    error = StepError("It is let") if status == "failed" else None
+    error = StepFailure("It is let") if status == "failed" else None
     record = StepRecord(run_id="1", step_id="rent", status=status, at=at, error=error)
     session.dispatch(StepChanged(record, session_id="doing"))
     shown = run("show", "doing.db", "doing")

@@ -86,12 +86,12 @@ def test_the_page_makes_the_plan_of_each_version_of_a_session_in_a_store(moves: 
         session.store.close()
 
 
-@given(moves=moves, most=st.integers(1, 6))
-def test_what_is_folded_away_leaves_the_plans_after_it_as_they_are(moves: list[Any], most: int) -> None:
+@given(moves=moves, limit=st.integers(1, 6))
+def test_what_is_folded_away_leaves_the_plans_after_it_as_they_are(moves: list[Any], limit: int) -> None:
     session = Session()
     carried_out(session, moves)
-    data, plans = of_memory(session, most=most), versions(session)
-    first = max(0, session.version - most)
+    data, plans = of_memory(session, limit=limit), versions(session)
+    first = max(0, session.version - limit)
     told = f"The oldest {first} changes are not shown; the page begins at version {first}." if first else None
     assert (data["from"], data["omitted"]) == (first, told)
     assert plans_of(data) == {version: plan for version, plan in plans.items() if version >= first}

@@ -16,7 +16,7 @@ from planning.observe.health import QUIET, Health, health_of
 from planning.plan.model import PlanStatus, StepStatus
 from planning.suite.tools import register_plan
 from planning.workflow import Workflow, WorkflowStep
-from planning.workflow.failures import StepError
+from planning.workflow.failures import StepFailure
 from planning.workflow.model import WorkflowStatus
 from planning.workflow.run.mirror import own_ids
 from planning.workflow.run.records import (
@@ -28,7 +28,7 @@ from planning.workflow.run.records import (
     new_token,
     register_workflow,
 )
-from session import PastState, Session
+from session import Session, SessionView
 from session.stores import SqliteStore
 
 BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
@@ -37,7 +37,7 @@ NOW = CHANGED + timedelta(minutes=1)
 DEAD = f"{'0' * 8}-0000-0000-0000-{'0' * 12}.{new_token().split('.')[1]}.999999999.1"
 
 
-def health(session: Session | PastState, now: datetime = NOW) -> Any:
+def health(session: Session | SessionView, now: datetime = NOW) -> Any:
     """What is known of a session, as a dict without what is empty."""
     found = health_of(session, now, began_at=BEGAN, changed_at=CHANGED)
     return None if found is None else said(found)
@@ -140,7 +140,7 @@ def test_nothing_works_on_a_recording() -> None:
         found = health_of(session, NOW)
         assert found is not None
         assert said(found) == {**wanted, "state": wanted["state"].replace("working", "stopped")}
-        assert found.seconds(NOW) is None
+        assert found.elapsed(NOW) is None
 
 
 FLOW = Workflow(
@@ -175,7 +175,7 @@ def with_run(
     session.dispatch(RunChanged(run, session_id=session.session_id))
     for minutes, (step_id, status_, message) in enumerate(records, start=1):
         at = (BEGAN + timedelta(minutes=minutes)).isoformat()
-        error = None if message is None else StepError(message)
+        error = None if message is None else StepFailure(message)
         record = StepRecord(run_id="one", step_id=step_id, status=status_, at=at, error=error)
         session.dispatch(StepChanged(record, session_id=session.session_id))
     return session
@@ -256,10 +256,10 @@ def test_how_long_it_took_ends_with_the_run_and_goes_on_while_it_works() -> None
         health_of(each, NOW, began_at=BEGAN - timedelta(days=1), changed_at=CHANGED)
         for each in (failed, working, finished, stopped)
     ]
-    assert [each and each.seconds(NOW) for each in took] == [120, 360, 90, 300]
+    assert [each and each.elapsed(NOW) for each in took] == [120, 360, 90, 300]
     waiting = health_of(with_plan("active", "pending"), NOW, began_at=BEGAN, changed_at=CHANGED)
     assert waiting is not None
-    assert waiting.seconds(NOW) == 360
+    assert waiting.elapsed(NOW) == 360
 
 
 def test_of_a_session_with_a_plan_of_its_own_the_plan_counts_and_the_runs_error_is_kept() -> None:

@@ -19,7 +19,7 @@ from planning import Plan, PlanningToolsSection, PlanPolicy, RejectPlan, Toolbox
 from planning.observe.stores import open_session
 from planning.plan.render import plan_to_dict
 from planning.tools import Tool
-from planning.workflow import Capabilities, StepError, Workflow, WorkflowStep, run_workflow
+from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run.records import (
     RunChanged,
     StepChanged,
@@ -109,7 +109,7 @@ def recorded(token: str, status: Any = "in_progress", **records: Any) -> Callabl
         )
         session.dispatch(RunChanged(now, session_id=session.session_id))
         for name, given in records.items():
-            error = StepError("no", cause="it is gone") if given == "failed" else None
+            error = StepFailure("no", cause="it is gone") if given == "failed" else None
             record = StepRecord("r", name, given, at, 1, called=True, error=error)
             session.dispatch(StepChanged(record, session_id=session.session_id))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planning.observe.steps import RunSteps, Step
-from planning.workflow import StepError, Workflow, WorkflowStep
+from planning.workflow import StepFailure, Workflow, WorkflowStep
 from planning.workflow.run.records import StepRecord
 
 START = datetime(2026, 1, 2, tzinfo=UTC)
@@ -20,7 +20,7 @@ def after(*changes: tuple[float, Any, int]) -> Step:
     steps = RunSteps(FLOW)
     for second, status, attempt in changes:
         at = (START + timedelta(seconds=second)).isoformat()
-        error = StepError("no") if status == "failed" else None
+        error = StepFailure("no") if status == "failed" else None
         steps.take(StepRecord("r", "a", status, at, attempt, called=True, error=error))
     return steps.steps["a"]
 

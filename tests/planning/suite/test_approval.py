@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, RejectPlan, Toolbox
-from planning.suite.approval import answer_approval, decision_of, pending_approval
+from planning.suite.approval import decide_approval, decision_of, pending_approval
 from session import Session
 
 SETUP = ("setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room", "Buy shelves"]})
@@ -80,7 +80,7 @@ def test_a_decision_is_carried_out_only_for_the_plan_that_was_shown(
     assert shown is not None
     agent.make(*change)
     version = agent.session.version
-    assert answer_approval(agent.session, shown, decision) is holds
+    assert decide_approval(agent.session, shown, decision) is holds
     made = [(each.actor, each.events) for each in agent.session.history(after=version)]
     assert made == ([("host", (decision,))] if holds else [])
 

@@ -102,7 +102,7 @@ def test_without_a_subscriber_nothing_is_made() -> None:
     register_plan(session)
     session.bus.subscribe(SessionEvent, lambda _event: None)
     made: list[object] = []
-    session.announce(Plan, PlanChanged, made.append)
+    session.publish_on_change(Plan, PlanChanged, made.append)
     session.dispatch(SETUP)
     session.bus.subscribe(PlanChanged, lambda _event: None)
     session.dispatch(AddStep((NewPlanStep("Ship it"),)))
@@ -118,7 +118,7 @@ def test_an_announcement_that_fails_undoes_nothing_and_stops_no_other_event(
     def fails(_commit: Commit[Plan]) -> None:
         raise ValueError("private")
 
-    session.announce(Plan, ToolFailed, fails)
+    session.publish_on_change(Plan, ToolFailed, fails)
     register_plan(session)
     heard: list[object] = []
     for kind in (ToolInvoked, ToolFailed, PlanChanged):
@@ -131,7 +131,7 @@ def test_an_announcement_that_fails_undoes_nothing_and_stops_no_other_event(
     assert "private" not in caplog.text
     if store is not None:  # another process reads it all the same
         other = Session(session_id="run-7", store=twin_of(store))
-        other.announce(Plan, ToolFailed, fails)
+        other.publish_on_change(Plan, ToolFailed, fails)
         register_plan(other)
         other.bus.subscribe(ToolFailed, heard.append)
         session.dispatch(AddStep((NewPlanStep("Ship it"),)))

@@ -80,7 +80,7 @@ def test_cancelling_passes_through_every_entry_and_is_recorded(
 
 def test_a_cancelled_probe_is_given_back() -> None:
     breaker = CircuitBreaker(failures=1, clock=iter([0.0, 40.0, 40.0, 40.0]).__next__)
-    breaker.failed(breaker.admit("t"))
+    breaker.record_failure(breaker.admit("t"))
     asyncio.run(cancelled(Toolbox([tool(forever, breaker=breaker)]).acall("t")))
     assert str(breaker.state) == "open"
     assert through("acall", tool(lambda: 1, breaker=breaker)).success

@@ -84,7 +84,7 @@ def test_only_what_speaks_of_a_tools_health_opens_its_breaker(
 def opened(*times: float) -> CircuitBreaker:
     """A breaker that opened at 0, and will see these times."""
     breaker = CircuitBreaker(failures=1, clock=iter([0.0, *times]).__next__)
-    breaker.failed(breaker.admit("other"))
+    breaker.record_failure(breaker.admit("other"))
     return breaker
 
 

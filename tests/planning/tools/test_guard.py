@@ -171,7 +171,7 @@ class Clock:
 
 def fail(breaker: CircuitBreaker, times: int = 1) -> None:
     for _ in range(times):
-        breaker.failed(breaker.admit("send_mail"))
+        breaker.record_failure(breaker.admit("send_mail"))
 
 
 def opened(clock: Clock, failures: int = 2, reset_after: float = 30.0) -> CircuitBreaker:
@@ -287,7 +287,7 @@ class BreakerMachine(RuleBasedStateMachine):
 
     @rule(call=consumes(calls))
     def succeed(self, call: NaiveCall) -> None:
-        self.breaker.succeeded(call.admission)
+        self.breaker.record_success(call.admission)
         if call in self.under_way:
             self.under_way.remove(call)
             self.in_a_row = []
@@ -297,7 +297,7 @@ class BreakerMachine(RuleBasedStateMachine):
 
     @rule(call=consumes(calls))
     def fail(self, call: NaiveCall) -> None:
-        self.breaker.failed(call.admission)
+        self.breaker.record_failure(call.admission)
         if call in self.under_way:
             self.under_way.remove(call)
             self.in_a_row.append("failed")
@@ -307,7 +307,7 @@ class BreakerMachine(RuleBasedStateMachine):
 
     @rule(call=consumes(calls))
     def release(self, call: NaiveCall) -> None:
-        self.breaker.released(call.admission)
+        self.breaker.release(call.admission)
         if call in self.under_way:
             self.under_way.remove(call)
             if call.probe:

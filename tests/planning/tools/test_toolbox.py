@@ -133,9 +133,9 @@ def test_what_a_tool_returns_is_reduced_only_when_the_tool_says_so(
 ) -> None:
     toolbox.call("planning_setup_plan", {"objective": "old"})
     old = select_latest(session, Plan)
-    peek = Tool("peek", "Peek.", lambda _params, _context: old, parameters=ReadPlan)
+    read_other = Tool("peek", "Peek.", lambda _params, _context: old, parameters=ReadPlan)
     toolbox.call("planning_setup_plan", {"objective": "new"})
-    assert through("call", peek, {}, session).value is old
+    assert through("call", read_other, {}, session).value is old
     assert select_latest(session, Plan) == Plan("new", "active", ())
 
 

@@ -14,7 +14,7 @@ from page_data import a_run_of, a_workflow, data_of, of_memory
 
 from planning.cli.opening import opened_page
 from planning.tools import Tool
-from planning.workflow import Capabilities, StepError, Workflow, WorkflowStep, run_workflow
+from planning.workflow import Capabilities, StepFailure, Workflow, WorkflowStep, run_workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
 from session import Session
 
@@ -201,7 +201,7 @@ def test_each_step_has_a_bar_in_the_timeline(shown: Shown) -> None:
         {"a": ("completed", 4, {"attempt": 1}), "b": ("in_progress", 4, {"attempt": 1})},
         {"b": ("in_progress", 6, {"attempt": 2})},
         {
-            "b": ("failed", 10, {"attempt": 2, "error": StepError("gone")}),
+            "b": ("failed", 10, {"attempt": 2, "error": StepFailure("gone")}),
             "c": ("pending", 10, {"after": "b"}),
         },
         steps={"a": [], "b": ["a"], "c": ["b"]},

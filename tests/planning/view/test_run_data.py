@@ -48,14 +48,14 @@ def test_the_steps_of_each_version_are_those_of_the_session_also_after_a_rewind(
         assert steps == RunData(RunSteps.of(session.at(version))).fields
 
 
-@pytest.mark.parametrize("most", [1, 3, 5])
-def test_steps_of_the_oldest_changes_are_where_the_run_begins(most: int) -> None:
+@pytest.mark.parametrize("limit", [1, 3, 5])
+def test_steps_of_the_oldest_changes_are_where_the_run_begins(limit: int) -> None:
     session = Session()
     run_of(session)
-    document = Document(title="x", kind="session", source="x", most=most)
+    document = Document(title="x", kind="session", source="x", limit=limit)
     document.read(Recent(session))
     data = data_of(document)
-    assert len(data["changes"]) == most
+    assert len(data["changes"]) == limit
     whole = steps_of(of_memory(session))
     assert steps_of(data) == {version: each for version, each in whole.items() if version >= data["from"]}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planning import Plan
 from planning.tools import Tool
 from planning.workflow import Capabilities, Workflow, WorkflowStep
-from planning.workflow.failures import StepError
+from planning.workflow.failures import StepFailure
 from planning.workflow.run.records import StepChanged, StepRecord
 from session import Session
 
@@ -57,7 +57,7 @@ def told(
     message: str, code: str = "missing_value", user_message: str = SORRY, cause: str | None = None
 ) -> Any:
     """The error of a step."""
-    return StepError(message, user_message, code, cause)
+    return StepFailure(message, user_message, code, cause)
 
 
 def states(workflow: Workflow | None) -> dict[str, str]:

@@ -114,10 +114,10 @@ class Worker:
             self._kept[user] = Session(session_id=user, store=self._store)
         return self._kept[user]
 
-    def _hold(self, at: int, most: int) -> None:
+    def _hold(self, at: int, limit: int) -> None:
         time.sleep(at / 1_000)
         with held(self._script["place"]):
-            time.sleep(most / 1_000)
+            time.sleep(limit / 1_000)
 
     def _loop(self, calls: list[Call]) -> None:
         asyncio.run(self._main(calls))

@@ -14,7 +14,7 @@ from session_records import Count, Note, Ping
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import ToolResult
-from session import EventBus, PastState, Session, SessionId, append, select_all, select_latest
+from session import EventBus, Session, SessionId, SessionView, append, select_all, select_latest
 from session.locks import ProcessLock
 from session.stores import MemoryStore, SqliteStore, Store, StoreError
 
@@ -115,7 +115,7 @@ def mark(session: Session, step: str, status: str = "done", **context: str) -> T
     return call(session, "planning_mark_step", {"step_id": step, "status": status}, **context)
 
 
-def state_of(source: Session | PastState) -> tuple[object, ...]:
+def state_of(source: Session | SessionView) -> tuple[object, ...]:
     """The slices of a session or of a version, without the events."""
     return select_latest(source, Plan), select_all(source, Note), select_all(source, Count)
 
@@ -133,7 +133,7 @@ def refused(work: object) -> str:
     return str(error.value)
 
 
-def numbered(source: Session | PastState) -> list[int]:
+def numbered(source: Session | SessionView) -> list[int]:
     """The numbers of the pings that a session holds."""
     return [event.number for event in select_all(source, Ping)]
 

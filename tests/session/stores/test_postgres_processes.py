@@ -267,7 +267,7 @@ def test_watches_of_tasks_hold_no_thread_while_they_wait(store: PostgresStore) -
         session = await asyncio.to_thread(open_session, store)
         for number in (1, 2):
             await asyncio.sleep(0.2)
-            await session.off_loop(lambda number=number: session.dispatch(Ping(number)))  # type: ignore[misc]
+            await session.run_in_worker(lambda number=number: session.dispatch(Ping(number)))  # type: ignore[misc]
         return list(await asyncio.gather(*tasks))
 
     assert asyncio.run(seen()) == [[1, 2]] * 40

@@ -82,15 +82,15 @@ class Forgetful(MemoryStore):
 class Backwards(MemoryStore):
     """Gives the oldest checkpoints."""
 
-    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Any]:
-        return super().checkpoints(session_id, last, 10**9)[::-1][:most]
+    def checkpoints(self, session_id: SessionId, last: int, limit: int) -> Sequence[Any]:
+        return super().checkpoints(session_id, last, 10**9)[::-1][:limit]
 
 
 class Unsorted(MemoryStore):
     """Lists sessions as they began."""
 
-    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
-        return [kept.head for kept in self._kept.values()][:most]
+    def sessions(self, limit: int | None = None) -> Sequence[StoredSession]:
+        return [kept.head for kept in self._kept.values()][:limit]
 
 
 class Torn(MemoryStore):

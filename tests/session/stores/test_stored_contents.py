@@ -21,7 +21,7 @@ from planning.suite.tools import register_plan
 from planning.view.sources import StoreSource
 from session import Session, StoreError, ToolInvoked, stored
 from session.stores import MemoryStore, SqliteStore, Store
-from session.stores.chain import chained, check_of, key_of
+from session.stores.chain import chain_hash, check_of, key_of
 
 RAW = [
     "{",
@@ -100,7 +100,7 @@ def rewritten(path: Path, table: str, version: int, text: str) -> None:
         before, hashes = b"", {}
         for at, known in changes:
             new = text if (table, at) == ("changes", version) else known
-            before = hashes[at] = chained(before, new)
+            before = hashes[at] = chain_hash(before, new)
             connection.execute(
                 "UPDATE changes SET text = ?, hash = ? WHERE session = ? AND version = ?",
                 (new, before, key, at),
@@ -109,7 +109,7 @@ def rewritten(path: Path, table: str, version: int, text: str) -> None:
             new = text if (table, at) == ("checkpoints", version) else known
             connection.execute(
                 "UPDATE checkpoints SET text = ?, checked = ? WHERE session = ? AND version = ?",
-                (new, chained(hashes[at], new), key, at),
+                (new, chain_hash(hashes[at], new), key, at),
             )
         write_head(connection, attrs.evolve(head, hash=before).row()[:-1])
         connection.commit()

@@ -22,7 +22,7 @@ def test_a_call_costs_the_same_among_a_thousand_sessions_on_a_bus(tmp_path: Path
     bus.subscribe(Ping, heard.append)
     session = registered(sessions[500])
     result = session.publish(Ping(1))
-    assert len(result.handlers) <= 2
+    assert len(result.subscribers) <= 2
     assert numbered(session) == [1]
     assert [each.session_id for each in heard] == ["s500"]
     assert store.sessions()[0].session_id == "s500"
@@ -69,8 +69,8 @@ def test_verify_reads_few_checkpoints_at_a_time() -> None:
     class Asked(MemoryStore):
         most = 0
 
-        def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
-            found = super().checkpoints(session_id, last, most)
+        def checkpoints(self, session_id: SessionId, last: int, limit: int) -> Sequence[Checkpoint]:
+            found = super().checkpoints(session_id, last, limit)
             self.most = max(self.most, len(found))
             return found
 

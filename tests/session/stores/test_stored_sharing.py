@@ -291,13 +291,13 @@ def test_another_session_is_read_by_the_reducers_of_this_one(
         session.rewind(3)
     reader = open_session(store, "reader")
     for head in store.sessions():
-        past = reader.peek(head)
+        past = reader.read_other(head)
         assert (past.session_id, past.version) == (head.session_id, 5)
         assert texts(past) == [f"{head.session_id} a", f"{head.session_id} b"]
         assert past.select_latest(Plan) == open_session(store, str(head.session_id)).select_latest(Plan)
     assert (reader.version, texts(reader), len(store.sessions())) == (0, [], 2)
     call(open_session(store, "late"), *PLAN)
     with pytest.raises(StoreError, match="by a reducer that is not registered here"):
-        Session(session_id="stranger", store=store).peek(store.sessions()[0]).select_latest(Plan)
+        Session(session_id="stranger", store=store).read_other(store.sessions()[0]).select_latest(Plan)
     with pytest.raises(TransactionError, match="only a session in a store can read others: give it a store"):
-        Session().peek(store.sessions()[0])
+        Session().read_other(store.sessions()[0])

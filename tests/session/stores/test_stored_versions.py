@@ -37,7 +37,7 @@ from session import (
     select_all,
     select_latest,
 )
-from session.stores.chain import chained
+from session.stores.chain import chain_hash
 
 pytestmark = every_store
 
@@ -224,7 +224,7 @@ def test_a_forks_chain_starts_from_the_hash_of_its_source(place_type: type[Place
     fork = session.fork(7, session_id="other")
     fork.dispatch(Note("own"))
     source, own = store.changes("run-7", 7, 7)[0], store.changes("other", 8, 8)[0]
-    assert own.hash == chained(source.hash, own.text)
+    assert own.hash == chain_hash(source.hash, own.text)
     assert store.verify("other") == 8
     head = store.head("other")
     assert head is not None

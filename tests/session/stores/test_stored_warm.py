@@ -35,8 +35,8 @@ class Counting(SqliteStore):
         self.read += len(found)
         return found
 
-    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
-        found = super().checkpoints(session_id, last, most)
+    def checkpoints(self, session_id: SessionId, last: int, limit: int) -> Sequence[Checkpoint]:
+        found = super().checkpoints(session_id, last, limit)
         self.read += len(found)
         return found
 

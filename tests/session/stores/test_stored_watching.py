@@ -73,11 +73,11 @@ def test_watching_in_async_code_ends_by_time_and_by_leaving(place_type: type[Pla
     for number in range(300):
         session.dispatch(Note(str(number)))
 
-    async def some(after: int, most: int) -> list[int]:
+    async def some(after: int, limit: int) -> list[int]:
         found = list[int]()
         async for change in store.awatch("run-7", after=after, timeout=0.1):
             found.append(change.version)
-            if len(found) == most:
+            if len(found) == limit:
                 break
         return found
 

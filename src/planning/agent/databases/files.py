@@ -306,13 +306,13 @@ def locate(source: str | os.PathLike[str]) -> tuple[str, str]:
     return dialect, path
 
 
-def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most: float) -> Any:
+def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, limit: float) -> Any:
     """A number in its range.
 
     Raises:
         ValueError: It is not a number, or out of the range.
     """
-    if type(value) not in kinds or not least <= value <= most:
+    if type(value) not in kinds or not least <= value <= limit:
         what = "a whole number" if kinds == (int,) else "seconds"
-        raise ValueError(f"{name} must be {what} from {least:,} to {most:,}, got {value!r}")
+        raise ValueError(f"{name} must be {what} from {least:,} to {limit:,}, got {value!r}")
     return value

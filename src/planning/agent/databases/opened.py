@@ -177,7 +177,7 @@ def add_samples(
     table: Table,
     source: str,
     rows_of: Callable[[str], Iterable[Row]],
-    most: int,
+    limit: int,
     choose: Callable[[Table], str] = lambda column: quoted(column["name"]),
 ) -> None:
     """Give each column of a table a few of its values; ``choose`` writes a column as it can be shown."""
@@ -188,9 +188,9 @@ def add_samples(
             if value is None or isinstance(value, bytes):
                 continue
             value = value[:_LONGEST] if isinstance(value, str) else value
-            if value not in samples and len(samples) < most:
+            if value not in samples and len(samples) < limit:
                 samples.append(value)
-        open_columns = [each for each in open_columns if len(each[1]["samples"]) < most]
+        open_columns = [each for each in open_columns if len(each[1]["samples"]) < limit]
         if not open_columns:
             return
 

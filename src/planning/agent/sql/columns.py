@@ -407,7 +407,7 @@ class Values:
         return f"({self._columns.text(written)})"
 
     def rows(
-        self, what: str, condition: str, most: int = 1, fold: Callable[[Rows], Rows] | None = None
+        self, what: str, condition: str, limit: int = 1, fold: Callable[[Rows], Rows] | None = None
     ) -> Rows:
         """What the rows that fulfil a condition have; a LookupError if the database has no answer."""
         sources, is_single = [], len(self._read) == 1
@@ -419,7 +419,7 @@ class Values:
                 found += f" LIMIT {_SCANNED if is_single else _JOINED}"
             sources.append(f"({found}) AS s{place}")
         given = f" FROM {', '.join(sources)}" if sources else ""
-        asked = f"{self._with} SELECT {what}{given} WHERE {condition} LIMIT {most}".lstrip()
+        asked = f"{self._with} SELECT {what}{given} WHERE {condition} LIMIT {limit}".lstrip()
         rows = self._columns.ask(asked, fold=fold)
         if rows is None:
             raise LookupError

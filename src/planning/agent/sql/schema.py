@@ -170,20 +170,20 @@ def _number(count: int, kind: str) -> str:
     return f"{count} {kind}{'' if count == 1 else 's'}" if count else ""
 
 
-def _table(table: Mapping[str, Any], values: int, most: int) -> list[str]:
+def _table(table: Mapping[str, Any], values: int, limit: int) -> list[str]:
     columns, keys = table["columns"], table["foreign_keys"]
     single = {key["columns"][0]: key for key in reversed(keys) if len(key["columns"]) == 1}
     primary = [each["name"] for each in sorted(columns, key=lambda each: each["primary"]) if each["primary"]]
     lines = [_title(table) + _comment(table)]
-    for column in columns[:most]:
+    for column in columns[:limit]:
         name, kind = column["name"], printable(column["type"])
         is_key = primary == [name]
         words = [f"{identifier(name)} {kind}".rstrip()]
         words += ["primary key"] if is_key else ["not null"] * column["not_null"]
         samples = _samples(column["samples"][:values], is_key=is_key)
         lines.append("  " + ", ".join(words) + _arrow(single.get(name)) + samples + _comment(column))
-    if len(columns) > most:
-        lines.append(f"  (and {len(columns) - most:,} more)")
+    if len(columns) > limit:
+        lines.append(f"  (and {len(columns) - limit:,} more)")
     if len(primary) > 1:
         lines.append(f"  primary key {_list(primary)}")
     others = [key for key in keys if single.get(key["columns"][0]) is not key]

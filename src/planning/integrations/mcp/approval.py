@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from planning.plan.commands import AddStep, RejectPlan, SetupPlan, UpdateStep
 from planning.plan.facts import PlanFacts
-from planning.suite.approval import Pending, answer_approval, decision_of, pending_approval, state_of
+from planning.suite.approval import PendingApproval, decide_approval, decision_of, pending_approval, state_of
 from planning.tools import Tool, ToolResult
 from planning.tools.context import Gate
 from session import Session, StoreError
@@ -48,10 +48,10 @@ async def before_call(
     answer = (params.input_responses or {}).get(_KEY)
     if isinstance(answer, types.ElicitResult):
         digest, reply = _state_of(params)
-        said = await session.off_loop(partial(_decide, session, digest, answer))
+        said = await session.run_in_worker(partial(_decide, session, digest, answer))
         return None if reply is None else _with(ToolResult(True, reply), said)
     refusal = None if tool.read_only else Gate.of(session, tool.name)
-    if refusal is None or await session.off_loop(refusal) is None:
+    if refusal is None or await session.run_in_worker(refusal) is None:
         return None
     asked = await _ask(ctx, session, None)
     return None if isinstance(asked, str) else asked
@@ -87,7 +87,7 @@ async def _ask(ctx: _Context, session: Session, reply: ToolResult | None) -> typ
         answer = await ctx.session.elicit_form(message, _FORM, ctx.request_id)
     except MCPError:  # the client cannot be asked after all
         return ""
-    return await session.off_loop(partial(_decide, session, pending.digest, answer))
+    return await session.run_in_worker(partial(_decide, session, pending.digest, answer))
 
 
 def _state_of(params: types.CallToolRequestParams) -> tuple[Any, str | None]:
@@ -111,14 +111,14 @@ def _decide(session: Session, digest: object, answer: types.ElicitResult) -> str
         return ""
     pending = pending_approval(session)
     if pending is not None and pending.digest == digest:
-        answer_approval(session, pending, decision)
+        decide_approval(session, pending, decision)
     state, facts = state_of(session, str(digest)), session.select_latest(PlanFacts)
     if state == "rejected" and facts is not None:
         return f"The user rejected it: {facts.reason}. Change the plan."
     return "The user approved it." if state == "approved" else _CHANGED
 
 
-def _is_of(pending: Pending, command: object) -> bool:
+def _is_of(pending: PendingApproval, command: object) -> bool:
     """Whether the plan that waits still has what a call set up or changed."""
     objective, steps, _ = pending.content
     made = [step.title for step in getattr(command, "initial_steps", getattr(command, "steps", ()))]

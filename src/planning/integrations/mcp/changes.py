@@ -96,7 +96,7 @@ async def _follow(session: Session, look: Callable[[], None]) -> None:
     try:
         async for change in session.store.awatch(session.session_id, session.version):
             if change.version > session.version:
-                await session.off_loop(session.refresh)
+                await session.run_in_worker(session.refresh)
             look()
     except Exception as error:  # noqa: BLE001 - a store may fail in any way, and nothing waits for this task
         _logger.warning("changes by other processes are not announced any more: %s", error)

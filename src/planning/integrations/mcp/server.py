@@ -303,7 +303,7 @@ class _Service:
         """The plan as JSON; null when there is none."""
         session = self._own(ctx, params.uri)
         if session.store is not None:
-            await session.off_loop(session.refresh)  # other processes may have changed it
+            await session.run_in_worker(session.refresh)  # other processes may have changed it
         text = json.dumps(plan_to_dict(session))
         contents = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])

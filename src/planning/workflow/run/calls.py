@@ -26,7 +26,7 @@ from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from planning.workflow.executors.jobs import AnyExecutor, Job, outcome_of, submit
-from planning.workflow.failures import StepError, StepFailed, WorkerLost
+from planning.workflow.failures import StepFailed, StepFailure, WorkerLost
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.values import Copies, RunValues
 from planning.workflow.run.writer import Writer
@@ -53,7 +53,7 @@ class Ended(Exception):
 class _Passing(Exception):
     """A tool returned a failure that may pass by itself, instead of raising one."""
 
-    error: StepError
+    error: StepFailure
 
 
 @attrs.define
@@ -102,7 +102,7 @@ class Caller:
         context = ToolContext(self._session)
         return CallPipeline(context, limiter=self._limiter, timeout=self._timeout, tell=self._writer.tell)
 
-    async def call(self, call: StepCall) -> ToolResult | StepError | None:
+    async def call(self, call: StepCall) -> ToolResult | StepFailure | None:
         """Make a call, again where its failure may pass by itself and the step has retries.
 
         Returns:
@@ -134,7 +134,7 @@ class Caller:
                 return cause.error
             return _error(failed(call.tool.name, error, started, tool=call.tool))
 
-    async def _try(self, call: StepCall) -> ToolResult | StepError:
+    async def _try(self, call: StepCall) -> ToolResult | StepFailure:
         call.attempt += 1
         call.called = call.tool.idempotent  # for the others ``_run`` records it
         call.error = call.future = None
@@ -149,7 +149,7 @@ class Caller:
             return await self._make(call)
         return await self._make_to_its_end(call)
 
-    async def _make_to_its_end(self, call: StepCall) -> ToolResult | StepError:
+    async def _make_to_its_end(self, call: StepCall) -> ToolResult | StepFailure:
         """Make a call that is not cancelled when the run is to stop, but awaited.
 
         A thread or a process cannot be stopped, and the outcome of a call that must not be made twice
@@ -173,7 +173,7 @@ class Caller:
                 raise asyncio.CancelledError from None  # there is no other attempt
             raise
 
-    async def _make(self, call: StepCall) -> ToolResult | StepError:
+    async def _make(self, call: StepCall) -> ToolResult | StepFailure:
         inputs = call.inputs
         if call.step.retries:  # another attempt must not see what this one changes
             inputs = deepcopy(inputs)
@@ -183,12 +183,12 @@ class Caller:
             raise Ended(error) from None
         except PrivateFailure as error:
             if error.kind in _MAY_PASS and call.error is None:
-                raise _Passing(StepError(error.message, SORRY, str(error.kind))) from None
+                raise _Passing(StepFailure(error.message, SORRY, str(error.kind))) from None
             raise
         if not result.success:
             reported = _error(result)
             if result.is_private:
-                reported = StepError(f"{call.tool.name} reported a failure", SORRY, str(result.code))
+                reported = StepFailure(f"{call.tool.name} reported a failure", SORRY, str(result.code))
             if result.code in _MAY_PASS:
                 raise _Passing(reported)
             return reported
@@ -251,10 +251,10 @@ def _can_be_cancelled(tool: Tool) -> bool:
     return tool.idempotent and (tool.is_async or not (tool.blocking or tool.timeout))
 
 
-def _error(result: ToolResult) -> StepError:
+def _error(result: ToolResult) -> StepFailure:
     code = ErrorKind.UNKNOWN if result.code is None else result.code
     cause = None if result.cause is None or result.cause in result.message else result.cause
     message = result.message
     if code is ErrorKind.BAD_RESULT and cause is not None:
         message = f"{message} Reason: {cause}."  # for the developer: a model cannot fix that
-    return StepError(message, result.user_message or SORRY, str(code), cause)
+    return StepFailure(message, result.user_message or SORRY, str(code), cause)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 import attrs
 
 from planning.errors import show
-from planning.workflow.failures import StepError, WorkflowError
+from planning.workflow.failures import StepFailure, WorkflowError
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import (
@@ -22,7 +22,7 @@ from planning.workflow.run.values import RunValues
 from session import Session
 from session.json_form import json_form
 
-MAYBE = StepError(
+MAYBE = StepFailure(
     "It was interrupted and may have taken effect. Check before you continue.", code="interrupted"
 )
 

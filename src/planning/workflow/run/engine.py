@@ -19,7 +19,7 @@ from planning.workflow.run.calls import Ended
 from planning.workflow.run.claim import run_to_begin
 from planning.workflow.run.records import RunChanged, WorkflowRun, bare, new_token, now, register_workflow
 from planning.workflow.run.steps import Steps, WorkflowResult, schedule_of
-from planning.workflow.run.values import RunValues, keep_inputs, off_loop, step_with_prompt
+from planning.workflow.run.values import RunValues, keep_inputs, run_in_worker, step_with_prompt
 from planning.workflow.run.writer import to_the_end
 from session import Session
 from session.errors import StoreError
@@ -136,7 +136,7 @@ async def arun_workflow(
         check_timeout(timeout)
     session = Session() if session is None else session
     try:
-        kept, size = await off_loop(keep_inputs, inputs or {})
+        kept, size = await run_in_worker(keep_inputs, inputs or {})
     except StepFailed as error:
         raise WorkflowError(error.message) from None
     steps = bare(workflow)
@@ -175,7 +175,7 @@ async def arun_workflow(
 
     try:
         try:
-            await to_the_end(session, session.off_loop(begin))
+            await to_the_end(session, session.run_in_worker(begin))
         except asyncio.CancelledError:
             if begun:
                 await to_the_end(session, begun[0].stop())
@@ -197,10 +197,10 @@ def _check_types(**given: object) -> None:
 class _Workers:
     """Tasks that run one ready step after the other; as many as there are ready steps, up to a limit."""
 
-    def __init__(self, steps: Steps, most: int, session: Session) -> None:
+    def __init__(self, steps: Steps, limit: int, session: Session) -> None:
         self._steps = steps
         self._session = session
-        self._most = most
+        self._most = limit
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._error: BaseException | None = None
         self._over = asyncio.Event()

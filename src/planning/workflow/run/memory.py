@@ -63,7 +63,7 @@ class MissingValue(StepFailed, LookupError):
 
 
 def extract_value(
-    value: Any, path: Sequence[str | int], *, name: str = "the output", tells: bool = True
+    value: Any, path: Sequence[str | int], *, name: str = "the output", show_value: bool = True
 ) -> Any:
     """The value that a path leads to.
 
@@ -74,7 +74,7 @@ def extract_value(
         value: Where the path begins.
         path: Names and indexes, such as ``["data", "Revenue"]``.
         name: What messages call the beginning.
-        tells: Whether messages may show the value that is there; not for private values.
+        show_value: Whether messages may show the value that is there; not for private values.
 
     Raises:
         MissingValue: There is no such value; the message shows what is there instead.
@@ -86,7 +86,7 @@ def extract_value(
             value = _inside(value, part)
         except Exception:  # noqa: BLE001 - a custom mapping or record may fail in any way
             message = f"{name}{spell_path(path[: depth + 1])} is missing"
-            if tells:
+            if show_value:
                 with suppress(Exception):  # the same
                     message = f"{message}: {name}{spell_path(path[:depth])} {_there(value)}"
             raise MissingValue(message) from None

@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import attrs
 
-from planning.workflow.failures import StepError
+from planning.workflow.failures import StepFailure
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.run.memory import MemoryItem
 from session import Session, append, append_part
@@ -158,7 +158,7 @@ class StepRecord:
     skipped: bool = False
     output: Any = attrs.field(default=None, repr=False)
     is_withheld: bool = False
-    error: StepError | None = None
+    error: StepFailure | None = None
     after: str | None = None
 
 

@@ -21,7 +21,7 @@ from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done
 from planning.workflow.executors.jobs import AnyExecutor
-from planning.workflow.failures import StepError, StepFailed, WorkflowError
+from planning.workflow.failures import StepFailed, StepFailure, WorkflowError
 from planning.workflow.model import OnFailure, StepType, Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.run.callables import kept_private, key_of, task_of
 from planning.workflow.run.calls import Caller, StepCall
@@ -37,7 +37,7 @@ from planning.workflow.run.records import (
     now,
     workflow_of,
 )
-from planning.workflow.run.values import Copies, RunValues, off_loop
+from planning.workflow.run.values import Copies, RunValues, run_in_worker
 from planning.workflow.run.writer import Writer
 from planning.workflow.wire.build import document_of
 from session import Session
@@ -61,7 +61,7 @@ class WorkflowResult:
     status: Literal["completed", "failed"]
     outputs: Mapping[str, Any] = attrs.field(repr=False)
     memory: Mapping[str, Any] = attrs.field(repr=False)
-    errors: Mapping[str, StepError]
+    errors: Mapping[str, StepFailure]
     warnings: tuple[str, ...] = ()
     session: Session = attrs.field(repr=False)
     _run: WorkflowRun = attrs.field(repr=False)
@@ -252,7 +252,7 @@ class Steps:
         status: Literal["completed", "failed"] = "failed" if failed else "completed"
         completed_at = None if failed else now()
         self._run = attrs.evolve(self._run, status=status, completed_at=completed_at, token="")
-        self._values.recall(await self._session.off_loop(partial(self._close, is_completed=not failed)))
+        self._values.recall(await self._session.run_in_worker(partial(self._close, is_completed=not failed)))
         outputs = self._values.outputs
         errors = {
             step_id: record.error
@@ -309,7 +309,7 @@ class Steps:
         self._advance()
 
     async def _call_with_inputs(self, step: WorkflowStep, tool: Tool) -> StepCall:
-        inputs = await off_loop(self._values.resolve, step.inputs)
+        inputs = await run_in_worker(self._values.resolve, step.inputs)
         if self.writer.is_stored and self._values.uses_private(step.inputs):
             tool = kept_private(tool)
         return StepCall(step, tool, inputs)
@@ -344,7 +344,7 @@ class Steps:
         private = tool is not None and tool.returns_private_data
         if step.output_path is not None:
             try:
-                stored = extract_value(output, step.output_path, tells=not private)
+                stored = extract_value(output, step.output_path, show_value=not private)
             except StepFailed as error:
                 self._fail(step, error.error, attempt=attempt, called=call is not None)
                 return
@@ -367,7 +367,9 @@ class Steps:
         self._change(record, "done", note, item)
         self._schedule.done(step_id)
 
-    def _fail(self, step: WorkflowStep, error: StepError, *, attempt: int = 0, called: bool = False) -> None:
+    def _fail(
+        self, step: WorkflowStep, error: StepFailure, *, attempt: int = 0, called: bool = False
+    ) -> None:
         note = f"Failed: {error}"
         record = self._record(step.step_id, "failed", attempt=attempt, called=called, error=error)
         self._change(record, "blocked", note)

@@ -108,7 +108,7 @@ class Copies(Mapping[str, Any]):
         return dict, (dict(self._values),)  # in another process it is what it was when it was sent
 
 
-async def off_loop(making: Callable[[*Ts, int], T], *values: *Ts) -> T:
+async def run_in_worker(making: Callable[[*Ts, int], T], *values: *Ts) -> T:
     """Make the JSON forms of values without holding the event loop: of large ones in a thread.
 
     Args:
@@ -128,7 +128,7 @@ async def off_loop(making: Callable[[*Ts, int], T], *values: *Ts) -> T:
     return await asyncio.to_thread(making, *values, MOST_BYTES)
 
 
-def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> tuple[dict[str, Any], int]:
+def keep_inputs(inputs: Mapping[str, Any], limit: int = MOST_BYTES) -> tuple[dict[str, Any], int]:
     """The JSON forms of the values that a run starts with, and their bytes.
 
     Raises:
@@ -138,22 +138,22 @@ def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> tuple[dict
     for key, value in inputs.items():
         name = show(key)
         # A snapshot has it one level deep.
-        form, took = _form({key: value}, f"the input {name} holds", _INPUT_TOO_LARGE, name, most)
+        form, took = _form({key: value}, f"the input {name} holds", _INPUT_TOO_LARGE, name, limit)
         kept |= form
         size += took
     return kept, size
 
 
-def _keep(output: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
+def _keep(output: Any, name: str, limit: int = MOST_BYTES) -> tuple[Any, int]:
     """The JSON form of an output, and its bytes."""
-    if type(output) is str and output.isascii() and (size := getsizeof(output)) <= most:
+    if type(output) is str and output.isascii() and (size := getsizeof(output)) <= limit:
         return output, size  # most outputs
-    return _form(output, f"{name} returned", _OUTPUT_TOO_LARGE, name, most)
+    return _form(output, f"{name} returned", _OUTPUT_TOO_LARGE, name, limit)
 
 
-def _form(value: Any, subject: str, too_large: str, name: str, most: int) -> tuple[Any, int]:
+def _form(value: Any, subject: str, too_large: str, name: str, limit: int) -> tuple[Any, int]:
     """The JSON form of a value, and its bytes."""
-    forms = JsonForms(strict=True, most=most)
+    forms = JsonForms(strict=True, limit=limit)
     try:
         return forms.of(value), forms.spent
     except Exception as error:  # noqa: BLE001 - reading a value runs its code
@@ -218,7 +218,7 @@ class RunValues:
         Raises:
             StepFailed: The output or all that the run keeps is too large, or JSON cannot hold the output.
         """
-        kept, size = await off_loop(_keep, output, name)
+        kept, size = await run_in_worker(_keep, output, name)
         if self._kept + size > MOST_KEPT:
             raise StepFailed(_RUN_TOO_LARGE.format(name), "too_large")
         self._kept += size
@@ -308,7 +308,7 @@ class RunValues:
             each.step_id in self.private for each in references_in(inputs, self._ids)
         )
 
-    def resolve(self, inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
+    def resolve(self, inputs: Mapping[str, Any], limit: int = MOST_BYTES) -> dict[str, Any]:
         """The JSON form of a step's inputs, with the values of their references.
 
         A string that is exactly one reference becomes the value. Within a longer string a value becomes
@@ -320,7 +320,7 @@ class RunValues:
             StepFailed: The inputs take more bytes, and are not built; or a part has no form in JSON.
         """
         try:
-            return self._resolved(inputs, JsonForms(strict=True, most=most))
+            return self._resolved(inputs, JsonForms(strict=True, limit=limit))
         except StepFailed:
             raise
         except Exception as error:  # noqa: BLE001 - reading a value runs its code
@@ -355,7 +355,7 @@ class RunValues:
             if found.start == 0 and found.end == len(text):
                 return forms.of(value)
             if type(value) is not str:
-                JsonForms(strict=True, most=forms.most).of(
+                JsonForms(strict=True, limit=forms.most).of(
                     value
                 )  # its text is not built when it is too large
                 value = json.dumps(value, ensure_ascii=False)
@@ -385,7 +385,7 @@ class RunValues:
             value = self.outputs[step_id]
         else:
             raise self._missing(reference, text, self._why_missing(step_id))
-        return extract_value(value, path, name=name, tells=step_id not in self.private)
+        return extract_value(value, path, name=name, show_value=step_id not in self.private)
 
     def _missing(self, reference: Reference, text: str, why: str) -> MissingValue:
         shown = show(text[reference.start : reference.end])

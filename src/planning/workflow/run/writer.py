@@ -95,7 +95,7 @@ class Writer:
     async def _store(self) -> None:
         changes, self.waiting = self.waiting, []
         try:
-            await self._session.off_loop(partial(self._put, changes))
+            await self._session.run_in_worker(partial(self._put, changes))
         except BaseException as error:
             self._refusal = error
             raise

@@ -16,7 +16,7 @@ from typing import Any
 from planning.tools import BaseTool, StorageUnavailable, Tool, ToolContext, ToolError, ToolSpec, tool
 from planning.tools.errors import UserInputNeeded
 from planning.workflow import Capabilities, Workflow, WorkflowStep
-from planning.workflow.failures import StepError
+from planning.workflow.failures import StepFailure
 
 SORRY = "I ran into a problem looking that up. Could you try again?"
 
@@ -69,7 +69,7 @@ def capable(*tools: Any) -> Capabilities:
 
 def failure(message: str, code: str = "unknown", cause: str | None = None, user_message: str = SORRY) -> Any:
     """The error of a step."""
-    return StepError(message, user_message, code, cause)
+    return StepFailure(message, user_message, code, cause)
 
 
 def note(path: str) -> None:

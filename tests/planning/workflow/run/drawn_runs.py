@@ -24,12 +24,12 @@ class Drawn:
 
 
 @st.composite
-def drawn_runs(draw: st.DrawFn, most: int = 7) -> Drawn:
+def drawn_runs(draw: st.DrawFn, limit: int = 7) -> Drawn:
     """A workflow in any order of its steps: they use the outputs of some of those that they depend on.
 
     Two steps store under one key only if one of them runs after the other: the later value counts.
     """
-    ids = [f"s{number}" for number in range(draw(st.integers(1, most)))]
+    ids = [f"s{number}" for number in range(draw(st.integers(1, limit)))]
     steps, failing = [], set()
     before: dict[str, set[str]] = {}
     holders: dict[str, set[str]] = {"one": set(), "two": set()}

@@ -166,11 +166,6 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
     Case and separators do not count. A name that has all the words of the other is closer than letters
     alone make it: ``calculate_tip_amount`` means ``calculate_tip``, and not ``calculate_discount``. A word
     that is another one is not a slip: ``customer_name`` does not mean ``customer_id``.
-
-    Args:
-        name: The wrong name.
-        known: The names that exist.
-        at_least: How close a name must be, from 0 to 1.
     """
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
         return None
@@ -208,13 +203,7 @@ def _are_alike(words: list[str], others: list[str]) -> bool:
 
 
 def suggestion(name: object, known: Iterable[str], kind: str) -> str:
-    """What to send in place of a wrong name: the nearest one, or else any of the known ones.
-
-    Args:
-        name: The wrong name.
-        known: The names that exist.
-        kind: What they name, in the plural.
-    """
+    """What to send in place of a wrong name: the nearest one, or else any of the known ones."""
     names = list(known)
     near = nearest(name, names)
     return f"the {kind} are {listed(names) or 'none'}" if near is None else f"did you mean {near}?"

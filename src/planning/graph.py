@@ -23,11 +23,7 @@ class Graph(Generic[T]):
     """
 
     def __init__(self, needs: Mapping[T, Iterable[T]]) -> None:
-        """Take the steps, and omit what they wait for and is not a step.
-
-        Args:
-            needs: By step, what it waits for. A step that waits for itself is a cycle.
-        """
+        """Take the steps, and omit what they wait for and is not a step."""
         self.needs = {
             step: tuple(dict.fromkeys(other for other in others if other in needs))
             for step, others in needs.items()

@@ -26,15 +26,7 @@ from typing import Any  # noqa: E402 - likewise
 def lazy_names(
     package: str, namespace: dict[str, Any], homes: Mapping[str, str], names: Iterable[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make a package's ``__getattr__`` and ``__dir__``.
-
-    Args:
-        package: Its name.
-        namespace: Its ``globals()``, where each name is kept once it was loaded.
-        homes: For each name that is loaded late, the module below the package that has it. Such
-            a module is loaded by its own name, too.
-        names: All public names.
-    """
+    """Make a package's ``__getattr__`` and ``__dir__``."""
     modules = frozenset(home.partition(".")[0] for home in homes.values())
 
     def load(name: str) -> Any:

@@ -71,16 +71,7 @@ class Guard:
         unknown_host: str = "Unknown host",
         is_alone: bool = False,
     ) -> None:
-        """Guard an application.
-
-        Args:
-            app: The application.
-            names: The names of the server, beside the address that a client has connected to.
-            token: What clients must send as their bearer token; None where the application looks for itself.
-            seconds: How long a client may take to send a request.
-            unknown_host: The answer to a request for another host.
-            is_alone: Whether pages of other servers on the same host are refused: those of another port.
-        """
+        """Guard an application."""
         self._app = app
         self._names = names
         self._token = None if token is None else token.encode()
@@ -235,15 +226,7 @@ async def serve(
     started: Callable[[], object] = lambda: None,
     ending: Callable[[], Any] | None = None,
 ) -> None:
-    """Serve an application until this is cancelled.
-
-    Args:
-        app: The application.
-        sock: A socket that listens.
-        limits: What clients may use.
-        started: Called when requests are taken.
-        ending: Awaited before the server ends, to end what lasts.
-    """
+    """Serve an application until this is cancelled."""
     config = uvicorn.Config(
         app,
         http=type("_Connection", (_Connection,), {"limits": limits, "waiting": {}}),

@@ -49,12 +49,6 @@ _TEXT_OR_NONE: Final = (str, NoneType)
 def write_change(entry: KeptChange, slices: Iterable[str], owner: SessionId, records: Records) -> str:
     """A change as JSON text; what can be derived is written once.
 
-    Args:
-        entry: The change.
-        slices: The names of the slices that it replaced, without the event logs.
-        owner: The session, whose events need not name it.
-        records: Writes the values.
-
     Raises:
         StoreError: A value cannot be stored.
     """
@@ -169,9 +163,6 @@ class ReadChange:
     def change(self, *, is_lenient: bool = False) -> Change:
         """The change as callers see it.
 
-        Args:
-            is_lenient: Whether a value of a type that is not registered is ``Unread``, and no error.
-
         Raises:
             StoreError: A value cannot be read.
         """
@@ -275,12 +266,6 @@ def written_text(
     indent: int | None = None,
 ) -> str:
     """What was written as JSON text, which is read back wherever this is called from.
-
-    Args:
-        written: What was written.
-        what: What is wrong where that is refused.
-        separators: See ``json.dumps``.
-        indent: Likewise.
 
     Raises:
         StoreError: It is nested too deep, or a number is too long.

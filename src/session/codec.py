@@ -301,11 +301,6 @@ def columns_of(items: Sequence[Any], kind: Any, *, is_json: bool) -> list[list[A
     """What is read or written of several records, for each field of all of them: many are taken at once.
 
     None where they are to be taken one by one: a value is not plain, or something is wrong.
-
-    Args:
-        items: The records, or what JSON has of them.
-        kind: Their type.
-        is_json: Whether they are what JSON has, and are read.
     """
     columns: list[list[Any]] = []
     fields = fields_of(kind)

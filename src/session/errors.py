@@ -68,12 +68,7 @@ class RecordError(StoreError):
     """A value has no JSON form, or JSON does not match a value's type."""
 
     def __init__(self, reason: str, place: str = "") -> None:
-        """Make the error.
-
-        Args:
-            reason: What is wrong.
-            place: Where, within the value that is written or read, as in ``.steps[1].title``.
-        """
+        """Make the error."""
         super().__init__(f"{place}: {reason}" if place else reason)
         self._reason = reason
         self._place = place

@@ -203,17 +203,7 @@ def announced(
     session_id: SessionId,
     hears: Callable[[type], bool],
 ) -> list[object]:
-    """What is to be announced of a commit.
-
-    Args:
-        announcements: What may be.
-        before: The slices before the commit.
-        after: The slices that it made.
-        entry: The change.
-        origin: As in ``Commit``.
-        session_id: The session.
-        hears: Says whether a bus has a subscriber for a type.
-    """
+    """What is to be announced of a commit."""
     made = list[object]()
     for each in announcements:
         old, new = before.get(each.slice_type, ()), after.get(each.slice_type, ())
@@ -283,13 +273,7 @@ _FEW = 3
 
 
 def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) -> bool:
-    """Whether a version is on the present branch: no rewind went back behind it.
-
-    Args:
-        version: The version.
-        newest: The session's.
-        rewinds: The versions of its rewinds, and the version that each restored, in order.
-    """
+    """Whether a version is on the present branch: no rewind went back behind it."""
     for rewind, restored in reversed(rewinds):
         if rewind > newest:
             continue  # of a branch that was left

@@ -65,12 +65,6 @@ def json_form(value: Any, *, strict: bool = False) -> Any:
     A part that is repeated once a million parts are repeats is text that says so, so that the form is never
     much larger than the value.
 
-    Args:
-        value: Anything.
-        strict: Whether to refuse what has no JSON form. If not, any other object becomes its ``str``, what
-            cannot be read the name of its type, and a part that contains itself or is nested more than a
-            hundred levels deep a text that says so.
-
     Raises:
         NoJsonForm: With ``strict``, a part has no JSON form.
         Exception: With ``strict``, whatever a part raises when it is read.

@@ -33,13 +33,7 @@ class Kept:
     __slots__ = ("_based_on", "_claims", "_entries", "_first", "_keys", "_rewinds", "limit")
 
     def __init__(self, limit: int | None, entries: list[KeptChange] | None = None, first: int = 0) -> None:
-        """Start a history, or continue that of another session.
-
-        Args:
-            limit: How many changes are kept; None for all.
-            entries: The changes of the other session.
-            first: The version before them.
-        """
+        """Start a history, or continue that of another session."""
         self.limit = limit
         self._entries: list[KeptChange] = [] if entries is None else entries
         self._first = first
@@ -51,13 +45,7 @@ class Kept:
         self._based_on: Routes | None = None  # the routes that the newest base has
 
     def record(self, entry: KeptChange, before: Slices, registered: Routes) -> None:
-        """Keep a change.
-
-        Args:
-            entry: The change; it is given a base where one is due.
-            before: The slices before it.
-            registered: The routes that made it.
-        """
+        """Keep a change."""
         entries, version = self._entries, entry.version
         if entries and entries[-1].version != version - 1:
             self._forget(entries[-1])  # its commit was interrupted

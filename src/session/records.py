@@ -128,11 +128,6 @@ class Records:
     def write(self, value: Any, *, is_open: bool = False) -> Any:
         """A value as JSON has it.
 
-        Args:
-            value: The value.
-            is_open: Whether a record of a type that is not registered is written as its fields alone, and
-                what has no JSON form but a text of its own, such as a path, as that text.
-
         Raises:
             StoreError: A part of it has no JSON form, or is not of a registered type.
         """
@@ -255,10 +250,6 @@ class Records:
 
     def read(self, data: Any, *, unknown: Unknown | None = None) -> Any:
         """The value of a JSON form.
-
-        Args:
-            data: What ``write`` returned.
-            unknown: Makes a value of an unregistered type, of its name and fields; refused when omitted.
 
         Raises:
             StoreError: It names a type that is not registered, or a newer format, or is not a value of it.

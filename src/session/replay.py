@@ -110,11 +110,6 @@ class Replay:
     def slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
         """A slice of a version.
 
-        Args:
-            kind: The type of its items.
-            version: The version.
-            registered: The routes to reducers.
-
         Raises:
             StoreError: A change is damaged, or cannot be read or reduced here; or reducing gives something
                 else than it gave before.

@@ -88,11 +88,7 @@ class LateLog(Log):
     __slots__ = ("_first", "_later", "_limit")
 
     def __init__(self, first: Callable[[], tuple[Any, ...]]) -> None:
-        """Begin with what is in the store.
-
-        Args:
-            first: Reads it; called each time that it is needed, so it remembers what it read.
-        """
+        """Begin with what is in the store."""
         self._first = first
         self._items = None
         self._later = Log(())
@@ -345,13 +341,7 @@ class Routing:
 
 
 def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[Route, ...]:
-    """The registered routes of a type; an event that none of them keeps under its own type is logged.
-
-    Args:
-        event_type: The type.
-        registered: What was registered.
-        limit: How many events such a log keeps.
-    """
+    """The registered routes of a type; an event that none of them keeps under its own type is logged."""
     found = registered.get(event_type, ())
     return (*found, _log_route(event_type, limit)) if _is_logged(event_type, found) else found
 

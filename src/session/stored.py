@@ -64,11 +64,6 @@ class Stored(Replay):
     ) -> None:
         """Open what the store has, or prepare to begin.
 
-        Args:
-            store: The store.
-            begun: The session, if it is new: without a version, or a fork that the store has just taken.
-            limit: How many events its logs keep.
-
         Raises:
             StoreError: The store cannot be read. Where this process keeps the session warm, and in an event
                 loop, it is not read before the first look.
@@ -251,12 +246,6 @@ class Stored(Replay):
 
     def record(self, entry: KeptChange, before: Slices, after: Slices, stays: Callable[[type], bool]) -> None:
         """Write a change.
-
-        Args:
-            entry: The change.
-            before: The slices before it.
-            after: The slices that it makes.
-            stays: Says of a slice whether it is in no checkpoint.
 
         Raises:
             StoreError: The store does not take it, or a value cannot be stored.
@@ -565,13 +554,7 @@ class StoredState(State):
 
 
 def state_in(store: Store, begun: StoredSession, limit: int | None) -> StoredState:
-    """The state of a session in a store: the one that is open in this process, or a new one.
-
-    Args:
-        store: The store.
-        begun: The session, if it is new.
-        limit: How many events its logs keep.
-    """
+    """The state of a session in a store: the one that is open in this process, or a new one."""
     with store.opening.lock:
         known: StoredState | None = store.states.get(str(begun.session_id))
         if known is None:

@@ -97,11 +97,6 @@ class AgentPlan:
         """The ids of the calls of a turn that a call waits for.
 
         With a policy that looks at other tools, a planning tool waits for all: they may be its evidence.
-
-        Args:
-            calls: The id and the tool of each call of the turn, in order.
-            own: The id of the call.
-            over: The ids of the calls that are answered already.
         """
         place = next((number for number, each in enumerate(calls) if each[0] == own), 0)
         waits_for_all = bool(calls) and self.records and self.is_in_order(calls[place][1])

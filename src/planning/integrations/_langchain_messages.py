@@ -139,9 +139,6 @@ def tools_from(tools: Iterable[BaseTool]) -> tuple[Tool, ...]:
     A ``ToolException`` and arguments that the tool refuses are what the model reads; any other error is not.
     Arguments that LangChain injects from an agent's state or store have no counterpart here.
 
-    Args:
-        tools: The tools.
-
     Raises:
         TypeError: One is not a LangChain tool.
         ValueError: A name is not one that providers take.

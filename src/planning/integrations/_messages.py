@@ -72,11 +72,6 @@ def with_reminder(
     of a tool, because templates of local models refuse two messages of one role; otherwise it is a message of
     the user. Without an active plan the messages stay as they are.
 
-    Args:
-        messages: The messages of the request, or the items of the Responses API.
-        section: The section, whose ``reminder()`` is added.
-        session: Whose plan; the section's session, or that of the current call, when omitted.
-
     Raises:
         ContextInvalid: The section finds no session.
         StoreError: The session's store cannot be read.

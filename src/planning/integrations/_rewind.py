@@ -61,15 +61,7 @@ def is_older(session: Session, position: Position | None, last: FrameworkChange)
 
 
 def go_back(session: Session, position: Position | None, last: FrameworkChange, since: str = "") -> bool:
-    """Restore what a session was at a position, unless others than one place have changed it since.
-
-    Args:
-        session: The session.
-        position: The position; None for the time before the place's first change.
-        last: The place's last change; when there is a later one, the session stays as it is.
-        since: Where in the framework the position is from. A change that was made ``at`` an earlier place and
-            that the position lacks was not kept there, so that the position is not what it says.
-    """
+    """Restore what a session was at a position, unless others than one place have changed it since."""
     actor = last.place.partition(":")[0]
     with suppress(VersionError), session.transaction(actor=actor) as transaction:
         is_own = position is None or is_of(position, session)
@@ -90,12 +82,6 @@ def take_back(session: Session, position: Position | None, place: str, undone: C
     """Restore what a session was before runs of a place that the place's framework has taken back.
 
     The session stays as it is where anything else has changed it after them, or between them.
-
-    Args:
-        session: The session.
-        position: The position that the framework has gone back to; None for the time before the first.
-        place: See ``FrameworkChange``.
-        undone: Where these runs were: the ``at`` of their changes.
     """
     last = last_change(session, place)
     if last is None or last.at not in undone:

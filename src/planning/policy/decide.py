@@ -83,17 +83,6 @@ def decide(
 ) -> list[Any]:
     """Decide about a command that its handler accepted.
 
-    Args:
-        policy: The strictest of what is demanded.
-        facts: What is known of the plan.
-        plan: The plan before the command.
-        command: The command.
-        extras: What else the agent sent.
-        calls: The calls on the present branch, oldest first.
-
-    Returns:
-        The commands that follow.
-
     Raises:
         ToolValidationError: It is refused: by the first of the rules that refuses it.
     """

@@ -137,17 +137,7 @@ class Reading(ValueReader):
     def __init__(
         self, text: str, start: int, wanted: Wanted, *, is_prose: bool = False, is_finished: bool = False
     ) -> None:
-        """Read the value.
-
-        Args:
-            text: The text as a whole.
-            start: The offset of the bracket.
-            wanted: What the text is expected to hold.
-            is_prose: Whether it is in other text, and may be something else: then nothing is read after
-                what is not JSON, unless a wanted field comes before that.
-            is_finished: Whether the author ended the text: then what is still open at its end lacks its
-                bracket, and the text was not cut.
-        """
+        """Read the value."""
         super().__init__(text, wanted)
         self.start = start
         self.pos = start + 1

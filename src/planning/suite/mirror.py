@@ -32,13 +32,7 @@ class PlanMirror:
     """
 
     def __init__(self, session: Session, name: str, setup: SetupPlan) -> None:
-        """Register the plan with a session; the plan does not change yet.
-
-        Args:
-            session: The session that holds the plan.
-            name: Who keeps the mirror, for error messages.
-            setup: The plan to show.
-        """
+        """Register the plan with a session; the plan does not change yet."""
         register_plan(session)
         self.plan: Plan | None = None
         self.problem: str | None = None
@@ -48,14 +42,6 @@ class PlanMirror:
 
     def begin(self, transaction: Transaction, may_replace: Callable[[Plan], bool], *, is_new: bool) -> bool:
         """Set the plan up, or keep the one that shows the same work already.
-
-        Args:
-            transaction: The session's, open.
-            may_replace: Says whether an active plan that shows other work may be replaced.
-            is_new: Whether the work starts over: then a plan that shows it is set up again.
-
-        Returns:
-            False if an active plan was left alone.
 
         Raises:
             ToolError: The session's reducers did not take the plan.
@@ -72,11 +58,7 @@ class PlanMirror:
         return True
 
     def mark(self, transaction: Transaction, marks: Iterable[Mark]) -> bool:
-        """Mark steps, as one change.
-
-        Returns:
-            False if the plan shows this work no longer, or the session refused the change.
-        """
+        """Mark steps, as one change."""
         plan = self._latest(transaction)
         if plan is None:
             return False
@@ -84,11 +66,7 @@ class PlanMirror:
         return not commands or self._carry_out(transaction, MarkSteps(tuple(commands), is_report=True))
 
     def finish(self, transaction: Transaction) -> bool:
-        """Complete the plan, unless steps that others added are open.
-
-        Returns:
-            False if the plan shows this work no longer, or the session refused the change.
-        """
+        """Complete the plan, unless steps that others added are open."""
         plan = self._latest(transaction)
         if plan is None:
             return False

@@ -138,12 +138,7 @@ class SessionOfCall:
     """
 
     def __init__(self, source: SessionSource, prepare: Callable[[Session], object]) -> None:
-        """Wrap a session, or a function that returns the session of the current call.
-
-        Args:
-            source: Called once for each call, in the caller's context.
-            prepare: Called once for each session that is returned, before its first call.
-        """
+        """Wrap a session, or a function that returns the session of the current call."""
         if not isinstance(source, Session) and (isinstance(source, type) or not callable(source)):
             raise TypeError(f"session must be a Session or return one, got {source!r}"[:200])
         self.fixed = source if isinstance(source, Session) else None

@@ -83,13 +83,6 @@ def find_repeat(
 ) -> ToolResult | None:
     """What the model got for a call the first time; None if its key is free, or a guess that does not count.
 
-    Args:
-        session: The session.
-        name: The tool's name.
-        key: The call's idempotency key.
-        fingerprint: That of its arguments; None where they cannot be compared.
-        is_private: Whether the tool has private data.
-
     Raises:
         ContextInvalid: The key was used for another call, or the result of the first is not kept.
         StoreError: The session's store cannot be read.
@@ -231,13 +224,7 @@ class TurnOrder:
 
     @contextmanager
     def place_of(self, turn: Hashable, call_id: str, earlier: Collection[str]) -> Iterator[Iterator[float]]:
-        """A block of a call, which begins with sleeping so many seconds, one after the other.
-
-        Args:
-            turn: The turn, unlike that of any other run.
-            call_id: The call; others of the turn wait for the end of the block.
-            earlier: The calls of the turn that it waits for.
-        """
+        """A block of a call, which begins with sleeping so many seconds, one after the other."""
         calls = self._turns.of(turn, dict[str, bool])
         calls[call_id] = True
         try:

@@ -162,12 +162,7 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
 
 
 def from_outcome(name: str, outcome: object) -> ToolResult:
-    """The result of a tool that must say whether it succeeded, as ``BaseTool.execute`` does.
-
-    Args:
-        name: The tool's name.
-        outcome: What it returned: ``{"success", "data", "error", "user_message"}``, or a result.
-    """
+    """The result of a tool that must say whether it succeeded, as ``BaseTool.execute`` does."""
     if isinstance(outcome, ToolResult):
         return outcome
     if not isinstance(outcome, Mapping):
@@ -244,10 +239,6 @@ def failed(
 @contextmanager
 def withholding(tool: ToolContract, but: tuple[type[ToolError], ...] = ()) -> Iterator[None]:
     """Raise something else in place of what a tool with private data raises, which may hold what is private.
-
-    Args:
-        tool: The tool.
-        but: What passes all the same; so does what cancels a task or ends the program.
 
     Raises:
         PrivateFailure: In its place; it carries no trace of the other.

@@ -85,17 +85,7 @@ class CallPipeline:
         tell: Callable[[ToolInvoked], object] | None = None,
         gated: bool = False,
     ) -> None:
-        """Configure the calls.
-
-        Args:
-            context: What the tools are given; its session is where calls are published.
-            limiter: Returns the limiter for tools with a ``rate_limit_key``; the default registry's if
-                omitted.
-            timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
-            runner: Where the functions of awaited calls run; in this process if omitted.
-            tell: Takes the event of a call that was made, to publish it; published at once if omitted.
-            gated: Whether the calls are a model's, which the session's ``Gate`` may hold back.
-        """
+        """Configure the calls."""
         self.context = context
         self._timeout = timeout
         self._runner = runner

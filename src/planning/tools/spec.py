@@ -50,12 +50,6 @@ class DeferredModel(ParameterModel):
 def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
     """The model of a declaration.
 
-    Args:
-        kind: A stdlib dataclass, an attrs class, a TypedDict, a pydantic model or dataclass, a JSON Schema as
-            a mapping, or a ``ParameterModel``; None for any object.
-        rules: Whether the limits and checks in field metadata are made. If not, they only explain a refusal,
-            and a dataclass is read at the first call.
-
     Raises:
         TypeError: It is not one of these, or JSON arguments cannot be converted to it.
         ValueError: The JSON Schema is not valid, or not that of an object.

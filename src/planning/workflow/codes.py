@@ -200,12 +200,7 @@ def pointer_of(path: Path) -> str:
 
 
 def plain(text: str, limit: int = _LONGEST) -> str:
-    r"""A text on one line of ASCII that controls nothing where it is shown: a line break becomes ``\n``.
-
-    Args:
-        text: Any text.
-        limit: The number of characters that are shown.
-    """
+    r"""A text on one line of ASCII that controls nothing where it is shown: a line break becomes ``\n``."""
     shown = text if len(text) <= limit else text[: limit - 3] + "..."
     if not (shown.isascii() and shown.isprintable()):
         shown = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in shown)

@@ -244,13 +244,6 @@ def is_done(text: str, memory: Mapping[str, Any], key: str | None = None) -> boo
     fails makes it false: a missing key, a string compared with a number, more work than the bound allows.
     The memory is never changed.
 
-    Args:
-        text: The condition.
-        memory: The values by key; a condition sees each as the JSON that is recorded of it. A value without
-            a JSON form can only be compared with None.
-        key: The key of the step; ``memory`` and a key that is not an identifier can only be read as
-            ``memory['...']``.
-
     Raises:
         ConditionInvalid: It is not allowed, or its result is neither True nor False.
     """

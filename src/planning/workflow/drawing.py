@@ -66,10 +66,6 @@ def mermaid(workflow: Workflow, states: Mapping[str, State] | None = None) -> st
 
     The nodes are ``n0``, ``n1`` and so on, in the order of the steps. No text of the workflow can act in
     Mermaid, in Markdown or in HTML. Long texts are cut.
-
-    Args:
-        workflow: A valid workflow.
-        states: The states of its steps by their ids; those in the workflow if omitted.
     """
     numbers = {step.step_id: number for number, step in enumerate(workflow.steps)}
     states = states_in(workflow) if states is None else states

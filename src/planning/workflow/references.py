@@ -76,12 +76,7 @@ class StepIds:
 
 
 def parse_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
-    """All references in a string, and its malformed ones, in the order of the string.
-
-    Args:
-        text: Any string.
-        ids: The ids of the plan, which tell where a step id with dots ends.
-    """
+    """All references in a string, and its malformed ones, in the order of the string."""
     start = _find(text, 0)
     while start >= 0:
         found = _read(text, start, ids) or _malformed(text, start)

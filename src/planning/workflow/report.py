@@ -323,14 +323,7 @@ class Report:
 
 
 def excerpt(line: str, column: int, length: int, width: int) -> tuple[str, int, int]:
-    """The part of a line around a place, the columns before the place in it, and those of the place.
-
-    Args:
-        line: The line, without its end; it may be of any length.
-        column: Where the place begins, from 1; the one after the last character is its end.
-        length: How many characters it has. What does not fit is omitted.
-        width: The columns that there are.
-    """
+    """The part of a line around a place, the columns before the place in it, and those of the place."""
     at, start, end = min(column - 1, len(line)), 0, len(line)
     width = width if line.isascii() else width // 2  # a character may take two columns
     if end > width:

@@ -184,12 +184,6 @@ def check_of(row: tuple[Any, ...]) -> bytes:
 def verified(changes: Sequence[StoredChange], first: int, last: int, before: bytes) -> Sequence[StoredChange]:
     """The changes, when they are those from a version to another and each continues the chain.
 
-    Args:
-        changes: What a store returned.
-        first: The version that the first must have.
-        last: That of the last.
-        before: The hash before the first.
-
     Raises:
         StoreError: One is missing or damaged.
     """

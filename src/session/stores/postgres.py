@@ -104,9 +104,6 @@ $session$"""
 def creation(schema: str) -> str:
     """One statement, which is one transaction, that makes the tables where they are not.
 
-    Args:
-        schema: The name of the schema; it is made where there is none.
-
     Raises:
         ValueError: It is not the name of a schema.
     """

@@ -140,12 +140,7 @@ class Connections(ProcessLock):
     """
 
     def __init__(self, conninfo: str, size: int) -> None:
-        """Prepare to connect.
-
-        Args:
-            conninfo: The address.
-            size: How many connections there may be.
-        """
+        """Prepare to connect."""
         super().__init__(size)
         self._conninfo = {**_DEFAULTS, **_parts_of(conninfo)}
         self._opened: WeakSet[Connection] = WeakSet()
@@ -195,10 +190,6 @@ class Connections(ProcessLock):
         self, timeout: float, explaining: Callable[[float], AbstractContextManager[Any]] = nullcontext
     ) -> Iterator[Connection]:
         """A connection of the pool within a ``with`` block.
-
-        Args:
-            timeout: How many seconds to wait for one.
-            explaining: What makes a StoreError of what goes wrong until there is one.
 
         Raises:
             StoreError: All are in use for so many seconds.
@@ -347,12 +338,7 @@ class Listener(ProcessLock):
     """
 
     def __init__(self, connections: Connections, channel: str) -> None:
-        """Prepare to listen.
-
-        Args:
-            connections: Where the connection comes from.
-            channel: The name that the changes are notified by.
-        """
+        """Prepare to listen."""
         super().__init__()
         self._connections = connections
         self._channel = channel

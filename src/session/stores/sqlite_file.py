@@ -92,11 +92,6 @@ def path_of(given: str | Path) -> Path:
 def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
     """Open a file, or begin one.
 
-    Args:
-        path: The file.
-        timeout: How many seconds to wait for another process.
-        synchronous: SQLite's word for when it waits for the disk.
-
     Raises:
         StoreError: It holds something else, or has another format.
         sqlite3.Error: It cannot be opened.

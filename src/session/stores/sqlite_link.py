@@ -63,14 +63,7 @@ class Link(ProcessLock):
     def __init__(
         self, path: Path, open_: Callable[[], sqlite3.Connection], timeout: float, *, writes: bool
     ) -> None:
-        """Prepare a connection.
-
-        Args:
-            path: The file.
-            open_: Opens it.
-            timeout: How many seconds a writer waits for another.
-            writes: Whether its transactions write.
-        """
+        """Prepare a connection."""
         super().__init__()
         self._writes = writes
         self._open = open_

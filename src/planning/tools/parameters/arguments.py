@@ -281,13 +281,7 @@ _FIRST = re.compile(r"[^.\[\]]+")
 def refusal(
     problems: Iterable[Problem], schema: Node, further: Iterable[Problem] = ()
 ) -> ToolValidationError:
-    """The refusal for problems: each once, in the order of the schema's fields, and not too many.
-
-    Args:
-        problems: What is wrong.
-        schema: The schema of the arguments.
-        further: What a tool's own diagnosis adds; it replaces what is said of the same places.
-    """
+    """The refusal for problems: each once, in the order of the schema's fields, and not too many."""
     own = tuple(further)
     replaced = {problem.path for problem in own if problem.path}
     kept = [problem for problem in problems if problem.path not in replaced]

@@ -40,11 +40,6 @@ class ParameterModel(ABC):
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
         """Turn an object of JSON values, or of Python values, into parameters.
 
-        Args:
-            data: The arguments by name.
-            diagnose: Asked for further problems once there are some. A tool that has it checks texts
-                itself; without it, the checks in the fields' metadata are made here.
-
         Raises:
             ToolValidationError: With every problem and its path.
         """

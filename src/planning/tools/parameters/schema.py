@@ -168,10 +168,6 @@ def branches(schema: Node, *unions: str) -> bool:
     """Whether objects of a schema may hold one of several objects that hold one of several, and so on.
 
     A validator tries every one of them at every level: what such a schema takes is bounded in its depth.
-
-    Args:
-        schema: The schema.
-        unions: The keywords of the unions whose options are all tried.
     """
     has_reference = has_choice = False
     for node in parts(schema):

@@ -29,9 +29,6 @@ def read_docstring(text: str | None) -> tuple[str, dict[str, str]]:
 
     docstring-parser reads those of several lines. Without that library, the first paragraph is the
     description; of a malformed docstring it is all of the text.
-
-    Returns:
-        The description, as paragraphs of one line each; and by its name, the description of each parameter.
     """
     if not isinstance(text, str) or not text.strip():
         return "", {}
@@ -157,17 +154,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 def signature_fields(
     function: Callable[..., Any], signature: Signature, context_type: type
 ) -> tuple[list[tuple[str, Any, Any]], tuple[str, ...], tuple[str, Any] | None]:
-    """Read what a function takes by keyword.
-
-    Args:
-        function: The function.
-        signature: What was read of it.
-        context_type: The parameters with this type take the context, and are not arguments.
-
-    Returns:
-        Of each parameter its name, its type hint and its default; the names of those that take the context;
-        and the name and the type hint of ``**others``, None without them.
-    """
+    """Read what a function takes by keyword."""
     first = next(iter(signature.parameters.values()), None)
     if first is not None and first.name in {"self", "cls"} and first.annotation is first.empty:
         raise TypeError(

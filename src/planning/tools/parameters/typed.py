@@ -167,13 +167,7 @@ class TypedModel(ParameterModel):
     """A dataclass, an attrs class, a TypedDict or a pydantic model as parameter model."""
 
     def __init__(self, kind: Any, *, rules: bool = True) -> None:
-        """Take a type.
-
-        Args:
-            kind: The type.
-            rules: Whether the limits and checks in field metadata hold. Otherwise they are read only to
-                say all that is wrong with arguments which are refused anyway.
-        """
+        """Take a type."""
         origin = typing.get_origin(kind) or kind
         if not (is_record(kind) or _is_pydantic(origin)):
             raise TypeError(

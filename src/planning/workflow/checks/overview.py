@@ -114,14 +114,7 @@ class Overview:
         return self.suggest(step_id, self.known, "step ids", but=draft.step_id)
 
     def suggest(self, name: str, known: Collection[str], kind: str, *, but: str | None = None) -> str:
-        """What to write instead of a wrong name: the nearest, or else one of the known ones.
-
-        Args:
-            name: The wrong name.
-            known: The known ones.
-            kind: What the names are, in the plural.
-            but: A name that cannot be meant.
-        """
+        """What to write instead of a wrong name: the nearest, or else one of the known ones."""
         near = self.nearest(name, known)
         if near is not None and near != but:
             return f"did you mean {named(near)}?"

@@ -28,17 +28,7 @@ KINDS = tuple(_ARTICLES)
 def check_steps(
     drafts: Sequence[Draft], known: Known | None = None, inputs: Mapping[str, ToolInputs] | None = None
 ) -> list[Found]:
-    """Find every problem in the steps that a schema cannot express; never raises.
-
-    Args:
-        drafts: The steps.
-        known: The names that exist, by kind (see ``KINDS``). Names of a kind that is None
-            or missing are not checked.
-        inputs: By name of a tool, what inputs of it are checked against.
-
-    Returns:
-        The findings, but no more errors or warnings than anyone reads.
-    """
+    """Find every problem in the steps that a schema cannot express; never raises."""
     kept, counts = list[Found](), dict.fromkeys(Severity, 0)
     for each in _found(Overview(drafts), known or {}, inputs or {}):
         severity = CODES[each.code].severity

@@ -67,9 +67,6 @@ class Job:
     def written(self, claim: Callable[[], bool] | None = None) -> bytes:
         """The call for another process, where ``run_job`` makes it.
 
-        Args:
-            claim: Whether the function may run, where the executor may run a job again by itself.
-
         Raises:
             StepFailed: The function or its parameters cannot be pickled.
         """

@@ -33,9 +33,6 @@ def dask(client: Client) -> DaskExecutor:
     Dask runs a task again when its worker died, up to the scheduler's ``allowed-failures`` times (3). A step
     whose tool is not idempotent is not run again: it fails, and says why.
 
-    Args:
-        client: A ``distributed.Client``, made without ``asynchronous=True``. It stays open.
-
     Raises:
         TypeError: It is not such a client.
         ImportError: Dask is not installed.
@@ -247,10 +244,6 @@ _PATIENCE = 2.0  # seconds
 
 def open_executor(name: str, max_parallel: int) -> AbstractContextManager[AnyExecutor]:
     """The executor of a name, for a ``with`` block, which ends it and whatever still runs there.
-
-    Args:
-        name: ``threads``, ``processes`` or ``dask://HOST:PORT``.
-        max_parallel: How many steps run at the same time.
 
     Raises:
         ValueError: There is no such executor: raised at once.

@@ -30,11 +30,6 @@ def without_arguments(
 
     The fingerprint shows that a step was changed. It says nothing of the inputs to a reader who cannot guess
     them.
-
-    Args:
-        workflow: The workflow.
-        is_private: Whether a step's tool has private data.
-        session_id: The session: fingerprints in two sessions differ.
     """
 
     def fingerprint(step: WorkflowStep) -> str:

@@ -105,9 +105,6 @@ class Caller:
     async def call(self, call: StepCall) -> ToolResult | StepFailure | None:
         """Make a call, again where its failure may pass by itself and the step has retries.
 
-        Returns:
-            The tool's result, or the step's error; None where the run stops and the call was cut short.
-
         Raises:
             Ended: The tool ends the program, or the session takes no changes.
         """

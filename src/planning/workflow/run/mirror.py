@@ -57,14 +57,7 @@ class RunMirror:
         runs: Iterable[WorkflowRun],
         run_id: str,
     ) -> None:
-        """Set the plan up, or keep the one that an earlier part of the run left.
-
-        Args:
-            transaction: The session's, open.
-            marks: By id of a workflow step, the status and the note of those that are not pending.
-            runs: The runs of the session until now. The plan of those that are under way is left alone.
-            run_id: The run that begins, or is resumed.
-        """
+        """Set the plan up, or keep the one that an earlier part of the run left."""
 
         def shown(plan: Plan, *, is_live: bool) -> bool:
             return any(
@@ -108,11 +101,7 @@ class RunMirror:
 
 
 def own_ids(plan: Plan | None, run: WorkflowRun | None) -> Mapping[str, str]:
-    """The ids that a workflow has for the steps of the plan that shows its run, by their ids in the plan.
-
-    Returns:
-        The ids; none where the plan shows something else.
-    """
+    """The ids that a workflow has for the steps of the plan that shows its run, by their ids in the plan."""
     if plan is None or run is None:
         return {}
     setups = (_setup_of(run.workflow, run.user_prompt, rules) for rules in ALPHABETS)

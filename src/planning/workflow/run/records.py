@@ -42,11 +42,7 @@ def new_token() -> str:
 
 
 def is_alive(token: str) -> bool | None:
-    """Whether the process that made a token lives; None where that cannot be known, as on another machine.
-
-    Args:
-        token: As ``new_token`` made it, or any other text.
-    """
+    """Whether the process that made a token lives; None where that cannot be known, as on another machine."""
     found = _TOKEN.fullmatch(token)
     if found is None or found["place"] != _place() or os.name != "posix":
         return None

@@ -111,10 +111,6 @@ class Copies(Mapping[str, Any]):
 async def run_in_worker(making: Callable[[*Ts, int], T], *values: *Ts) -> T:
     """Make the JSON forms of values without holding the event loop: of large ones in a thread.
 
-    Args:
-        making: Makes them, given also how many bytes they may take; it fails with ``too_large``.
-        values: Its first arguments.
-
     Raises:
         StepFailed: They take more than ``MOST_BYTES``, or JSON cannot hold them.
     """
@@ -231,12 +227,7 @@ class RunValues:
         self._take(item)
 
     def recall(self, items: tuple[MemoryItem, ...], waiting: Iterable[MemoryItem | None] = ()) -> None:
-        """Take over what the run or other code has stored in the memory since the last time.
-
-        Args:
-            items: All that the session's memory has.
-            waiting: What the run has noted and not written yet.
-        """
+        """Take over what the run or other code has stored in the memory since the last time."""
         if len(items) < self._recalled:  # rolled back
             self.memory.clear()
             self._recalled = 0

@@ -83,12 +83,7 @@ def _number(value: object) -> str | None:
 
 
 def make_workflow(form: Form, drafts: list[Draft]) -> Workflow:
-    """The workflow of a document that is valid.
-
-    Args:
-        form: The document.
-        drafts: Its steps.
-    """
+    """The workflow of a document that is valid."""
     steps = tuple(map(_made, drafts))
     if form.version == 1:
         return Workflow(steps=steps)

@@ -118,9 +118,6 @@ def form_of(value: Any) -> Form:
     """Determine the format of a document from its fields.
 
     A field that is null is absent: models that must write every field write null for those they do not use.
-
-    Args:
-        value: A JSON array or object.
     """
     value = _given(value)
     path: Path = ()

@@ -36,13 +36,7 @@ _MOST: Final = 20
 
 
 def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> str:
-    """What to write instead of a field that is not known.
-
-    Args:
-        name: The field.
-        fields: All fields of its object.
-        known: Those that the object may have.
-    """
+    """What to write instead of a field that is not known."""
     kind = _CALLED.get(_folded(name))
     if kind is not None and "type" in known and not ("type" in fields and "name" in fields):
         return f'write "type": "{kind}" and "name" instead'
@@ -53,12 +47,7 @@ def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> st
 
 
 def renamed_fields(fields: Mapping[str, Any], known: tuple[str, ...]) -> set[str | None]:
-    """The fields that an object has under other names: they are not missing besides.
-
-    Args:
-        fields: The object.
-        known: The fields that it may have.
-    """
+    """The fields that an object has under other names: they are not missing besides."""
     others = list(islice((name for name in fields if name not in known), _MOST))
     meant = {_meant_by(name, fields[name], known) for name in others}
     calls = "type" in known and any(_folded(name) in _CALLED for name in others)
@@ -89,11 +78,7 @@ _LARGE: Final = 10**15
 
 
 def check_shape(form: Form) -> list[Found]:
-    """Every error against the schema; none where the document is valid.
-
-    Args:
-        form: The document, its version known.
-    """
+    """Every error against the schema; none where the document is valid."""
     version = form.version
     assert version is not None  # noqa: S101 - the caller has looked
     if validator(version).is_valid(form.document):

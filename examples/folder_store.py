@@ -12,7 +12,15 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 from attrs import astuple
 
 from session import SessionId
-from session.stores import Checkpoint, Store, StoredChange, StoredSession, no_session, refuse_copy, stale
+from session.stores import (
+    Checkpoint,
+    Store,
+    StoredChange,
+    StoredSession,
+    no_session_error,
+    refuse_copy,
+    stale_error,
+)
 
 ALL = 10**9
 
@@ -43,7 +51,7 @@ class FolderStore(Store):
         is_next = expected == (0 if known is None else known.version)
         data = (head.row(), [astuple(each) for each in kept])
         if not is_next or not self._write(head.session_id, f"v{version:09}", data, put):
-            raise stale(expected, 0 if known is None else known.version)
+            raise stale_error(expected, 0 if known is None else known.version)
         if checkpoint is not None:  # it is a cache, and may be missing
             self._write(head.session_id, f"c{version:09}", astuple(checkpoint), os.replace)
 
@@ -53,8 +61,8 @@ class FolderStore(Store):
         ]
         return [StoredChange(*change) for (change,) in found]
 
-    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
-        names = self._names(session_id, "c", last)[::-1][:most]
+    def checkpoints(self, session_id: SessionId, last: int, limit: int) -> Sequence[Checkpoint]:
+        names = self._names(session_id, "c", last)[::-1][:limit]
         return [Checkpoint(*self._read(session_id, name)) for name in names]
 
     def drop_checkpoints(self, session_id: SessionId) -> None:
@@ -77,7 +85,7 @@ class FolderStore(Store):
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         head = self.head(source)
         if head is None:
-            raise no_session(source)
+            raise no_session_error(source)
         refuse_copy(head, fork, self.head(fork.session_id))
         whole = f"+/{uuid4()}"
         for name in self._names(source, "n", ALL**9):
@@ -90,10 +98,10 @@ class FolderStore(Store):
         self._write(whole, f"v{fork.version:09}", (fork.row(), list(map(astuple, changes))), os.replace)
         (self.folder / whole).rename(self.folder / str(fork.session_id))
 
-    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+    def sessions(self, limit: int | None = None) -> Sequence[StoredSession]:
         found = [self.head(path.name) for path in self.folder.iterdir()]
         heads = [head for head in found if head is not None]
-        return sorted(heads, key=lambda head: head.changed_at, reverse=True)[:most]
+        return sorted(heads, key=lambda head: head.changed_at, reverse=True)[:limit]
 
     def delete(self, session_id: SessionId) -> bool:
         was_there, gone = self.head(session_id) is not None, self.new / str(uuid4())

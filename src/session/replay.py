@@ -14,8 +14,16 @@ from session.checkpoints import Reading, read_items, slices_of, write_items
 from session.codec import is_found
 from session.errors import StoreError
 from session.events import SessionId
-from session.history import Change, KeptChange, Restored, Rewound, Slices, is_log, last_version
-from session.kept import require_version
+from session.history import (
+    Change,
+    KeptChange,
+    Restored,
+    Rewound,
+    Slices,
+    is_log,
+    last_version,
+    require_version,
+)
 from session.records import Records
 from session.slices import LateLog, Route, Routes, Slice, is_grown, items_of, routes_of, type_name
 from session.stores.base import Store

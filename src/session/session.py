@@ -15,6 +15,7 @@ from session.history import (
     Announcement,
     Change,
     Commit,
+    Kept,
     Reset,
     Rewound,
     RolledBack,
@@ -24,7 +25,6 @@ from session.history import (
     is_log,
     last_version,
 )
-from session.kept import Kept
 from session.locks import Held
 from session.reducers import Reducer, check_limit
 from session.slices import Check, Guard, Route, items_of, write_as

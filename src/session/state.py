@@ -20,6 +20,7 @@ from session.events import SessionEvent, SessionId
 from session.history import (
     Announcement,
     Change,
+    Kept,
     KeptChange,
     Slices,
     View,
@@ -27,7 +28,6 @@ from session.history import (
     is_log,
     last_version,
 )
-from session.kept import Kept
 from session.locks import Held, ProcessLock
 from session.slices import Guard, Route, Routes, Routing, Slice, items_of, latest_of, require_made
 

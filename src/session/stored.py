@@ -16,6 +16,7 @@ from session.checkpoints import is_item, write_items
 from session.errors import RecordError, StoreBusy, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
+    Kept,
     KeptChange,
     Rewound,
     Slices,
@@ -23,9 +24,9 @@ from session.history import (
     called,
     is_present,
     last_version,
+    require_version,
     taken_over,
 )
-from session.kept import Kept, require_version
 from session.locks import Held, ProcessLock, running_loop
 from session.replay import NEWEST, Replay, Warm
 from session.slices import Routes, Slice, added, items_of, require_made, type_name

@@ -12,8 +12,7 @@ from typing import Protocol
 from session.changes import change_of
 from session.errors import StoreError, shown
 from session.events import SessionId
-from session.history import Change
-from session.kept import require_version
+from session.history import Change, require_version
 from session.records import Records
 from session.stores.chain import StoredChange, StoredSession, damaged, replaced, sound
 

@@ -23,7 +23,8 @@ _CONTAINERS = frozenset({dict, list, tuple, set})
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _random = Random()  # noqa: S311 - not a secret; a program that seeds Python's would draw the same ids again
-os.register_at_fork(after_in_child=_random.seed)
+if hasattr(os, "register_at_fork"):  # a system that cannot fork has none
+    os.register_at_fork(after_in_child=_random.seed)
 
 
 def _new_id() -> UUID:

@@ -164,10 +164,10 @@ class JsonForms:
             limit.
     """
 
-    __slots__ = ("_around", "_known", "_left", "_repeats", "_strict", "most")
+    __slots__ = ("_around", "_known", "_left", "_repeats", "_strict", "limit")
 
     def __init__(self, *, strict: bool, limit: int | None = None) -> None:
-        self.most = limit
+        self.limit = limit
         self._left = limit or 0
         self._strict = strict
         self._around: set[int] = set()
@@ -177,7 +177,7 @@ class JsonForms:
     @property
     def spent(self) -> int:
         """How many bytes the forms take so far."""
-        return (self.most or 0) - self._left
+        return (self.limit or 0) - self._left
 
     def spend(self, size: int) -> None:
         """Count bytes before they are used.
@@ -209,7 +209,7 @@ class JsonForms:
             if self._strict:
                 raise NoJsonForm(value, why)
             return f"... (cut: {why})"
-        if self.most is None and self._is_repeat_too_many(value):
+        if self.limit is None and self._is_repeat_too_many(value):
             return f"... (cut: the values before repeat more than {_MOST_REPEATS:,} parts)"
         around.add(key)
         try:
@@ -257,7 +257,7 @@ class JsonForms:
         form = self.of(key)
         if type(form) in _ATOMS:
             return writable(str(form))
-        if self.most is not None:
+        if self.limit is not None:
             raise NoJsonForm(key, f"has a key of type {type(key).__name__}")
         return writable(str(key))
 
@@ -271,7 +271,7 @@ class JsonForms:
         ]
 
     def _count(self, values: Collection[Any]) -> None:
-        if self.most is not None:
+        if self.limit is not None:
             size = sum(map(getsizeof, values))
             if len(values) > _FEW and _NUMBERS.issuperset(map(type, values)):
                 size = max(_SLOT * len(values), size - _HEAD * len(values))

@@ -346,7 +346,7 @@ class RunValues:
             if found.start == 0 and found.end == len(text):
                 return forms.of(value)
             if type(value) is not str:
-                JsonForms(strict=True, limit=forms.most).of(
+                JsonForms(strict=True, limit=forms.limit).of(
                     value
                 )  # its text is not built when it is too large
                 value = json.dumps(value, ensure_ascii=False)

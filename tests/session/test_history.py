@@ -7,16 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from session_records import Count, Note, Ping, called, note_session, ping, texts
 
-from session import (
-    Change,
-    Rewound,
-    Session,
-    ToolFailed,
-    ToolInvoked,
-    VersionError,
-    append,
-    replace_latest,
-)
+from session import Change, Rewound, Session, ToolFailed, ToolInvoked, VersionError, append, replace_latest
 
 
 def told(session: Session, after: int = 0) -> list[tuple[int, tuple[object, ...], bool]]:

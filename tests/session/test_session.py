@@ -12,11 +12,7 @@ from typing import Any
 import pytest
 from session_records import LoudPing, Note, Ping, numbers, ping
 
-from session import (
-    InProcessEventBus,
-    Session,
-    append,
-)
+from session import InProcessEventBus, Session, append
 
 
 class TestIdentity:

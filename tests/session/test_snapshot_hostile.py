@@ -12,17 +12,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
-from codec_records import (
-    DOCUMENT,
-    Colour,
-    Empty,
-    Level,
-    Point,
-    Positive,
-    UserId,
-    snapshot_of,
-    text_of,
-)
+from codec_records import DOCUMENT, Colour, Empty, Level, Point, Positive, UserId, snapshot_of, text_of
 from hypothesis import given
 from hypothesis import strategies as st
 from session_records import Note

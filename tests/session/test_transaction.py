@@ -6,22 +6,9 @@ import threading
 from typing import Any
 
 import pytest
-from session_records import (
-    Count,
-    Note,
-    OnPurposeError,
-    Ping,
-    elsewhere,
-    note_session,
-    numbers,
-    ping,
-    texts,
-)
+from session_records import Count, Note, OnPurposeError, Ping, elsewhere, note_session, numbers, ping, texts
 
-from session import (
-    ReducerError,
-    replace_latest,
-)
+from session import ReducerError, replace_latest
 
 
 def test_code_inside_reads_the_events_of_all_the_blocks_that_it_is_in() -> None:

@@ -9,11 +9,7 @@ import sys
 import pytest
 from session_records import Note, elsewhere, note_session, ping, texts
 
-from session import (
-    Session,
-    SessionBusyError,
-    TransactionError,
-)
+from session import Session, SessionBusyError, TransactionError
 
 OPEN_ELSEWHERE = "another task holds a transaction of this session open: never await inside one"
 

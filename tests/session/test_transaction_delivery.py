@@ -5,16 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from session_records import (
-    LoudPing,
-    Note,
-    OnPurposeError,
-    Ping,
-    note_session,
-    numbers,
-    ping,
-    texts,
-)
+from session_records import LoudPing, Note, OnPurposeError, Ping, note_session, numbers, ping, texts
 
 from session import HandlerFailure, InProcessEventBus, PublishResult, Session, SessionEvent
 

@@ -7,25 +7,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from session_records import (
-    Count,
-    Note,
-    Ping,
-    called,
-    elsewhere,
-    give_up,
-    note_session,
-    ping,
-    texts,
-)
+from session_records import Count, Note, Ping, called, elsewhere, give_up, note_session, ping, texts
 
-from session import (
-    Session,
-    Snapshot,
-    Transaction,
-    TransactionError,
-    append,
-)
+from session import Session, Snapshot, Transaction, TransactionError, append
 from session.history import Reset
 
 NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"

@@ -180,12 +180,7 @@ def check(place: list[str], scripts: list[Script], answered: list[list[Answer]])
 
 FATES = st.sampled_from([None, None, None, "cancel", "cancel twice", "timeout", "no thread"])
 CALLS = st.fixed_dictionaries(
-    {
-        "user": st.sampled_from("abc"),
-        "at": st.integers(0, 30),
-        "fate": FATES,
-        "after": st.integers(0, 20),
-    }
+    {"user": st.sampled_from("abc"), "at": st.integers(0, 30), "fate": FATES, "after": st.integers(0, 20)}
 )
 SCRIPTS = st.fixed_dictionaries(
     {

@@ -97,9 +97,7 @@ def test_a_lost_tail_is_seen(path: Path) -> None:
         session.store.verify("run-7")
 
 
-def test_what_is_found_by_keys_and_claims_outlives_forks_and_other_writers(
-    path: Path,
-) -> None:
+def test_what_is_found_by_keys_and_claims_outlives_forks_and_other_writers(path: Path) -> None:
     session, _ = on_file(path)
     session.claim("early")
     other, toolbox = on_file(path)

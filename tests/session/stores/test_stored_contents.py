@@ -207,10 +207,7 @@ def test_a_damaged_record_is_listed_and_hides_no_other(path: Path, damage: str) 
     assert {line.split()[0] for line in output.splitlines()[1:3]} == {"other", name}
     assert "cannot be read: the record of session" in output
     listed = StoreSource(path, None).listed()
-    assert {each["id"]: "problem" not in each for each in listed["sessions"]} == {
-        "other": True,
-        name: False,
-    }
+    assert {each["id"]: "problem" not in each for each in listed["sessions"]} == {"other": True, name: False}
 
 
 @pytest.mark.parametrize(

@@ -13,17 +13,7 @@ from typing import Any
 
 import pytest
 from session_records import Count, Note, Ping, texts
-from store_places import (
-    PLAN,
-    call,
-    mark,
-    numbered,
-    open_session,
-    refused,
-    state_of,
-    states_of,
-    store_of,
-)
+from store_places import PLAN, call, mark, numbered, open_session, refused, state_of, states_of, store_of
 
 from planning import Plan
 from session import Session, ToolInvoked, stored

@@ -18,13 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from session_records import Note, texts
-from store_places import (
-    MemoryPlace,
-    Place,
-    every_store,
-    open_session,
-    refused,
-)
+from store_places import MemoryPlace, Place, every_store, open_session, refused
 
 from session import Session, SessionEvent, append
 from session.stores import StoreError

@@ -14,13 +14,7 @@ from store_cases import NAMES, SETUP, Opener, opened, openers
 from planning import PlanningToolsSection, Toolbox
 from planning.plan.commands import MarkStep
 from planning.suite.tools import register_plan
-from session import (
-    Session,
-    StoreError,
-    ToolInvoked,
-    TransactionError,
-    append,
-)
+from session import Session, StoreError, ToolInvoked, TransactionError, append
 from session.stores import MemoryStore, SqliteStore, StaleVersion
 
 

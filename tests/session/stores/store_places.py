@@ -12,13 +12,15 @@ from examples.folder_store import FolderStore
 from postgres_server import store_for
 from session_records import Count, Note, Ping
 
-from planning import Plan, PlanningToolsSection, Toolbox
+from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox
 from planning.tools import ToolResult
-from session import EventBus, PastState, Session, SessionId, append, select_all, select_latest
+from session import EventBus, PastState, Session, SessionId, ToolInvoked, append, select_all, select_latest
 from session.locks import ProcessLock
 from session.stores import MemoryStore, SqliteStore, Store, StoreError
 
 PLAN = ("planning_setup_plan", {"objective": "Ship it", "initial_steps": ["Build", "Test", "Release"]})
+SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep("Write a test")))
+BUSY = "another worker or program is writing to the store, for more than {} s: try again"
 
 
 class Place:
@@ -26,27 +28,23 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "plans.db"
-        self._store: Store | None = None
-
-    def begin(self) -> Store:
-        raise NotImplementedError
 
     def open(self) -> Store:
         """A store as another process has it: it shares no state with those that were opened before."""
-        if self._store is None:
-            self._store = self.begin()
-            return self._store
-        other = copy.copy(self._store)
-        other.states = WeakValueDictionary()
-        other.opening = ProcessLock()
-        return other
+        raise NotImplementedError
 
 
 class MemoryPlace(Place):
     """A store in memory."""
 
-    def begin(self) -> Store:
-        return MemoryStore(timeout=0.2)
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.store = MemoryStore(timeout=0.2)
+
+    def open(self) -> Store:
+        other = copy.copy(self.store)
+        other.states, other.opening = WeakValueDictionary(), ProcessLock()
+        return other
 
 
 class FolderPlace(Place):
@@ -68,12 +66,6 @@ class PostgresPlace(Place):
 
     def open(self) -> Store:
         return store_for(self.path, timeout=1.0)
-
-
-every_store = pytest.mark.parametrize(
-    "place_type",
-    [MemoryPlace, SqlitePlace, FolderPlace, pytest.param(PostgresPlace, marks=pytest.mark.postgres)],
-)
 
 
 def open_session(
@@ -102,6 +94,38 @@ def total(slice_: tuple[Count, ...], count: Count) -> tuple[Count, ...]:
     if count.total < 0:
         raise ValueError("no count is negative")
     return (Count(count.total + (slice_[-1].total if slice_ else 0)),) if count.total else slice_
+
+
+def planned(store: Store, session_id: SessionId = "run-7") -> tuple[Session, Toolbox]:
+    """A session, and the planning tools on it."""
+    session = Session(session_id=session_id, store=store)
+    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+
+def on_file(path: Path, session_id: str = "run-7", timeout: float = 0.2) -> tuple[Session, Toolbox]:
+    """The same in a file that another process may have open."""
+    return planned(SqliteStore(path, timeout=timeout), session_id)
+
+
+def lived(session: Session) -> Session:
+    """A session with a change of every kind, in 12 versions."""
+    call(session, *PLAN, call_id="c1", actor="scout")
+    mark(session, "S001", actor="scout", idempotency_key="k1")
+    mark(session, "S009", call_id="c3")
+    call(session, "planning_read_plan", {})
+    session.dispatch(Note("one"))
+    session.publish(Ping(5))
+    session.publish(ToolInvoked("tool", {"a": (1, 2)}, {"b": [3]}, Count(3), actor="me"))
+    taken = session.snapshot()
+    session.reset()
+    session.rollback(taken)
+    mark(session, "S002", idempotency_key="k2")
+    session.rewind(5, actor="host")
+    with session.transaction(actor="both", call_id="c9") as transaction:
+        transaction.dispatch(Note("two"))
+        transaction.dispatch(Count(2))
+        transaction.publish(Ping(6))
+    return session
 
 
 def call(session: Session, name: str, arguments: Mapping[str, object], **context: str) -> ToolResult:

@@ -16,11 +16,6 @@ from session import Session, StoreError, append
 from session.stores import SqliteStore
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
 def on_file(path: Path, session_id: str = "run-7") -> tuple[Session, Toolbox]:
     session = Session(session_id=session_id, store=SqliteStore(path, timeout=0.2))
     return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)

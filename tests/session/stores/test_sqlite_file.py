@@ -20,11 +20,6 @@ from session import Session, StoreError, append
 from session.stores import SqliteStore
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
 def refusal(path: Path | str) -> str:
     with pytest.raises(StoreError) as caught:
         SqliteStore(path, timeout=0.2)

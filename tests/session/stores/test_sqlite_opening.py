@@ -34,11 +34,6 @@ print([(str(each.session_id), each.version) for each in SqliteStore(path).sessio
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
 def write(path: Path, text: str) -> SqliteStore:
     store = SqliteStore(path)
     session = Session(session_id="run-7", store=store)

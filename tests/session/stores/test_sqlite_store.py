@@ -50,11 +50,6 @@ while True:
 BUSY = "another worker or program is writing to the store"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
 @contextmanager
 def written_by_another(path: Path) -> Iterator[None]:
     """While another program is in a transaction that writes."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 from session_records import Note, Ping, texts
@@ -15,7 +14,6 @@ from store_places import (
     Place,
     SqlitePlace,
     call,
-    every_store,
     mark,
     numbered,
     open_session,
@@ -28,8 +26,6 @@ from planning.suite.events import PlanChanged
 from session import InProcessEventBus, Session, TransactionError, stored
 from session.stores import SqliteStore, StaleVersion, StoreError
 
-pytestmark = every_store
-
 
 def listening(bus: InProcessEventBus) -> list[PlanChanged]:
     """The changes of plans that a bus publishes."""
@@ -38,8 +34,8 @@ def listening(bus: InProcessEventBus) -> list[PlanChanged]:
     return heard
 
 
-def test_objects_of_one_store_and_id_share_a_state(place_type: type[Place], tmp_path: Path) -> None:
-    store, bus = place_type(tmp_path).open(), InProcessEventBus()
+def test_objects_of_one_store_and_id_share_a_state(place: Place) -> None:
+    store, bus = place.open(), InProcessEventBus()
     first = open_session(store, bus=bus)
     second = Session(session_id="run-7", store=store, bus=bus)
     heard, pings = listening(bus), list[Ping]()
@@ -64,10 +60,8 @@ def test_objects_of_one_store_and_id_share_a_state(place_type: type[Place], tmp_
     assert numbered(second) == [1, 2, 3]
 
 
-def test_objects_on_different_buses_share_a_state_and_each_bus_hears_of_the_plan_once(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    store = place_type(tmp_path).open()
+def test_objects_on_different_buses_share_a_state_and_each_bus_hears_of_the_plan_once(place: Place) -> None:
+    store = place.open()
     buses = [InProcessEventBus(), InProcessEventBus()]
     first, second = (open_session(store, bus=bus) for bus in buses)
     heard = [listening(bus) for bus in buses]
@@ -83,10 +77,8 @@ def test_objects_on_different_buses_share_a_state_and_each_bus_hears_of_the_plan
     ] * 2
 
 
-def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_once(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
+def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_once(place: Place) -> None:
+    bus = InProcessEventBus()
     here, there = open_session(place.open(), bus=bus), open_session(place.open())
     heard = listening(bus)
     call(there, *PLAN, actor="scout")
@@ -113,10 +105,8 @@ def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_o
     assert [after for _, after in before_and_after[:-1]] == [before for before, _ in before_and_after[1:]]
 
 
-def test_a_transaction_takes_over_what_is_new_before_its_body_runs(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
+def test_a_transaction_takes_over_what_is_new_before_its_body_runs(place: Place) -> None:
+    bus = InProcessEventBus()
     here, there = open_session(place.open(), bus=bus), open_session(place.open())
     heard = listening(bus)
     call(there, *PLAN)
@@ -130,8 +120,8 @@ def test_a_transaction_takes_over_what_is_new_before_its_body_runs(
     assert texts(there) == ["theirs", "mine"]
 
 
-def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place_type: type[Place], tmp_path: Path) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
+def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place: Place) -> None:
+    bus = InProcessEventBus()
     here, there = open_session(place.open(), bus=bus), open_session(place.open())
     there.register_reducer(Note, lambda slice_, note: (Plan(note.text, "active"),), Plan)
     heard = listening(bus)
@@ -142,12 +132,9 @@ def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place_type: type[Pl
     assert [(each.version, each.before is None, each.after is None) for each in heard] == [(1, True, False)]
 
 
-def test_a_later_writer_without_a_lock_is_refused_and_tries_again(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_later_writer_without_a_lock_is_refused_and_tries_again(place: Place) -> None:
     here, there = open_session(place.open()), open_session(place.open())
-    if place_type is not FolderPlace:
+    if not isinstance(place, FolderPlace):
         pytest.skip("it has a lock")
     with pytest.raises(StaleVersion) as error, here.transaction() as transaction:
         transaction.dispatch(Note("mine"))
@@ -158,21 +145,19 @@ def test_a_later_writer_without_a_lock_is_refused_and_tries_again(
     assert texts(here) == ["theirs", "mine"]
 
 
-def test_transactions_of_two_sessions_of_one_place_are_not_nested(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    if place_type is FolderPlace:
+def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) -> None:
+    if isinstance(place, FolderPlace):
         pytest.skip("it has no lock")
-    place = place_type(tmp_path)
     store = place.open()
     outer, inner, elsewhere = (open_session(store, name) for name in ("outer", "inner", "elsewhere"))
     for session in (inner, elsewhere):
         session.dispatch(Note("begun"))
     others = [inner]
-    if place_type is SqlitePlace:
+    if isinstance(place, SqlitePlace):
         others += [open_session(place.open(), "inner"), open_session(place.open(), "outer")]
-        (tmp_path / "folder").symlink_to(tmp_path)
-        others += [open_session(SqliteStore(tmp_path / "folder" / place.path.name), "inner")]
+        link = place.path.with_name("folder")
+        link.symlink_to(place.path.parent)
+        others += [open_session(SqliteStore(link / place.path.name), "inner")]
     writes: list[Callable[[], object]] = [
         lambda: store.claim("x", "y"),
         lambda: store.delete("elsewhere"),
@@ -196,10 +181,8 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(
         assert set(texts(session)) == ({"begun", "after"} if session is inner else {"kept", *texts(outer)})
 
 
-def test_a_subscriber_may_write_to_another_session_of_the_store(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
+def test_a_subscriber_may_write_to_another_session_of_the_store(place: Place) -> None:
+    bus = InProcessEventBus()
     store = place.open()
     first, second = open_session(store, "first", bus=bus), open_session(store, "second")
     bus.subscribe(Ping, lambda event: second.dispatch(Note(str(event.number))))
@@ -208,8 +191,7 @@ def test_a_subscriber_may_write_to_another_session_of_the_store(
     assert texts(second) == ["0", "1", "2"]
 
 
-def test_the_store_lists_its_sessions_with_tags_and_times(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
+def test_the_store_lists_its_sessions_with_tags_and_times(place: Place) -> None:
     store = place.open()
     first = open_session(store, "first", tags={"user": "ann", "a b": ""})
     second = open_session(store, "second")
@@ -228,10 +210,7 @@ def test_the_store_lists_its_sessions_with_tags_and_times(place_type: type[Place
     assert (again.created_at, again.tags) == (first.created_at, {"user": "ann", "a b": ""})
 
 
-def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(place: Place) -> None:
     store = place.open()
     session, there = open_session(store), open_session(place.open())
     session.dispatch(Note("1"))
@@ -252,10 +231,7 @@ def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(
     assert store.verify("run-7") == 1
 
 
-def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(place: Place) -> None:
     store = place.open()
     for versions in (1, 2, 5):
         old = open_session(store)
@@ -279,10 +255,10 @@ def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
 
 
 def test_another_session_is_read_by_the_reducers_of_this_one(
-    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 2)
-    store = place_type(tmp_path).open()
+    store = place.open()
     for name in ("one", "two"):
         session = open_session(store, name)
         call(session, *PLAN)

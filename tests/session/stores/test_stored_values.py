@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from session_records import Note, texts
-from store_places import MemoryPlace, Place, every_store, open_session, refused
+from store_places import MemoryPlace, Place, open_session, refused
 
 from session import Session, SessionEvent, append
 from session.stores import StoreError
@@ -144,7 +144,6 @@ def strict(value: object) -> str:
 def test_what_has_a_json_form_reads_back_as_it_was(
     place_type: type[Place], values: list[Any], tmp_path: Path
 ) -> None:
-    place = place_type(tmp_path)
     session, kept = of_values(place), list[Any]()
     for value in values:
         try:
@@ -167,7 +166,6 @@ def test_what_has_a_json_form_reads_back_as_it_was(
     ]
 
 
-@every_store
 @pytest.mark.parametrize(
     "value",
     [
@@ -192,8 +190,7 @@ def test_what_has_a_json_form_reads_back_as_it_was(
     ],
     ids=str,
 )
-def test_odd_values_read_back_as_they_were(place_type: type[Place], tmp_path: Path, value: object) -> None:
-    place = place_type(tmp_path)
+def test_odd_values_read_back_as_they_were(place: Place, value: object) -> None:
     session = of_values(place)
     session.dispatch(Thing(value))
     session.publish(Said(value))
@@ -212,13 +209,9 @@ def nested(depth: int) -> object:
     return value
 
 
-@every_store
 @pytest.mark.parametrize("depth", [50, 150, 300, 900, 5_000, 100_000])
-def test_what_can_be_written_can_be_read_however_deep_it_is(
-    place_type: type[Place], tmp_path: Path, depth: int
-) -> None:
+def test_what_can_be_written_can_be_read_however_deep_it_is(place: Place, depth: int) -> None:
     gc.collect()  # what other tests left would end where the stack is full
-    place = place_type(tmp_path)
     session = of_values(place)
     gc.collect()  # what earlier tests left is finalized here, and not where the stack is at its end
     try:
@@ -241,11 +234,7 @@ def strict_depth(value: object) -> int:
     return depth
 
 
-@every_store
-def test_what_has_no_json_form_is_refused_by_name_and_changes_nothing(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_what_has_no_json_form_is_refused_by_name_and_changes_nothing(place: Place) -> None:
     session = open_session(place.open())
     session.register_reducer(Thing, append)
     session.dispatch(Note("before"))
@@ -283,7 +272,6 @@ class Unwritten:
         return "unwritten"
 
 
-@every_store
 @pytest.mark.parametrize(
     ("value", "kept"),
     [
@@ -299,9 +287,8 @@ class Unwritten:
     ids=["path", "list", "dict", "set", "frozenset", "keys", "tuple key", "enum"],
 )
 def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
-    place_type: type[Place], tmp_path: Path, value: object, kept: object
+    place: Place, value: object, kept: object
 ) -> None:
-    place = place_type(tmp_path)
     session = open_session(place.open())
     session.publish(Said(value))
     there = open_session(place.open())
@@ -311,33 +298,22 @@ def test_what_an_event_tells_is_kept_as_text_where_it_has_no_json_form(
     assert there.history()[0].events == (said,)
 
 
-@every_store
-def test_an_event_with_what_has_no_text_of_its_own_is_refused_by_name(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    session = open_session(place_type(tmp_path).open())
+def test_an_event_with_what_has_no_text_of_its_own_is_refused_by_name(place: Place) -> None:
+    session = open_session(place.open())
     for value, name in ((object(), "object"), ({"at": [print]}, "builtin_function_or_method")):
         where = ".what" + (".at[0]" if isinstance(value, dict) else "")
         assert refused(lambda value=value: session.publish(Said(value))) == f"Said{where}: a {name} {NO_FORM}"
     assert session.version == 0
 
 
-@every_store
-def test_an_event_with_a_set_of_a_type_that_is_not_registered_there_can_be_read(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_an_event_with_a_set_of_a_type_that_is_not_registered_there_can_be_read(place: Place) -> None:
     of_values(place).publish(Said({Colour.RED}))
     there = open_session(place.open(), "values")
     there.register_types(Said)
     assert there.select_all(Said)[0].what == [{"is": "red"}]
 
 
-@every_store
-def test_the_values_of_one_change_are_those_that_were_reduced(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_the_values_of_one_change_are_those_that_were_reduced(place: Place) -> None:
     session = of_values(place)
     held = {"a": [1]}
     session.dispatch(Thing(held))

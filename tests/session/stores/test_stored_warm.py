@@ -42,11 +42,6 @@ class Counting(SqliteStore):
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
-@pytest.fixture
 def store(path: Path) -> Iterator[Counting]:
     with closing(Counting(path)) as found:
         yield found

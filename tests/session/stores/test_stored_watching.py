@@ -6,23 +6,17 @@ import asyncio
 import sqlite3
 import threading
 from functools import partial
-from pathlib import Path
 
 import pytest
 from session_records import Note
-from store_places import Place, SqlitePlace, every_store, open_session, refused, registered
+from store_places import Place, SqlitePlace, open_session, refused, registered
 
 from session import Session, VersionError
 from session.records import Unread
 from session.stores import StoreError
 
-pytestmark = every_store
 
-
-def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(place: Place) -> None:
     session = open_session(place.open())
     store = place.open()
     watch = store.watch("run-7", after=0, timeout=0)
@@ -41,10 +35,7 @@ def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(
     assert [change.version for change in store.watch("run-7", after=598, timeout=0)] == [599, 600]
 
 
-def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(place: Place) -> None:
     watch = place.open().watch("run-7")
     found, done = list[int](), threading.Event()
 
@@ -67,8 +58,7 @@ def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread
     assert list(watch) == []
 
 
-def test_watching_in_async_code_ends_by_time_and_by_leaving(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
+def test_watching_in_async_code_ends_by_time_and_by_leaving(place: Place) -> None:
     session, store = open_session(place.open()), place.open()
     for number in range(300):
         session.dispatch(Note(str(number)))
@@ -85,8 +75,8 @@ def test_watching_in_async_code_ends_by_time_and_by_leaving(place_type: type[Pla
     assert asyncio.run(some(290, 2)) == [291, 292]
 
 
-def test_a_watched_session_that_is_deleted_is_an_error(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
+def test_a_watched_session_that_is_deleted_is_an_error(place: Place) -> None:
+    store = place.open()
     session = open_session(store)
     session.dispatch(Note("1"))
     watch = store.watch("run-7", timeout=20)
@@ -94,8 +84,8 @@ def test_a_watched_session_that_is_deleted_is_an_error(place_type: type[Place], 
     assert refused(lambda: next(watch)) == "session 'run-7' was deleted"
 
 
-def test_a_version_that_the_session_does_not_have_is_refused(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
+def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> None:
+    store = place.open()
     session = open_session(store)
     session.dispatch(Note("1"))
 
@@ -114,10 +104,7 @@ def test_a_version_that_the_session_does_not_have_is_refused(place_type: type[Pl
 
 
 @pytest.mark.parametrize("text", ["replace(text, '6', '7')", "CAST(x'7bff7d' AS TEXT)", "12"])
-def test_what_is_before_a_damaged_change_is_given_out_first(
-    tmp_path: Path, place_type: type[Place], text: str
-) -> None:
-    place = place_type(tmp_path)
+def test_what_is_before_a_damaged_change_is_given_out_first(place: Place, text: str) -> None:
     if not isinstance(place, SqlitePlace):
         pytest.skip("only a file can be damaged")
     session = open_session(place.open())

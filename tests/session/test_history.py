@@ -146,3 +146,13 @@ def test_a_past_version_has_what_an_event_carries_once() -> None:
         "a b c last",
     ]
     assert [len(session.at(version).select_all(ToolInvoked)) for version in range(5)] == [0, 2, 3, 4, 4]
+
+
+def test_a_session_that_keeps_few_changes_forgets_their_keys() -> None:
+    session = Session(history=2)
+    for number in range(100):
+        session.publish(ToolInvoked("tool", {}, None, idempotency_key=f"{number % 50}"))
+    assert [session.find_call(key) is None for key in ("49", "48", "0")] == [False, False, True]
+    for _ in range(80):
+        session.publish(ToolInvoked("tool", {}, None))
+    assert [session.find_call(key) for key in ("49", "48", "0")] == [None, None, None]

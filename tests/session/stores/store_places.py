@@ -26,6 +26,8 @@ BUSY = "another worker or program is writing to the store, for more than {} s: t
 class Place:
     """A place that keeps sessions, which several processes may open."""
 
+    timeout: float = 0.2
+
     def __init__(self, folder: Path) -> None:
         self.path = folder / "plans.db"
 
@@ -39,7 +41,7 @@ class MemoryPlace(Place):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.store = MemoryStore(timeout=0.2)
+        self.store = MemoryStore(timeout=self.timeout)
 
     def open(self) -> Store:
         other = copy.copy(self.store)
@@ -58,14 +60,16 @@ class SqlitePlace(Place):
     """A file."""
 
     def open(self) -> Store:
-        return SqliteStore(self.path, timeout=0.2)
+        return SqliteStore(self.path, timeout=self.timeout)
 
 
 class PostgresPlace(Place):
     """A schema of a database."""
 
+    timeout = 1
+
     def open(self) -> Store:
-        return store_for(self.path, timeout=1.0)
+        return store_for(self.path, timeout=self.timeout)
 
 
 def open_session(

@@ -23,7 +23,7 @@ from session_records import Ping
 from store_places import numbered, open_session, refused
 
 from session import Session, StoreError, TransactionError, transaction
-from session.stores import PostgresStore, StoreBusy, Watch
+from session.stores import PostgresStore, Watch
 
 pytestmark = pytest.mark.postgres
 HERE = Path(__file__).parent
@@ -72,42 +72,6 @@ def store(postgres: PostgresServer, schema: str) -> Iterator[PostgresStore]:
     store = PostgresStore(postgres.conninfo, schema=schema)
     yield store
     store.close()
-
-
-def test_processes_on_one_session_lose_nothing_and_leave_no_gap(
-    postgres: PostgresServer, store: PostgresStore, schema: str
-) -> None:
-    count = 500 if "KILLS" in os.environ else 50  # make soak writes more
-    writers = [writer(postgres, schema, number * count, count, "run-7") for number in range(8)]
-    while any(each.poll() is None for each in writers):
-        if store.head("run-7") is not None:
-            store.verify("run-7")  # beside the writers, what they write is no damage
-        time.sleep(0.05)
-    assert [each.wait(60) for each in writers] == [0] * 8
-    for each in writers:
-        each.communicate()
-    assert sorted(pings(store)) == list(range(8 * count))
-    assert store.verify("run-7") == 8 * count
-
-
-@pytest.mark.slow
-def test_what_a_killed_process_was_told_is_there(
-    postgres: PostgresServer, store: PostgresStore, schema: str
-) -> None:
-    said: list[int] = []
-    chance = random.Random(7)  # noqa: S311 - when to kill is no secret
-    for round_ in range(int(os.environ.get("KILLS", "4"))):
-        process = writer(postgres, schema, round_ * 10_000, 10_000, "run-7")
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        time.sleep(chance.random() / 20)
-        process.kill()
-        said += [int(line) for line in [first, *process.stdout.read().splitlines()]]
-        process.communicate()
-    found = pings(store)
-    assert len(found) == len(set(found))
-    assert set(said) <= set(found)
-    assert store.verify("run-7") == len(found)
 
 
 @pytest.mark.slow
@@ -175,31 +139,6 @@ def test_sessions_do_not_wait_for_each_other_and_are_not_nested(
             with pytest.raises(TransactionError, match="they would wait for each other: end it first"):
                 session.dispatch(Ping(2))
     assert (one.version, two.version, other.refresh()) == (1, 1, 1)
-
-
-def test_two_writers_that_begin_a_session_come_one_after_the_other(
-    postgres: PostgresServer, store: PostgresStore, schema: str
-) -> None:
-    impatient = PostgresStore(postgres.conninfo, schema=schema, timeout=0.2)
-    here, there = open_session(store), open_session(impatient)
-    refusals: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            there.dispatch(Ping(2))
-        except StoreError as error:
-            refusals.append(error)
-
-    thread = threading.Thread(target=write)
-    with here.transaction() as transaction:
-        transaction.dispatch(Ping(1))
-        thread.start()
-        thread.join(20)
-    assert [(type(each), str(each)) for each in refusals] == [
-        (StoreBusy, "another worker or program is writing to the store, for more than 0.2 s: try again")
-    ]
-    there.dispatch(Ping(2))
-    assert (there.version, numbered(there)) == (2, [1, 2])
 
 
 def test_fifty_watches_have_one_connection_and_see_every_change(

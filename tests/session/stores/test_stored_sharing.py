@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import partial
 
 import pytest
-from session_records import Note, Ping, texts
+from session_records import Note, Ping, elsewhere, texts
 from store_places import (
+    BUSY,
     PLAN,
     FolderPlace,
     Place,
@@ -24,7 +24,7 @@ from store_places import (
 from planning import Plan
 from planning.suite.events import PlanChanged
 from session import InProcessEventBus, Session, TransactionError, stored
-from session.stores import SqliteStore, StaleVersion, StoreError
+from session.stores import SqliteStore, StaleVersion, StoreBusy, StoreError
 
 
 def listening(bus: InProcessEventBus) -> list[PlanChanged]:
@@ -35,46 +35,27 @@ def listening(bus: InProcessEventBus) -> list[PlanChanged]:
 
 
 def test_objects_of_one_store_and_id_share_a_state(place: Place) -> None:
-    store, bus = place.open(), InProcessEventBus()
-    first = open_session(store, bus=bus)
-    second = Session(session_id="run-7", store=store, bus=bus)
-    heard, pings = listening(bus), list[Ping]()
-    bus.subscribe(Ping, pings.append)
+    store, buses = place.open(), [InProcessEventBus(), InProcessEventBus()]
+    first, same, other = (open_session(store, bus=bus) for bus in (buses[0], *buses))
+    heard, pings = [listening(bus) for bus in buses], list[Ping]()
+    buses[0].subscribe(Ping, pings.append)
     call(first, *PLAN)
-    mark(second, "S001", actor="two")
+    mark(same, "S001", actor="two")
+    other.rewind(1)
     first.publish(Ping(1))
-    bus.publish(Ping(2, session_id="run-7"))
-    assert first.version == second.version == 4
-    assert first.history() == second.history()
-    assert state_of(first) == state_of(second)
-    assert [ping.number for ping in pings] == numbered(first) == numbered(second) == [1, 2]
-    assert [(each.version, each.actor, each.origin) for each in heard] == [
-        (1, None, "session"),
-        (2, "two", "session"),
-    ]
+    for number, bus in enumerate(buses, 2):
+        bus.publish(Ping(number, session_id="run-7"))
+    assert first.version == same.version == other.version == 6
+    assert first.history() == same.history() == other.history()
+    assert state_of(first) == state_of(same) == state_of(other)
+    assert [ping.number for ping in pings] == [1, 2]
+    changes = [(1, None, "session"), (2, "two", "session"), (3, None, "session")]
+    assert [[(each.version, each.actor, each.origin) for each in found] for found in heard] == [changes] * 2
     first.close()
-    bus.publish(Ping(3, session_id="run-7"))
-    assert numbered(second) == [1, 2, 3]
-    second.close()
-    bus.publish(Ping(4, session_id="run-7"))
-    assert numbered(second) == [1, 2, 3]
-
-
-def test_objects_on_different_buses_share_a_state_and_each_bus_hears_of_the_plan_once(place: Place) -> None:
-    store = place.open()
-    buses = [InProcessEventBus(), InProcessEventBus()]
-    first, second = (open_session(store, bus=bus) for bus in buses)
-    heard = [listening(bus) for bus in buses]
-    call(first, *PLAN)
-    mark(second, "S001")
-    second.rewind(1)
-    buses[0].publish(Ping(1, session_id="run-7"))
-    buses[1].publish(Ping(2, session_id="run-7"))
-    assert numbered(first) == numbered(second) == [1, 2]
-    assert first.version == second.version == 5
-    assert [[(each.version, each.origin) for each in found] for found in heard] == [
-        [(1, "session"), (2, "session"), (3, "session")]
-    ] * 2
+    buses[0].publish(Ping(4, session_id="run-7"))
+    same.close()
+    buses[0].publish(Ping(5, session_id="run-7"))
+    assert numbered(first) == numbered(same) == numbered(other) == [1, 2, 3, 4]
 
 
 def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_once(place: Place) -> None:
@@ -132,17 +113,36 @@ def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place: Place) -> No
     assert [(each.version, each.before is None, each.after is None) for each in heard] == [(1, True, False)]
 
 
-def test_a_later_writer_without_a_lock_is_refused_and_tries_again(place: Place) -> None:
+def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None:
     here, there = open_session(place.open()), open_session(place.open())
-    if not isinstance(place, FolderPlace):
-        pytest.skip("it has a lock")
-    with pytest.raises(StaleVersion) as error, here.transaction() as transaction:
-        transaction.dispatch(Note("mine"))
-        there.dispatch(Note("theirs"))
-    assert str(error.value) == "the session has version 1 by now, not 0: refresh it and try again"
-    assert (here.version, texts(here)) == (0, [])
-    here.dispatch(Note("mine"))
-    assert texts(here) == ["theirs", "mine"]
+    if isinstance(place, FolderPlace):  # it has no lock
+        with pytest.raises(StaleVersion) as error, here.transaction() as transaction:
+            transaction.dispatch(Note("lost"))
+            there.dispatch(Note("1"))
+        assert str(error.value) == "the session has version 1 by now, not 0: refresh it and try again"
+        assert (here.version, texts(here)) == (0, [])
+    else:
+
+        def impatient() -> None:
+            with there.transaction(timeout=0.02):
+                raise AssertionError("it was entered")
+
+        with here.transaction() as transaction:
+            transaction.dispatch(Note("1"))
+            refusals = [*elsewhere(lambda: there.dispatch(Note("lost"))), *elsewhere(impatient)]
+        assert [(type(each), str(each)) for each in refusals] == [
+            (StoreBusy, BUSY.format(seconds)) for seconds in (place.timeout, 0.02)
+        ]
+    for number, session in ((2, there), (3, here)):
+        session.dispatch(Note(str(number)))
+        assert (session.version, texts(session)) == (number, [*"123"][:number])
+
+
+def test_two_that_begin_one_session_at_once_have_the_same(place: Place) -> None:
+    here, there = (open_session(place.open(), tags={"by": name}) for name in "ab")
+    there.dispatch(Note("theirs"))
+    assert here.refresh() == 1
+    assert (here.created_at, here.tags) == (there.created_at, {"by": "b"})
 
 
 def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) -> None:
@@ -166,8 +166,7 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) 
     for other in others:
         with outer.transaction() as transaction:
             transaction.dispatch(Note("kept"))
-            refused: list[Callable[[], object]] = [partial(other.dispatch, Note("never")), *writes]
-            for write in refused:
+            for write in (partial(other.dispatch, Note("never")), *writes):
                 with pytest.raises(TransactionError) as error:
                     write()
                 assert str(error.value) == (
@@ -223,35 +222,27 @@ def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(place: Place) -> N
         assert refused(each.refresh) == message
         assert texts(each) == ["1"]
     assert refused(lambda: store.verify("run-7")) == "the store holds no session 'run-7'"
-    del session, there, each
-    gc.collect()
-    fresh = open_session(place.open())
-    assert (fresh.version, texts(fresh), fresh.claim("once")) == (0, [], True)
-    fresh.dispatch(Note("anew"))
-    assert store.verify("run-7") == 1
+    assert open_session(place.open()).claim("once")
 
 
-def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(place: Place) -> None:
+@pytest.mark.parametrize("versions", [1, 2, 5])
+def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
+    place: Place, versions: int
+) -> None:
     store = place.open()
-    for versions in (1, 2, 5):
-        old = open_session(store)
-        old.dispatch(Note("old"))
-        old.dispatch(Note("old"))
-        place.open().delete("run-7")
-        fresh = open_session(place.open())
-        for _ in range(versions):
-            fresh.dispatch(Note("new"))
-        with pytest.raises(StoreError):
-            old.dispatch(Note("never"))
-        with pytest.raises(StoreError):
-            old.refresh()
-        assert texts(old) == ["old", "old"]
-        fresh.dispatch(Note("last"))
-        assert texts(fresh) == ["new"] * versions + ["last"]
-        assert store.verify("run-7") == versions + 1
-        place.open().delete("run-7")
-        del old, fresh
-        gc.collect()
+    old = open_session(store)
+    old.dispatch(Note("old"))
+    old.dispatch(Note("old"))
+    place.open().delete("run-7")
+    fresh = open_session(place.open())
+    for _ in range(versions):
+        fresh.dispatch(Note("new"))
+    for use in (lambda: old.dispatch(Note("never")), old.refresh):
+        assert refused(use) == "session 'run-7' was replaced by another: open it again"
+    assert texts(old) == ["old", "old"]
+    fresh.dispatch(Note("last"))
+    assert texts(fresh) == ["new"] * versions + ["last"]
+    assert store.verify("run-7") == versions + 1
 
 
 def test_another_session_is_read_by_the_reducers_of_this_one(

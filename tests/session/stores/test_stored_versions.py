@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from session_records import Note, Ping, texts
-from store_places import Place, call, lived, mark, open_session, refused, states_of
+from store_places import PLAN, Place, call, lived, mark, open_session, refused, states_of
 
 from planning import Plan
 from planning.tools import ToolResult
@@ -20,6 +20,7 @@ from session import (
     SessionEvent,
     ToolFailed,
     ToolInvoked,
+    TransactionError,
     VersionError,
     append,
     select_all,
@@ -230,3 +231,56 @@ def test_past_versions_stay_what_they_are_while_the_session_goes_on(place: Place
     session.rewind(0)
     assert select_latest(past, Plan) == select_latest(unread, Plan) == plan
     assert select_all(unread, Ping)[0].number == 5
+
+
+def test_a_claim_inside_a_transaction_is_refused(place: Place) -> None:
+    for session in (Session(), open_session(place.open())):
+        for _ in range(2):
+            with session.transaction(), pytest.raises(TransactionError) as caught:
+                session.claim("send a mail")
+            assert str(caught.value) == "claim outside of transactions: a rollback does not undo a claim"
+        assert session.claim("send a mail")
+
+
+def test_a_rollback_frees_no_key_and_a_rewind_does(place: Place) -> None:
+    session = open_session(place.open())
+    call(session, *PLAN)
+    snapshot = session.snapshot()
+    first = mark(session, "S001", idempotency_key="1")
+    session.rollback(snapshot)
+    repeat = mark(session, "S001", idempotency_key="1")
+    assert (repeat.message, session.version) == (first.message, 3)
+    found = session.find_call("1")
+    assert found is not None
+    assert (found.name, found.result.message) == ("planning_mark_step", first.message)
+    session.rewind(1)
+    assert session.find_call("1") is None
+    assert (mark(session, "S001", idempotency_key="1").message, session.version) == (first.message, 5)
+
+
+def test_a_key_finds_its_call_on_the_present_branch(place: Place) -> None:
+    def call_of(key: str) -> ToolInvoked:
+        return ToolInvoked(f"tool {key}", {}, None, idempotency_key=key)
+
+    def names(session: Session) -> list[str | None]:
+        found = [session.find_call(key) for key in "123"]
+        return [None if each is None else each.name for each in found]
+
+    for session in (Session(), open_session(place.open())):
+        for key in "121":
+            session.publish(call_of(key))
+        assert names(session) == ["tool 1", "tool 2", None]
+        with pytest.raises(TransactionError), session.transaction() as transaction:
+            transaction.publish(call_of("3"))
+            assert names(session) == ["tool 1", "tool 2", "tool 3"]
+            transaction.publish(call_of("4"))
+        with pytest.raises(TransactionError, match="refresh outside of transactions"), session.transaction():
+            session.refresh()
+        assert names(session.fork(1, session_id="early")) == ["tool 1", None, None]
+        for version, found in (
+            (2, ["tool 1", "tool 2", None]),
+            (0, [None] * 3),
+            (2, ["tool 1", "tool 2", None]),
+        ):
+            session.rewind(version)
+            assert names(session) == found

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from psycopg_pool import ConnectionPool
 from session_records import Ping
 from store_places import numbered, open_session, refused
 
-from session import Session, StoreError, TransactionError, transaction
+from session import StoreError, TransactionError, transaction
 from session.stores import PostgresStore, Watch
 
 pytestmark = pytest.mark.postgres
@@ -33,15 +32,14 @@ from session import Session, StoreError, append
 from session.stores import PostgresStore
 from session_records import Ping
 
-address, schema, name, first, count = sys.argv[1:]
-session = Session(session_id=name, store=PostgresStore(address, schema=schema, timeout=30))
+session = Session(session_id="run-7", store=PostgresStore(sys.argv[1], schema="load", timeout=30))
 session.register_reducer(Ping, append)
-for number in range(int(first), int(first) + int(count)):
+for number in range(int(sys.argv[2]), int(sys.argv[2]) + 200):
     while True:
         try:
             session.dispatch(Ping(number))
         except StoreError as error:
-            if error.outcome == "unknown" or session.store is None:
+            if error.outcome == "unknown":
                 raise
             continue
         print(number, flush=True)
@@ -49,15 +47,15 @@ for number in range(int(first), int(first) + int(count)):
 """
 
 
-def writer(server: PostgresServer, schema: str, first: int, count: int, name: str) -> subprocess.Popen[str]:
-    """A process that appends numbers to a session, and says each when it is acknowledged."""
+def writer(server: PostgresServer, first: int) -> subprocess.Popen[str]:
+    """A process that appends 200 numbers to a session, and says each when it is acknowledged."""
     path = os.pathsep.join([*sys.path, str(HERE), str(HERE.parent)])
-    words = [sys.executable, "-c", WRITER, server.conninfo, schema, name, str(first), str(count)]
+    words = [sys.executable, "-c", WRITER, server.conninfo, str(first)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
 
 
-def pings(store: PostgresStore, name: str = "run-7") -> list[int]:
-    session = open_session(store, name)
+def pings(store: PostgresStore) -> list[int]:
+    session = open_session(store)
     session.refresh()
     return numbered(session)
 
@@ -79,7 +77,7 @@ def test_a_server_that_is_restarted_under_load_loses_nothing() -> None:
     with running() as server:
         store = PostgresStore(server.conninfo, schema="load")
         store.create()
-        writers = [writer(server, "load", number * 10_000, 200, "run-7") for number in range(4)]
+        writers = [writer(server, number * 10_000) for number in range(4)]
         began = [int(next(each.stdout or iter(()))) for each in writers]
         for how in (signal.SIGINT, signal.SIGQUIT):
             server.restart(how=how)
@@ -97,7 +95,6 @@ def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
 ) -> None:
     rounds = 100 if "CI" in os.environ else 60
     chance = random.Random(11)  # noqa: S311 - where to cut is no secret
-    outcomes = {"refused": 0, "unknown": 0}
     with cutting(postgres.port) as proxy:
         store = PostgresStore(postgres.url_at(proxy.port), schema=schema, timeout=5)
         session = open_session(store)
@@ -107,7 +104,6 @@ def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
             try:
                 session.dispatch(Ping(number))
             except StoreError as error:
-                outcomes[error.outcome] += 1
                 proxy.left = None
                 if error.outcome == "unknown":
                     session.refresh()
@@ -120,7 +116,7 @@ def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
         assert set(acknowledged) <= set(found)
         assert not set(refusals) & set(found)
         assert len(found) == len(set(found)) == store.verify("run-7")
-        assert proxy.cuts > rounds / 5
+        assert min(proxy.cuts, len(refusals), len(acknowledged)) > rounds / 10
         store.close()
 
 
@@ -156,7 +152,6 @@ def test_fifty_watches_have_one_connection_and_see_every_change(
         thread.start()
     session = open_session(store)
     session.dispatch(Ping(1))
-    assert there._listener._thread is not None
     assert sum(thread.name == "session watches" for thread in threading.enumerate()) == 1
     session.dispatch(Ping(2))
     session.dispatch(Ping(3))
@@ -210,45 +205,6 @@ def test_watches_of_tasks_hold_no_thread_while_they_wait(store: PostgresStore) -
         return list(await asyncio.gather(*tasks))
 
     assert asyncio.run(seen()) == [[1, 2]] * 40
-
-
-def write_in_child(session: Session, number: int, count: int) -> None:
-    for each in range(number, number + count):
-        session.dispatch(Ping(each))
-    os._exit(0)
-
-
-def test_a_fork_leaves_parent_and_child_with_connections_of_their_own(store: PostgresStore) -> None:
-    session = open_session(store)
-    session.dispatch(Ping(0))
-    fork = get_context("fork")
-    children = [fork.Process(target=write_in_child, args=(session, 100 * each, 20)) for each in (1, 2, 3)]
-    for child in children:
-        child.start()
-    for number in range(1, 21):
-        session.dispatch(Ping(number))
-    for child in children:
-        child.join(60)
-    assert [child.exitcode for child in children] == [0, 0, 0]
-    every = [0, *range(1, 21), *(100 * each + number for each in (1, 2, 3) for number in range(20))]
-    assert sorted(pings(store)) == sorted(every)
-    assert store.verify("run-7") == len(every)
-
-
-def test_a_transaction_that_is_open_at_a_fork_is_the_parents(store: PostgresStore) -> None:
-    session = open_session(store)
-    with session.transaction() as transaction:
-        transaction.dispatch(Ping(1))
-        child = os.fork()
-        if not child:
-            status = 1
-            try:
-                transaction.__exit__(None, None, None)
-            except TransactionError as error:
-                status = 0 if "forked inside the transaction" in str(error) else 2
-            os._exit(status)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert (session.version, store.verify("run-7")) == (1, 1)
 
 
 def test_a_pool_of_the_host_is_used_and_left_to_it(postgres: PostgresServer, schema: str) -> None:

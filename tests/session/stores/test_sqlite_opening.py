@@ -9,9 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from store_cases import Note
+from session_records import Note
+from store_places import open_session
 
-from session import Session, append
 from session.stores import SqliteStore
 
 PAGE = 4096  # bytes
@@ -36,9 +36,7 @@ print([(str(each.session_id), each.version) for each in SqliteStore(path).sessio
 
 def write(path: Path, text: str) -> SqliteStore:
     store = SqliteStore(path)
-    session = Session(session_id="run-7", store=store)
-    session.register_reducer(Note, append)
-    session.dispatch(Note(text))
+    open_session(store).dispatch(Note(text))
     return store
 
 

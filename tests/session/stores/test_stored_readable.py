@@ -15,7 +15,7 @@ import attrs
 import pytest
 from codec_records import Checked
 from pydantic import BaseModel
-from store_cases import SETUP
+from store_places import SETUP
 
 from planning import NewPlanStep, Plan, PlanningToolsSection, PlanStep, Toolbox
 from planning.plan.commands import AddStep, MarkStep, SetupPlan, UpdateStep

@@ -158,6 +158,14 @@ def schema_for(folder: Path) -> str:
     return schema
 
 
+def drop_schema(folder: Path) -> None:
+    """Drop the schema of a folder, with its tables."""
+    import psycopg
+
+    with psycopg.connect(shared_server().conninfo, autocommit=True) as connection:
+        connection.execute(f'DROP SCHEMA "{schema_for(folder)}" CASCADE'.encode())
+
+
 def store_for(folder: Path, timeout: float = 5.0) -> PostgresStore:
     """A store of its own, as another process has it, on the schema of a folder."""
     from session.stores import PostgresStore

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import pytest
 from examples.folder_store import FolderStore
-from postgres_server import store_for
+from postgres_server import drop_schema, store_for
 from session_records import Count, Note, Ping
 
 from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox
@@ -70,6 +70,10 @@ class PostgresPlace(Place):
 
     def open(self) -> Store:
         return store_for(self.path, timeout=self.timeout)
+
+    def drop(self) -> None:
+        """Drop the schema."""
+        drop_schema(self.path)
 
 
 def open_session(
@@ -146,6 +150,13 @@ def mark(session: Session, step: str, status: str = "done", **context: str) -> T
 def state_of(source: Session | PastState) -> tuple[object, ...]:
     """The slices of a session or of a version, without the events."""
     return select_latest(source, Plan), select_all(source, Note), select_all(source, Count)
+
+
+def statuses(session: Session) -> list[str]:
+    """The status of each step of the plan."""
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return [step.status for step in plan.steps]
 
 
 def states_of(session: Session) -> list[tuple[object, ...]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from session_records import Note
 from store_places import PLAN, call, open_session, refused, state_of
 
 from session import Session, StoreError
-from session.stores import MemoryStore, PostgresStore, StoreBusy, copy_session
+from session.stores import PostgresStore, StoreBusy
 
 pytestmark = pytest.mark.postgres
 NAME = "postgresql://127.0.0.1:{port}/postgres"
@@ -106,88 +105,6 @@ def test_a_commit_that_cannot_be_looked_for_is_unknown_until_it_is_settled(
     assert session.refresh() == 1
     session.dispatch(Note("second"))
     assert session.version == 2
-
-
-WRITES: dict[str, Callable[[PostgresStore, Session], object]] = {
-    "claim": lambda store, _: store.claim("run-7", "mail"),
-    "fork": lambda _, session: session.fork(session_id="fork").version,
-    "delete": lambda store, _: store.delete("run-7"),
-    "drop_checkpoints": lambda store, _: store.drop_checkpoints("run-7"),
-    "restore": lambda store, _: copy_session(_filled(), store, "copied").version,
-    "create": lambda store, _: store.create(),
-}
-
-
-def _filled() -> MemoryStore:
-    source = MemoryStore()
-    open_session(source, "copied").dispatch(Note("first"))
-    return source
-
-
-def lose_commits(
-    monkeypatch: pytest.MonkeyPatch, store: PostgresStore, *, is_done: bool, then: Callable[[], object]
-) -> None:
-    """Lose the answer to the next commit: after it is done, or before."""
-    run, lost = store._run, list[str]()
-
-    def lose(connection: Any, seconds: float, statements: str, *values: Any) -> Any:
-        if lost or not (statements.startswith("COMMIT") or "CREATE TABLE" in statements):
-            return run(connection, seconds, statements, *values)
-        if is_done:
-            run(connection, seconds, statements, *values)
-        lost.append(statements)
-        connection.close()
-        then()
-        raise psycopg.OperationalError("the connection is lost")
-
-    monkeypatch.setattr(store, "_run", lose)
-
-
-@pytest.mark.parametrize("write", WRITES)
-@pytest.mark.parametrize("is_done", [True, False])
-def test_every_write_whose_answer_is_lost_is_looked_for(
-    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, write: str, is_done: bool
-) -> None:
-    session = begun(store)
-    if write == "drop_checkpoints":
-        session.rewind(0)  # with a checkpoint
-    if write == "create":
-        admin(server, f'DROP SCHEMA "{store._schema}" CASCADE')
-    lose_commits(monkeypatch, store, is_done=is_done, then=lambda: None)
-    if not is_done:
-        with pytest.raises(StoreError) as caught:
-            WRITES[write](store, session)
-        assert (str(caught.value), caught.value.outcome) == (cannot(server, ENDED), "refused")
-    assert WRITES[write](store, session) == {"claim": True, "fork": 1, "delete": True, "restore": 1}.get(
-        write
-    )
-
-
-def test_a_claim_that_another_made_after_ours_was_lost_is_not_ours(
-    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = again(server, store)
-
-    def claim_there() -> None:
-        with ThreadPoolExecutor() as threads:
-            assert threads.submit(other.claim, "run-7", "mail").result() is True
-
-    lose_commits(monkeypatch, store, is_done=False, then=claim_there)
-    with pytest.raises(StoreError) as caught:
-        store.claim("run-7", "mail")
-    assert caught.value.outcome == "refused"
-    assert store.claim("run-7", "mail") is False
-
-
-def test_a_claim_of_unknown_outcome_is_ours_when_the_server_is_back(
-    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lose_commits(monkeypatch, store, is_done=True, then=server.stop)
-    with pytest.raises(StoreError) as caught:
-        store.claim("run-7", "mail")
-    assert caught.value.outcome == "unknown"
-    server.start()
-    assert [store.claim("run-7", "mail"), store.claim("run-7", "mail")] == [True, False]
 
 
 READS: dict[str, Callable[[PostgresStore, Session], object]] = {

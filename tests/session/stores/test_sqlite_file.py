@@ -140,8 +140,8 @@ def test_a_file_of_text_is_refused_and_stays_as_it_was(path: Path, text: str) ->
 def test_a_store_needs_its_folder(path: Path) -> None:
     there = path.parent / "nowhere" / "a.db"
     assert refusal(there) == (
-        f"the store {there} cannot be used: the file cannot be opened: check whether its folder exists and is "
-        "writable"
+        f"the store {there} cannot be used: the file cannot be opened: check whether its folder exists and "
+        "is writable"
     )
 
 

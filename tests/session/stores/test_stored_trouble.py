@@ -9,13 +9,11 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from session_records import Count, Note, Ping, texts
 from store_places import PLAN, call, mark, numbered, open_session, refused, state_of, states_of, store_of
 
-from planning import Plan
 from session import Session, ToolInvoked, stored
 from session.events import SessionId
 from session.stores import SqliteStore, StoredSession, StoreError
@@ -103,96 +101,6 @@ def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(
             # What finds calls by their keys has no checksum.
             assert set(wrong) <= {"calls"}, (start, block[:4])
     assert refusals
-
-
-class LostCommit:
-    """A connection whose COMMIT fails: before it is done, or after; and then reads fail too, or not."""
-
-    def __init__(self, inner: sqlite3.Connection, *, is_done: bool, is_gone: bool) -> None:
-        self.inner, self.is_done, self.is_gone = inner, is_done, is_gone
-        self.failed = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def execute(self, statement: str, *values: Any) -> Any:
-        if statement == "COMMIT" and not self.failed:
-            self.failed = True
-            if self.is_done:
-                self.inner.execute(statement)
-            raise sqlite3.OperationalError("disk I/O error")
-        if self.failed and self.is_gone:
-            raise sqlite3.OperationalError("disk I/O error")
-        return self.inner.execute(statement, *values)
-
-
-@pytest.mark.parametrize("is_done", [True, False])
-@pytest.mark.parametrize("is_gone", [True, False])
-def test_a_commit_whose_answer_is_lost_is_looked_for(tmp_path: Path, is_done: bool, is_gone: bool) -> None:
-    session = open_session(SqliteStore(tmp_path / "plans.db"))
-    call(session, *PLAN)
-    store = store_of(session)
-    inner = store._writer.connected()
-    store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
-    result = mark(session, "S001", idempotency_key="c1")
-    assert result.success is (is_done and not is_gone)
-    if is_gone:
-        assert result.message == (
-            "It is not known whether planning_mark_step took effect. Check before you call it again."
-        )
-        store._writer.connection = inner
-        with pytest.raises(StoreError) as error:
-            session.dispatch(Note("waits"))
-        assert (error.value.outcome, session.version) == ("unknown", 1)
-        assert inner.in_transaction is False or inner.execute("ROLLBACK") is not None
-        assert session.refresh() == 1 + is_done
-    store._writer.connection = inner
-    again = mark(session, "S001", idempotency_key="c1")
-    assert again.success
-    # Where it was certain that nothing was written, the refusal is a version of its own.
-    expected = 3 if not is_done and not is_gone else 2
-    assert session.version == expected
-    session.dispatch(Note("after"))
-    assert store.verify("run-7") == expected + 1
-    there = open_session(SqliteStore(tmp_path / "plans.db"))
-    assert state_of(there) == state_of(session)
-    plan = there.select_latest(Plan)
-    assert plan is not None
-    assert [step.status for step in plan.steps] == ["done", "pending", "pending"]
-
-
-WRITES: dict[str, Callable[[Session], object]] = {
-    "claim": lambda session: session.claim("mail"),
-    "fork": lambda session: session.fork(session_id="fork").version,
-    "delete": lambda session: store_of(session).delete("run-7"),
-    "drop_checkpoints": lambda session: store_of(session).drop_checkpoints("run-7"),
-}
-
-
-@pytest.mark.parametrize("write", WRITES)
-@pytest.mark.parametrize("is_done", [True, False])
-@pytest.mark.parametrize("is_gone", [True, False])
-def test_every_write_whose_answer_is_lost_is_looked_for(
-    tmp_path: Path, write: str, is_done: bool, is_gone: bool
-) -> None:
-    session = open_session(SqliteStore(tmp_path / "plans.db"))
-    session.dispatch(Note("first"))
-    session.rewind(0)  # with a checkpoint
-    store = store_of(session)
-    inner = store._writer.connected()
-    store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
-    right = {"claim": True, "fork": 2, "delete": True}.get(write)
-    if is_done and not is_gone:
-        assert WRITES[write](session) == right
-        return
-    with pytest.raises(StoreError) as error:
-        WRITES[write](session)
-    assert error.value.outcome == ("unknown" if is_gone else "refused")
-    store._writer.connection = inner
-    if inner.in_transaction:
-        inner.execute("ROLLBACK")
-    if not is_done or write == "claim":  # which is known to be ours
-        assert WRITES[write](session) == right
 
 
 def test_a_file_in_the_place_of_another_is_never_written_to(tmp_path: Path) -> None:

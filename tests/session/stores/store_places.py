@@ -45,7 +45,7 @@ class MemoryPlace(Place):
 
     def open(self) -> Store:
         other = copy.copy(self.store)
-        other.states, other.opening = WeakValueDictionary(), ProcessLock()
+        other.states, other.warm, other.opening = WeakValueDictionary(), {}, ProcessLock()
         return other
 
 

@@ -30,7 +30,7 @@ class TestMemoryStore(StoreSuite):
 
     def open(self) -> Store:
         other = copy.copy(self.store)
-        other.states, other.opening = WeakValueDictionary(), ProcessLock()
+        other.states, other.warm, other.opening = WeakValueDictionary(), {}, ProcessLock()
         return other
 
 

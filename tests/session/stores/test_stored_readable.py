@@ -15,39 +15,25 @@ import attrs
 import pytest
 from codec_records import Checked
 from pydantic import BaseModel
-from store_places import SETUP
+from store_places import SETUP, MemoryPlace, Place, SqlitePlace, mark, open_session, refused
 
-from planning import NewPlanStep, Plan, PlanningToolsSection, PlanStep, Toolbox
+from planning import NewPlanStep, Plan, PlanStep
 from planning.plan.commands import AddStep, MarkStep, SetupPlan, UpdateStep
-from planning.suite.tools import register_plan
 from session import ReducerError, Session, SnapshotError, StoreError, ToolInvoked, append, stored
-from session.stores import MemoryStore, SqliteStore
+from session.stores import MemoryStore
 
 Opener = Callable[[], Session]
 
 
-@pytest.fixture(params=["memory", "stored", "file"])
+@pytest.fixture(params=[None, MemoryPlace, SqlitePlace])
 def opener(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opener:
     """What opens a session with a plan: in a store the same one, as another process would."""
     monkeypatch.setattr(stored, "CHECKPOINT", 2)
-    kept: dict[str, Any] = {}
-
-    def opened() -> Session:
-        if request.param == "memory":
-            found: Session = kept.setdefault("session", _planned(Session()))
-            return found
-        if request.param == "file":
-            return _planned(Session(session_id="a", store=SqliteStore(tmp_path / "a.db")))
-        store = MemoryStore()
-        store._kept = kept
-        return _planned(Session(session_id="a", store=store))
-
-    return opened
-
-
-def _planned(session: Session) -> Session:
-    register_plan(session)
-    return session
+    if request.param is None:
+        session = open_session(None)
+        return lambda: session
+    place: Place = request.param(tmp_path)
+    return lambda: open_session(place.open())
 
 
 @pytest.mark.parametrize(
@@ -104,19 +90,19 @@ def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
     assert len(opener().history()) == 4
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Fix \u2013 it",
-        "Größe",
-        "修复它",
-        "נסה",
-        "👩\u200d💻 code",
-        "10\u00a0km",
-        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
-        "日本\u3000語",
-    ],
-)
+TEXTS = [
+    "Fix \u2013 it",
+    "Größe",
+    "修复它",
+    "נסה",
+    "👩\u200d💻 code",
+    "10\u00a0km",
+    "\u0645\u06cc\u200c\u062e\u0648",
+    "日本\u3000語",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
     session = opener()
     session.dispatch(SetupPlan(text, (NewPlanStep(text, f"{text}\n\t{text}"),)))
@@ -125,10 +111,7 @@ def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
     session.dispatch(SetupPlan(text, (NewPlanStep(text),)))
     plan = Plan(text, "active", (PlanStep("S001", text, None, "pending"),))
     assert opener().select_latest(Plan) == plan
-    section = PlanningToolsSection(session=session)
-    result = Toolbox(section.tools(), session=session).call(
-        "planning_mark_step", {"step_id": 1, "status": "done"}
-    )
+    result = mark(session, "1")
     assert result.success, result
     assert [change.changed for change in opener().history()] == [True] * 5
 
@@ -237,8 +220,8 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_hold
     monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 2)
-    store = MemoryStore()
-    session = _registered(Session(session_id="a", store=store))
+    place = MemoryPlace(Path())
+    session = _registered(Session(session_id="a", store=place.open()))
     session.dispatch(Item("1"))
     for _ in range(4):
         with pytest.raises(StoreError) as caught:
@@ -247,8 +230,8 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_hold
     assert (session.version, session.select_all(Item)) == (1, (Item("1"),))
     for number in range(4):
         session.dispatch(Item(number))
-    store.states.clear()
-    assert _registered(Session(session_id="a", store=store)).select_all(Item) == session.select_all(Item)
+    there = _registered(Session(session_id="a", store=place.open()))
+    assert there.select_all(Item) == session.select_all(Item)
 
 
 @pytest.mark.parametrize(
@@ -305,15 +288,13 @@ class Model(BaseModel):
          {"deep": [{"name": "x", "inner": {"a": {"name": "z"}}}]}),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("is_file", [False, True])
 def test_arguments_and_results_of_types_that_are_not_registered_keep_their_fields(
-    tmp_path: Path, value: object, read: object, is_file: bool
+    value: object, read: object
 ) -> None:
-    store = SqliteStore(tmp_path / "a.db") if is_file else MemoryStore()
-    session = Session(session_id="a", store=store)
+    place = MemoryPlace(Path())
+    session = Session(session_id="a", store=place.open())
     session.publish(ToolInvoked("search", value, {"found": value}))
-    store.states.clear()
-    (event,) = Session(session_id="a", store=store).select_all(ToolInvoked)
+    (event,) = Session(session_id="a", store=place.open()).select_all(ToolInvoked)
     assert (event.params, event.result) == (read, {"found": read})
 
 
@@ -322,10 +303,10 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
 
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_rollback_names_a_slice_that_is_not_registered(is_stored: bool) -> None:
-    source = _registered(_planned(Session()))
+    source = _registered(open_session(None))
     source.dispatch(Item("x"))
     source.dispatch(SETUP)
-    session = _planned(Session(session_id="a", store=MemoryStore()) if is_stored else Session())
+    session = open_session(MemoryStore() if is_stored else None)
     session.dispatch(SetupPlan("mine"))
     with pytest.raises(SnapshotError) as caught:
         session.rollback(source.snapshot())
@@ -348,18 +329,16 @@ def test_a_session_in_memory_that_has_no_reducers_yet_takes_any_snapshot() -> No
 
 def test_a_checkpoint_that_its_type_refuses_by_now_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 1)
-    store = MemoryStore()
-    session = Session(session_id="a", store=store)
-    session.register_reducer(Checked, append)
-    session.dispatch(Checked(1))
-    store.states.clear()
+    place = MemoryPlace(Path())
+
+    def opened() -> Session:
+        session = Session(session_id="a", store=place.open())
+        session.register_reducer(Checked, append)
+        return session
 
     def refuse(_items: object) -> None:
         raise ValueError("no longer")
 
+    opened().dispatch(Checked(1))
     monkeypatch.setattr(Checked, "check_slice", staticmethod(refuse))
-    session = Session(session_id="a", store=store)
-    session.register_reducer(Checked, append)
-    with pytest.raises(StoreError) as caught:
-        session.select_all(Checked)
-    assert str(caught.value) == "the checkpoint of version 1: Checked: no longer"
+    assert refused(lambda: opened().select_all(Checked)) == "the checkpoint of version 1: Checked: no longer"

@@ -127,27 +127,6 @@ def test_a_fork_and_a_clone_have_private_slices_as_they_are_now_and_keep_them_pr
     assert session.select_all(Count) == (Count(2),)
 
 
-def test_a_past_version_has_what_an_event_carries_once() -> None:
-    session = note_session()
-    with session.transaction() as transaction:
-        for text in "ab":
-            note = Note(text)
-            transaction.dispatch(note)
-            transaction.publish(called(session, note))
-    session.publish(called(session, Note("c")))
-    session.publish(called(session, None))
-    for _ in range(3):
-        session.dispatch(Note("last"))
-    assert [" ".join(texts(session.at(version))) for version in range(5)] == [
-        "",
-        "a b",
-        "a b c",
-        "a b c",
-        "a b c last",
-    ]
-    assert [len(session.at(version).select_all(ToolInvoked)) for version in range(5)] == [0, 2, 3, 4, 4]
-
-
 def test_a_session_that_keeps_few_changes_forgets_their_keys() -> None:
     session = Session(history=2)
     for number in range(100):

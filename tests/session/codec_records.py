@@ -218,15 +218,11 @@ class Holder(Generic[T]):
 
 @dataclass(frozen=True)
 class Loose:
-    """A field that may hold anything."""
-
     item: Any
 
 
 @dataclass(frozen=True)
 class Positive:
-    """A record that checks itself."""
-
     number: int
 
     def __post_init__(self) -> None:

@@ -15,15 +15,11 @@ from session import EventBus, PastState, Session, SessionEvent, ToolInvoked, Tra
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A value that sessions under test append."""
-
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A value that sessions under test keep one of."""
-
     total: int
 
 
@@ -45,7 +41,6 @@ def ping(session: Session, number: int = 0) -> Ping:
 
 
 def numbers(events: tuple[Ping, ...]) -> list[int]:
-    """Their numbers, in order."""
     return [event.number for event in events]
 
 

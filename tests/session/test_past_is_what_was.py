@@ -46,8 +46,6 @@ def state(session: Any) -> State:
 
 
 class Changes:
-    """Makes random changes of a session."""
-
     def __init__(self, session: Session, seed: int) -> None:
         self.session = session
         self._random = random.Random(seed)  # noqa: S311 - the same changes in each run

@@ -29,8 +29,6 @@ def test_a_subscriber_may_write_back_into_the_session() -> None:
 
 
 class BrokenBus(InProcessEventBus):
-    """A bus that cannot publish."""
-
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
@@ -106,8 +104,6 @@ def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_s
 
 
 class CountingBus(InProcessEventBus):
-    """A bus that sees all that is published."""
-
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[object] = []

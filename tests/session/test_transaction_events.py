@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
 from session_records import Count, Note, OnPurposeError, Ping, called, note_session, texts
 
-from session import Reducer, Session, SessionId, StoreError, ToolInvoked, Transaction, append
-from session.stores import MemoryStore, StoredChange
+from session import Reducer, ToolInvoked, Transaction
 
 
 def test_a_snapshot_within_a_transaction_does_not_change_with_it() -> None:
@@ -93,38 +91,3 @@ def test_what_a_guard_publishes_is_gone_where_the_event_is_refused() -> None:
     assert (heard, session.select_all(Ping), texts(session)) == ([], (), ["kept"])
     session.publish(called(session, Note("value")))
     assert (len(heard), texts(session)) == (1, ["kept", "value"])
-
-
-class Failing(MemoryStore):
-    """A store that cannot be read when ``fails`` is set."""
-
-    fails = False
-
-    def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
-        if self.fails:
-            raise StoreError("the store cannot be read")
-        return super().changes(session_id, first, last)
-
-
-def test_an_event_whose_slice_cannot_be_read_takes_its_value_back() -> None:
-    store = Failing()
-
-    def opened() -> Session:
-        store.states.clear()
-        store.warm.clear()
-        session = Session(session_id="run-7", store=store)
-        session.register_reducer(Note, append)
-        session.register_reducer(ToolInvoked, lambda slice_, _event: (*slice_, Count(len(slice_))), Count)
-        return session
-
-    opened().publish(ToolInvoked("tool", {}, None, Note("before")))
-    session = opened()
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("first"))
-        store.fails = True
-        with pytest.raises(StoreError, match="cannot be read"):
-            transaction.publish(called(session, Note("lost")))
-        store.fails = False
-        transaction.dispatch(Note("last"))
-    assert (texts(session), session.select_all(Count)) == (["before", "first", "last"], (Count(0),))
-    assert session.history()[1].events == (Note("first"), Note("last"))

@@ -37,8 +37,6 @@ class Place:
 
 
 class MemoryPlace(Place):
-    """A store in memory."""
-
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.store = MemoryStore(timeout=self.timeout)
@@ -57,15 +55,11 @@ class FolderPlace(Place):
 
 
 class SqlitePlace(Place):
-    """A file."""
-
     def open(self) -> Store:
         return SqliteStore(self.path, timeout=self.timeout)
 
 
 class PostgresPlace(Place):
-    """A schema of a database."""
-
     timeout = 1
 
     def open(self) -> Store:
@@ -143,7 +137,6 @@ def call(session: Session, name: str, arguments: Mapping[str, object], **context
 
 
 def mark(session: Session, step: str, status: str = "done", **context: str) -> ToolResult:
-    """The result of marking a step."""
     return call(session, "planning_mark_step", {"step_id": step, "status": status}, **context)
 
 

@@ -36,8 +36,6 @@ Answer = dict[str, Any]
 
 
 class Process:
-    """A worker process, and the answers that it gives; begun again after a kill."""
-
     def __init__(self) -> None:
         self._begin()
 
@@ -96,8 +94,6 @@ def processes() -> Iterator[list[Process]]:
 
 
 class Places:
-    """Makes places for sessions, each once."""
-
     def __init__(self, folder: Path, server: PostgresServer | None) -> None:
         self._folder = folder
         self._server = server

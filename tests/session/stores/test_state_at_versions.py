@@ -16,8 +16,6 @@ from session.stores import StoreError
 
 @dataclass(frozen=True)
 class Thing:
-    """A record whose field takes any value."""
-
     value: Any = None
 
 

@@ -121,22 +121,16 @@ def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
 
 @dataclass(frozen=True)
 class Item:
-    """A record of which a reducer makes items."""
-
     value: Any = None
 
 
 @dataclass(frozen=True)
 class Make:
-    """What a reducer makes an item of."""
-
     what: str
 
 
 @attrs.frozen
 class Even:
-    """A number that is refused when it is odd."""
-
     number: int = attrs.field(validator=lambda _self, _field, number: Even.check(number))
 
     @staticmethod
@@ -167,8 +161,6 @@ class Doubled:
 
 @dataclass(frozen=True)
 class Due:
-    """A record with a time."""
-
     at: datetime | None = None
 
 
@@ -257,21 +249,15 @@ def test_a_record_that_is_not_built_again_as_it_is_is_refused(value: object, mes
 
 @dataclass
 class Stranger:
-    """A record that nobody registers."""
-
     name: str
     inner: Any = None
 
 
 class Shade(Enum):
-    """A choice that nobody registers."""
-
     DARK = "dark"
 
 
 class Model(BaseModel):
-    """The same of pydantic."""
-
     name: str
 
 

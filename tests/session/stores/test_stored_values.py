@@ -22,30 +22,22 @@ from session.stores import StoreError
 
 
 class Colour(Enum):
-    """A choice."""
-
     RED = "red"
     BLUE = ("b", 2)
 
 
 class Level(IntEnum):
-    """A choice that is a number."""
-
     LOW = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """A part of a record."""
-
     name: str
     when: datetime | None = None
 
 
 @dataclass(frozen=True)
 class Thing:
-    """A record whose field takes any value."""
-
     value: Any = None
 
 
@@ -89,8 +81,6 @@ VALUES = st.recursive(
 
 @attrs.frozen
 class Said(SessionEvent):
-    """An event with any value."""
-
     what: Any = None
 
 

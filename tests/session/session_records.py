@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,6 +74,13 @@ def elsewhere(work: Callable[[], object]) -> list[object]:
     thread.start()
     thread.join(10)
     return got
+
+
+def printed(program: str, *arguments: object) -> str:
+    """What another process prints, and its exit code if it fails."""
+    options = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, *map(str, arguments)]
+    done = subprocess.run(options, capture_output=True, text=True, check=False, timeout=600)
+    return done.stdout + done.stderr + (f"exit code {done.returncode}" if done.returncode else "")
 
 
 def texts(session: Session | PastState) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -16,7 +16,15 @@ from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox
 from planning.tools import ToolResult
 from session import EventBus, PastState, Session, SessionId, ToolInvoked, append, select_all, select_latest
 from session.locks import ProcessLock
-from session.stores import MemoryStore, SqliteStore, Store, StoreError
+from session.stores import (
+    Checkpoint,
+    MemoryStore,
+    SqliteStore,
+    Store,
+    StoredChange,
+    StoredSession,
+    StoreError,
+)
 
 PLAN = ("planning_setup_plan", {"objective": "Ship it", "initial_steps": ["Build", "Test", "Release"]})
 SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep("Write a test")))
@@ -68,6 +76,26 @@ class PostgresPlace(Place):
     def drop(self) -> None:
         """Drop the schema."""
         drop_schema(self.path)
+
+
+class Counting(SqliteStore):
+    """Counts the changes and checkpoints that are read, and how often the store is asked for a session."""
+
+    read = asked = 0
+
+    def head(self, session_id: SessionId) -> StoredSession | None:
+        self.asked += 1
+        return super().head(session_id)
+
+    def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
+        found = super().changes(session_id, first, last)
+        self.read += len(found)
+        return found
+
+    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+        found = super().checkpoints(session_id, last, most)
+        self.read += len(found)
+        return found
 
 
 def open_session(
@@ -168,6 +196,14 @@ def refused(work: object) -> str:
 def numbered(source: Session | PastState) -> list[int]:
     """The numbers of the pings that a session holds."""
     return [event.number for event in select_all(source, Ping)]
+
+
+def traced(store: SqliteStore) -> list[str]:
+    """The statements that a store runs from now on."""
+    statements = list[str]()
+    for link in (store._reader, store._writer):
+        link.connected().set_trace_callback(statements.append)
+    return statements
 
 
 def store_of(session: Session) -> SqliteStore:

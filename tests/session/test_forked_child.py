@@ -107,21 +107,7 @@ def hold(entered, leave):
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
 def test_a_child_works_with_the_last_commit_while_a_thread_was_inside(holder: str) -> None:
     program = """
-leave, thread = in_thread(hold)
-print(in_child(lambda: use(session)))
-print(in_child(lambda: print(in_child(lambda: use(session)), flush=True)))
-leave.set()
-thread.join()
-use(session)
-print("done")
-"""
-    assert printed(COMMON + holder + program) == "0\n0\n0\ndone\n"
-
-
-@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
-def test_the_threads_of_a_child_take_turns(holder: str) -> None:
-    program = """
-def count():
+def take_turns():
     barrier = threading.Barrier(8)
     def add():
         barrier.wait()
@@ -138,12 +124,16 @@ def count():
     assert texts(session)[before:] == [str(number) for number in range(before, before + 400)]
 
 leave, thread = in_thread(hold)
+print(in_child(lambda: use(session)))
+print(in_child(lambda: print(in_child(lambda: use(session)), flush=True)))
 sys.setswitchinterval(1e-5)
-print(in_child(count))
+print(in_child(take_turns))
 leave.set()
 thread.join()
+use(session)
+print("done")
 """
-    assert printed(COMMON + holder + program) == "0\n"
+    assert printed(COMMON + holder + program) == "0\n0\n0\n0\ndone\n"
 
 
 def test_a_child_that_is_forked_at_any_moment_finds_whole_commits() -> None:

@@ -83,19 +83,6 @@ def test_a_rewind_inside_a_transaction_is_part_of_it() -> None:
     assert texts(session.at(2)) == ["a", "c"]
 
 
-@pytest.mark.parametrize("version", [4, -1, True, 1.0, "1", None])
-def test_a_version_that_does_not_exist_is_refused(version: object) -> None:
-    session = note_session()
-    for text in "abc":
-        session.dispatch(Note(text))
-    calls = [session.at, session.history, session.rewind, *([] if version is None else [session.fork])]
-    for call in calls:
-        with pytest.raises(VersionError) as caught:
-            call(version)  # type: ignore[operator]  # the wrong type is what is tried
-        assert str(caught.value) == f"the session has the versions 0 to 3, got {version!r}"
-    assert session.version == 3
-
-
 def test_a_session_that_keeps_few_changes_says_which() -> None:
     session = note_session(history=3)
     for number in range(100):

@@ -59,14 +59,15 @@ def test_keep_last_keeps_the_newest(slice_: tuple[Row, ...], event: Row, limit: 
 
 
 @given(events=st.lists(ROWS))
-def test_upsert_keeps_one_item_for_each_key_in_order_of_first_sight(events: list[Row]) -> None:
-    reducer = upsert_by(row_key)
-    slice_: tuple[Row, ...] = ()
-    model: dict[str, Row] = {}
+def test_one_item_for_each_key_in_order_of_first_or_of_last_sight(events: list[Row]) -> None:
+    upserted, replaced = tuple[Row, ...](), tuple[Row, ...]()
+    first, last = dict[str, Row](), dict[str, Row]()
     for event in events:
-        slice_ = reducer(slice_, event)
-        model[event.key] = event
-    assert slice_ == tuple(model.values())
+        upserted = upsert_by(row_key)(upserted, event)
+        replaced = replace_latest_by(row_key)(replaced, event)
+        last.pop(event.key, None)
+        first[event.key] = last[event.key] = event
+    assert (upserted, replaced) == (tuple(first.values()), tuple(last.values()))
 
 
 @pytest.mark.parametrize("limit", [0, -1, 2.5, "3"])
@@ -85,12 +86,3 @@ def test_a_session_asks_a_subclass_of_append_itself() -> None:
     session.register_reducer(Row, Twice())
     session.dispatch(Row("a", 1))
     assert session.select_all(Row) == (Row("a", 1), Row("a", 1))
-
-
-def test_replace_latest_by_keeps_the_latest_of_each_key_in_the_order_in_which_they_came() -> None:
-    session = Session()
-    session.register_reducer(Row, replace_latest_by(row_key))
-    for row in (Row("tea", 1), Row("milk", 2), Row("tea", 3), Row("bread", 4), Row("milk", 5)):
-        session.dispatch(row)
-    assert session.select_all(Row) == (Row("tea", 3), Row("bread", 4), Row("milk", 5))
-    assert session.select_latest(Row) == Row("milk", 5)

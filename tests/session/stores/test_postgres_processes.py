@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 from cutting_proxy import cutting
-from postgres_server import PostgresServer, running, schema_for
+from postgres_server import PostgresServer, running, schema_for, shared_server
 from psycopg_pool import ConnectionPool
-from session_records import Ping
+from session_records import Ping, elsewhere
 from store_places import numbered, open_session, refused
 
-from session import StoreError, TransactionError, transaction
+from session import StoreError, TransactionError
 from session.stores import PostgresStore, Watch
 
 pytestmark = pytest.mark.postgres
@@ -30,7 +30,7 @@ WRITER = """
 import sys
 from session import Session, StoreError, append
 from session.stores import PostgresStore
-from session_records import Ping
+from session_records import Ping, elsewhere
 
 session = Session(session_id="run-7", store=PostgresStore(sys.argv[1], schema="load", timeout=30))
 session.register_reducer(Ping, append)
@@ -120,17 +120,12 @@ def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
         store.close()
 
 
-def test_sessions_do_not_wait_for_each_other_and_are_not_nested(
-    postgres: PostgresServer, store: PostgresStore, schema: str
-) -> None:
+def test_sessions_do_not_wait_for_each_other_and_are_not_nested(store: PostgresStore, schema: str) -> None:
     one, two = (open_session(store, name) for name in ("one", "two"))
-    other = open_session(PostgresStore(postgres.conninfo, schema=schema, timeout=0.2), "two")
-    done = threading.Thread(target=two.dispatch, args=(Ping(1),))
+    other = open_session(PostgresStore(shared_server().conninfo, schema=schema, timeout=0.2), "two")
     with one.transaction() as transaction:
         transaction.dispatch(Ping(1))
-        done.start()
-        done.join(20)
-        assert two.version == 1
+        assert (elsewhere(lambda: two.dispatch(Ping(1))), two.version) == ([None], 1)
         for session in (two, other):  # each order would wait for the other one
             with pytest.raises(TransactionError, match="they would wait for each other: end it first"):
                 session.dispatch(Ping(2))
@@ -233,15 +228,3 @@ def test_a_pool_of_the_host_is_used_and_left_to_it(postgres: PostgresServer, sch
                 "accepts the user and password, and whether the pool is large enough"
             )
         assert store.verify("run-7") == 2
-
-
-def test_the_time_of_a_change_decides_nothing(
-    postgres: PostgresServer, store: PostgresStore, schema: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = open_session(store), open_session(PostgresStore(postgres.conninfo, schema=schema))
-    for number, (session, clock) in enumerate([(here, 2e9), (there, 1e9), (here, 1.5e9), (there, 3e9)]):
-        monkeypatch.setattr(transaction, "time", lambda clock=clock: clock)
-        session.dispatch(Ping(number))
-    assert pings(store) == [0, 1, 2, 3]
-    assert [change.at.year for change in there.history()] == [2033, 2001, 2017, 2065]
-    assert store.verify("run-7") == 4

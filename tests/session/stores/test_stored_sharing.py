@@ -23,7 +23,7 @@ from store_places import (
 
 from planning import Plan
 from planning.suite.events import PlanChanged
-from session import InProcessEventBus, Session, TransactionError, stored
+from session import InProcessEventBus, Session, TransactionError, stored, transaction
 from session.stores import SqliteStore, StaleVersion, StoreBusy, StoreError
 
 
@@ -92,9 +92,9 @@ def test_a_transaction_takes_over_what_is_new_before_its_body_runs(place: Place)
     heard = listening(bus)
     call(there, *PLAN)
     there.dispatch(Note("theirs"))
-    with here.transaction() as transaction:
+    with here.transaction() as opened:
         assert (texts(here), here.version) == (["theirs"], 2)
-        transaction.dispatch(Note("mine"))
+        opened.dispatch(Note("mine"))
     assert (texts(here), here.version) == (["theirs", "mine"], 3)
     assert [(each.version, each.origin) for each in heard] == [(1, "store")]
     there.refresh()
@@ -116,8 +116,8 @@ def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place: Place) -> No
 def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None:
     here, there = open_session(place.open()), open_session(place.open())
     if isinstance(place, FolderPlace):  # it has no lock
-        with pytest.raises(StaleVersion) as error, here.transaction() as transaction:
-            transaction.dispatch(Note("lost"))
+        with pytest.raises(StaleVersion) as error, here.transaction() as opened:
+            opened.dispatch(Note("lost"))
             there.dispatch(Note("1"))
         assert str(error.value) == "the session has version 1 by now, not 0: refresh it and try again"
         assert (here.version, texts(here)) == (0, [])
@@ -127,8 +127,8 @@ def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None
             with there.transaction(timeout=0.02):
                 raise AssertionError("it was entered")
 
-        with here.transaction() as transaction:
-            transaction.dispatch(Note("1"))
+        with here.transaction() as opened:
+            opened.dispatch(Note("1"))
             refusals = [*elsewhere(lambda: there.dispatch(Note("lost"))), *elsewhere(impatient)]
         assert [(type(each), str(each)) for each in refusals] == [
             (StoreBusy, BUSY.format(seconds)) for seconds in (place.timeout, 0.02)
@@ -164,8 +164,8 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) 
         elsewhere.fork,
     ]
     for other in others:
-        with outer.transaction() as transaction:
-            transaction.dispatch(Note("kept"))
+        with outer.transaction() as opened:
+            opened.dispatch(Note("kept"))
             for write in (partial(other.dispatch, Note("never")), *writes):
                 with pytest.raises(TransactionError) as error:
                     write()
@@ -188,25 +188,6 @@ def test_a_subscriber_may_write_to_another_session_of_the_store(place: Place) ->
     for number in range(3):
         assert first.publish(Ping(number)).ok
     assert texts(second) == ["0", "1", "2"]
-
-
-def test_the_store_lists_its_sessions_with_tags_and_times(place: Place) -> None:
-    store = place.open()
-    first = open_session(store, "first", tags={"user": "ann", "a b": ""})
-    second = open_session(store, "second")
-    first.dispatch(Note("1"))
-    second.dispatch(Note("1"))
-    second.dispatch(Note("2"))
-    listed = {each.session_id: each for each in place.open().sessions()}
-    assert listed.keys() == {"first", "second"}
-    assert [listed[name].version for name in ("first", "second")] == [1, 2]
-    assert dict(listed["first"].tags) == {"user": "ann", "a b": ""}
-    for session in (first, second):
-        head = listed[session.session_id]
-        assert head.created_at == session.created_at
-        assert head.changed_at == session.history()[-1].at
-    again = Session(session_id="first", store=place.open(), tags={"user": "bob"})
-    assert (again.created_at, again.tags) == (first.created_at, {"user": "ann", "a b": ""})
 
 
 def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(place: Place) -> None:
@@ -268,3 +249,13 @@ def test_another_session_is_read_by_the_reducers_of_this_one(
         Session(session_id="stranger", store=store).peek(store.sessions()[0]).select_latest(Plan)
     with pytest.raises(TransactionError, match="only a session in a store can read others: give it a store"):
         Session().peek(store.sessions()[0])
+
+
+def test_the_time_of_a_change_decides_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = open_session(place.open()), open_session(place.open())
+    for number, (session, clock) in enumerate([(here, 2e9), (there, 1e9), (here, 1.5e9), (there, 3e9)]):
+        monkeypatch.setattr(transaction, "time", lambda clock=clock: clock)
+        session.dispatch(Note(str(number)))
+    assert texts(there) == ["0", "1", "2", "3"]
+    assert [change.at.year for change in there.history()] == [2033, 2001, 2017, 2065]
+    assert place.open().verify("run-7") == 4

@@ -90,18 +90,21 @@ def test_the_history_is_that_of_a_session_in_memory_and_names_who_changed_what(p
     ]
     assert [each.version for each in history] == [*range(1, 13)]
     assert [each.at for each in history] == sorted(each.at for each in history)
+    assert [(each.created_at, each.changed_at) for each in place.open().sessions()] == [
+        (session.created_at, history[-1].at)
+    ]
     assert {each.at.utcoffset() for each in history} == {timedelta()}
     assert (session.history(after=9), session.history(after=12)) == (history[9:], ())
 
 
 def test_a_version_that_does_not_exist_is_refused(place: Place) -> None:
-    session = lived(open_session(place.open()))
-    for version in (-1, 13, True, 1.0, "1"):
-        for ask in (session.at, session.history, session.rewind, session.fork):
-            with pytest.raises(VersionError) as error:
-                ask(version)  # type: ignore[operator]  # what a caller without types may pass
-            assert str(error.value) == f"the session has the versions 0 to 12, got {version!r}"
-    assert session.version == 12
+    for session in (lived(open_session(None)), lived(open_session(place.open()))):
+        for version in (-1, 13, True, 1.0, "1"):
+            for ask in (session.at, session.history, session.rewind, session.fork):
+                with pytest.raises(VersionError) as error:
+                    ask(version)  # type: ignore[operator]  # what a caller without types may pass
+                assert str(error.value) == f"the session has the versions 0 to 12, got {version!r}"
+        assert session.version == 12
 
 
 def test_a_rewind_is_a_change_and_leaves_facts_as_they_are(place: Place) -> None:

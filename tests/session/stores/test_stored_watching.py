@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 from session_records import Note
-from store_places import Place, SqlitePlace, open_session, refused, registered
+from store_places import Place, SqlitePlace, open_session, registered
 
 from session import Session, VersionError
 from session.records import Unread
@@ -73,15 +73,6 @@ def test_watching_in_async_code_ends_by_time_and_by_leaving(place: Place) -> Non
 
     assert asyncio.run(some(0, 1000)) == list(range(1, 301))
     assert asyncio.run(some(290, 2)) == [291, 292]
-
-
-def test_a_watched_session_that_is_deleted_is_an_error(place: Place) -> None:
-    store = place.open()
-    session = open_session(store)
-    session.dispatch(Note("1"))
-    watch = store.watch("run-7", timeout=20)
-    store.delete("run-7")
-    assert refused(lambda: next(watch)) == "session 'run-7' was deleted"
 
 
 def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> None:

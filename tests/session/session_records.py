@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import attrs
@@ -23,6 +24,13 @@ class Note:
 @dataclass(frozen=True, slots=True)
 class Count:
     total: int
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A record whose field takes any value."""
+
+    value: Any = None
 
 
 @attrs.frozen

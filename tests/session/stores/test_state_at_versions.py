@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
-from session_records import Count, Note, Ping, texts
+from session_records import Count, Note, Ping, Thing, texts
 from store_places import Place, numbered, open_session, refused
 
 from planning import Plan
 from session import Session, VersionError, append, replace_latest, stored
 from session.stores import StoreError
-
-
-@dataclass(frozen=True)
-class Thing:
-    value: Any = None
 
 
 def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(

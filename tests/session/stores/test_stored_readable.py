@@ -15,6 +15,7 @@ import attrs
 import pytest
 from codec_records import Checked
 from pydantic import BaseModel
+from session_records import Thing
 from store_places import SETUP, MemoryPlace, Place, SqlitePlace, mark, open_session, refused
 
 from planning import NewPlanStep, Plan, PlanStep
@@ -120,11 +121,6 @@ def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Item:
-    value: Any = None
-
-
-@dataclass(frozen=True)
 class Make:
     what: str
 
@@ -178,14 +174,14 @@ def nested(depth: int) -> list[Any]:
 
 
 MADE: dict[str, Callable[[], object]] = {
-    "nan": lambda: Item(float("nan")),
-    "bytes": lambda: Item(b"x"),
+    "nan": lambda: Thing(float("nan")),
+    "bytes": lambda: Thing(b"x"),
     "another type": lambda: Make("x"),
     "a number": lambda: 5,
-    "deep": lambda: Item(nested(200)),
-    "very deep": lambda: Item(nested(50_000)),
-    "a long number": lambda: Item(10**5_000),
-    "a class that is not registered": lambda: Item(Even),
+    "deep": lambda: Thing(nested(200)),
+    "very deep": lambda: Thing(nested(50_000)),
+    "a long number": lambda: Thing(10**5_000),
+    "a class that is not registered": lambda: Thing(Even),
     "a time as text": lambda: Due("soon"),  # type: ignore[arg-type]
     "a time as a number": lambda: Due(5),  # type: ignore[arg-type]
 }
@@ -196,9 +192,9 @@ def _make(items: tuple[Any, ...], make: Make) -> tuple[Any, ...]:
 
 
 def _registered(session: Session) -> Session:
-    session.register_reducer(Make, _make, Item)
+    session.register_reducer(Make, _make, Thing)
     session.register_reducer(Make, _make_due, Due)
-    for kind in (Item, Counted, Doubled, Even, Due):
+    for kind in (Thing, Counted, Doubled, Even, Due):
         session.register_reducer(kind, append)
     return session
 
@@ -214,16 +210,16 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_hold
     monkeypatch.setattr(stored, "CHECKPOINT", 2)
     place = MemoryPlace(Path())
     session = _registered(Session(session_id="a", store=place.open()))
-    session.dispatch(Item("1"))
+    session.dispatch(Thing("1"))
     for _ in range(4):
         with pytest.raises(StoreError) as caught:
             session.dispatch(Make(what))
         assert (caught.value.outcome, "\n" in str(caught.value)) == ("refused", False)
-    assert (session.version, session.select_all(Item)) == (1, (Item("1"),))
+    assert (session.version, session.select_all(Thing)) == (1, (Thing("1"),))
     for number in range(4):
-        session.dispatch(Item(number))
+        session.dispatch(Thing(number))
     there = _registered(Session(session_id="a", store=place.open()))
-    assert there.select_all(Item) == session.select_all(Item)
+    assert there.select_all(Thing) == session.select_all(Thing)
 
 
 @pytest.mark.parametrize(
@@ -290,27 +286,27 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_rollback_names_a_slice_that_is_not_registered(is_stored: bool) -> None:
     source = _registered(open_session(None))
-    source.dispatch(Item("x"))
+    source.dispatch(Thing("x"))
     source.dispatch(SETUP)
     session = open_session(MemoryStore() if is_stored else None)
     session.dispatch(SetupPlan("mine"))
     with pytest.raises(SnapshotError) as caught:
         session.rollback(source.snapshot())
     assert str(caught.value) == (
-        f"the snapshot has a slice that is not registered here, {__name__}:Item: register its reducers "
+        f"the snapshot has a slice that is not registered here, session_records:Thing: register its reducers "
         "first, as PlanningToolsSection does for a plan"
     )
     assert (session.version, session.select_latest(Plan)) == (1, Plan("mine", "active"))
     _registered(session).rollback(source.snapshot())
-    assert session.select_all(Item) == (Item("x"),)
+    assert session.select_all(Thing) == (Thing("x"),)
 
 
 def test_a_session_in_memory_that_has_no_reducers_yet_takes_any_snapshot() -> None:
     source = _registered(Session())
-    source.dispatch(Item("x"))
+    source.dispatch(Thing("x"))
     session = Session()
     session.rollback(source.snapshot())
-    assert session.select_all(Item) == (Item("x"),)
+    assert session.select_all(Thing) == (Thing("x"),)
 
 
 def test_a_checkpoint_that_its_type_refuses_by_now_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from session_records import Note, texts
+from session_records import Note, Thing, texts
 from store_places import MemoryPlace, Place, open_session, refused
 
 from session import Session, SessionEvent, append
@@ -34,11 +34,6 @@ class Level(IntEnum):
 class Inner:
     name: str
     when: datetime | None = None
-
-
-@dataclass(frozen=True)
-class Thing:
-    value: Any = None
 
 
 NO_FORM = "has no JSON form: use text, numbers, lists or records"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 
 import pytest
 from session_records import Note
-from store_places import Place, SqlitePlace, open_session, registered
+from store_places import Place, open_session, registered
 
 from session import Session, VersionError
 from session.records import Unread
-from session.stores import StoreError
+from session.stores import SqliteStore, StoreError
 
 
 def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(place: Place) -> None:
@@ -95,16 +97,13 @@ def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> No
 
 
 @pytest.mark.parametrize("text", ["replace(text, '6', '7')", "CAST(x'7bff7d' AS TEXT)", "12"])
-def test_what_is_before_a_damaged_change_is_given_out_first(place: Place, text: str) -> None:
-    if not isinstance(place, SqlitePlace):
-        pytest.skip("only a file can be damaged")
-    session = open_session(place.open())
+def test_what_is_before_a_damaged_change_is_given_out_first(path: Path, text: str) -> None:
+    session = open_session(SqliteStore(path))
     for number in range(9):
         session.dispatch(Note(str(number)))
-    with sqlite3.connect(place.path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"UPDATE changes SET text = {text} WHERE version = 7")  # noqa: S608 - above
-    connection.close()
-    watch = place.open().watch("run-7", after=0, timeout=0)
+    watch = SqliteStore(path).watch("run-7", after=0, timeout=0)
     assert [next(watch).version for _ in range(6)] == [1, 2, 3, 4, 5, 6]
     for _ in range(2):
         with pytest.raises(StoreError) as caught:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import check_reducer_laws, check_session_agrees
-from session import Reducer, Session, append, keep_last, replace_latest, replace_latest_by, upsert_by
-from session.reducers import Append
+from session import Reducer, append, keep_last, replace_latest, replace_latest_by, upsert_by
 
 
 @dataclass(frozen=True)
@@ -75,14 +74,3 @@ def test_a_limit_that_is_no_whole_number_of_at_least_one_is_refused(limit: Any) 
     with pytest.raises(ValueError) as caught:
         keep_last(limit)
     assert str(caught.value) == f"limit must be a whole number of at least 1, got {limit!r}"
-
-
-def test_a_session_asks_a_subclass_of_append_itself() -> None:
-    class Twice(Append):
-        def __call__(self, slice_: tuple[Any, ...], event: Any, /) -> tuple[Any, ...]:
-            return (*slice_, event, event)
-
-    session = Session()
-    session.register_reducer(Row, Twice())
-    session.dispatch(Row("a", 1))
-    assert session.select_all(Row) == (Row("a", 1), Row("a", 1))

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from session_records import Count, Note, Ping, called, ping
 
-from session import InProcessEventBus, Session, SessionError, SnapshotError, ToolInvoked, append, keep_last
+from session import InProcessEventBus, Session, SnapshotError, ToolInvoked, append, keep_last
 
 IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
 
@@ -49,12 +49,6 @@ class TestClone:
         assert dict(clone.tags) == {"run": "7"}
         assert clone.session_id != session.session_id
         assert (clone.parent, session.children) == (None, ())
-
-    def test_a_clone_cannot_have_the_identity_of_its_original(self) -> None:
-        session = Session(session_id=IDENTITY)
-        with pytest.raises(SessionError) as caught:
-            session.clone(session_id=IDENTITY)
-        assert str(caught.value) == "a copy cannot have this session's id: omit session_id"
 
 
 class TestLife:

@@ -36,12 +36,7 @@ def programs() -> Path | None:
 
 
 class PostgresServer:
-    """A server, and the addresses of schemas in it; no two callers get the same schema.
-
-    Attributes:
-        folder: Its data, its socket and its log.
-        port: Where it listens, on 127.0.0.1 and in the folder.
-    """
+    """A server that listens on 127.0.0.1 and in its folder; no two callers get the same schema."""
 
     def __init__(self, folder: Path, *, is_durable: bool = False) -> None:
         found = programs()

@@ -94,16 +94,6 @@ def test_a_server_that_is_away_is_an_error_and_what_comes_after_needs_no_reopeni
     assert (session.version, pg.store.verify("run-7")) == (2, 2)
 
 
-def test_a_restart_in_the_middle_of_a_transaction_changes_nothing(pg: Pg) -> None:
-    session = begun(pg)
-    with pytest.raises(StoreError) as caught, session.transaction() as transaction:
-        transaction.dispatch(Note("lost"))
-        pg.server.restart()
-    assert (caught.value.outcome, session.version) == ("refused", 1)
-    session.dispatch(Note("second"))
-    assert pg.again().verify("run-7") == 2
-
-
 def test_a_commit_that_cannot_be_looked_for_is_unknown_until_it_is_settled(pg: Pg) -> None:
     session = begun(pg)
     with pytest.raises(StoreError) as caught, session.transaction() as transaction:

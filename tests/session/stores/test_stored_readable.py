@@ -293,7 +293,7 @@ def test_a_rollback_names_a_slice_that_is_not_registered(is_stored: bool) -> Non
     with pytest.raises(SnapshotError) as caught:
         session.rollback(source.snapshot())
     assert str(caught.value) == (
-        f"the snapshot has a slice that is not registered here, session_records:Thing: register its reducers "
+        "the snapshot has a slice that is not registered here, session_records:Thing: register its reducers "
         "first, as PlanningToolsSection does for a plan"
     )
     assert (session.version, session.select_latest(Plan)) == (1, Plan("mine", "active"))

@@ -194,22 +194,16 @@ class Positive:
 
 @dataclass(frozen=True)
 class Private:
-    """A field with a leading underscore, which a dataclass keeps in its constructor."""
-
     _number: int
 
 
 @attrs.frozen
 class Renamed:
-    """A field that the constructor calls by another name."""
-
     number: int = attrs.field(alias="y")
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A field that the constructor does not take."""
-
     number: int
     double: int = field(init=False)
 
@@ -219,22 +213,16 @@ class Derived:
 
 @dataclass(frozen=True)
 class Unresolved:
-    """A type hint that nobody can resolve."""
-
     item: Nowhere  # type: ignore[name-defined]  # noqa: F821
 
 
 class Handmade(Point):
-    """A record whose subclass builds itself."""
-
     def __init__(self, x: int, y: int = 0) -> None:
         raise AssertionError(f"built from {x} and {y}")
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A record whose slice checks itself."""
-
     number: int
 
     @staticmethod

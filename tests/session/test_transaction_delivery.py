@@ -37,7 +37,7 @@ class BrokenBus(InProcessEventBus):
         raise self.error
 
 
-def test_a_bus_that_raises_undoes_nothing_and_is_logged_without_its_text(
+def test_a_bus_with_a_publish_of_its_own_that_raises_undoes_nothing_and_is_logged_without_its_text(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     error = OnPurposeError("the secret")
@@ -101,23 +101,6 @@ def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_s
     assert told == [(name, number) for number in range(1, 6) for name in ("first", "second")]
     if not inside:
         assert [(result.ok, len(result.handlers)) for result in results] == [(True, 0)] * 4 + [(True, 3)]
-
-
-class CountingBus(InProcessEventBus):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[object] = []
-
-    def publish(self, event: object) -> PublishResult:
-        self.seen.append(event)
-        return super().publish(event)
-
-
-def test_a_bus_with_a_publish_of_its_own_gets_every_event() -> None:
-    bus = CountingBus()
-    session = note_session(bus=bus)
-    event = ping(session, 1)
-    assert (session.publish(event).ok, bus.seen) == (True, [event])
 
 
 def test_an_event_is_delivered_to_who_subscribes_before_its_turn_and_to_no_one_who_has_left() -> None:

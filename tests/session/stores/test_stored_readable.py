@@ -37,53 +37,39 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     return lambda: open_session(place.open())
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (SetupPlan("x" * 241), "SetupPlan is refused: objective: 241 characters, at most 240; cut 1"),
-        (SetupPlan(5), "SetupPlan is refused: objective: expected a string, got int"),  # type: ignore[arg-type]
-        (
-            SetupPlan("x", (NewPlanStep("t" * 161),)),
-            "SetupPlan is refused: initial_steps[0].title: 161 characters, at most 160; cut 1",
-        ),
-        (
-            SetupPlan("x", "abc"),  # type: ignore[arg-type]
-            "SetupPlan is refused: initial_steps: expected a tuple of NewPlanStep",
-        ),
-        (
-            AddStep((NewPlanStep("fine", "d\x00"),)),
-            "AddStep is refused: steps[0].details: a null (U+0000) at character 2; remove it",
-        ),
-        (
-            UpdateStep("S001", "a\nb"),
-            "UpdateStep is refused: title: a newline (U+000A) at character 2; this field is one line, "
-            'write " "',
-        ),
-        (
-            MarkStep("S001", "done", "n" * 600),
-            "MarkStep is refused: note: 600 characters, at most 512; cut 88",
-        ),
-        (
-            Plan("\ud800", "active"),
-            "the slice Plan is refused by its type: objective: a character (U+D800) at character 1; "
-            "remove it",
-        ),
-        (
-            Plan("x", "active", (PlanStep("S001", "a", None, "done", ["n"]),)),  # type: ignore[arg-type]
-            "the slice Plan is refused by its type: steps[0].notes: expected tuple, got list",
-        ),
-    ],
-)
+STEP: Any = PlanStep("S001", "a", None, "done", ["n"])  # type: ignore[arg-type]
+UNREADABLE: list[tuple[Any, str]] = [
+    (SetupPlan("x" * 241), "objective: 241 characters, at most 240; cut 1"),
+    (SetupPlan(5), "objective: expected a string, got int"),  # type: ignore[arg-type]
+    (SetupPlan("x", (NewPlanStep("t" * 161),)), "initial_steps[0].title: 161 characters, at most 160; cut 1"),
+    (SetupPlan("x", "abc"), "initial_steps: expected a tuple of NewPlanStep"),  # type: ignore[arg-type]
+    (AddStep((NewPlanStep("fine", "d\x00"),)), "steps[0].details: a null (U+0000) at character 2; remove it"),
+    (
+        UpdateStep("S001", "a\nb"),
+        'title: a newline (U+000A) at character 2; this field is one line, write " "',
+    ),
+    (MarkStep("S001", "done", "n" * 600), "note: 600 characters, at most 512; cut 88"),
+    (Plan("\ud800", "active"), "objective: a character (U+D800) at character 1; remove it"),
+    (Plan("x", "active", (STEP,)), "steps[0].notes: expected tuple, got list"),
+]
+
+
+@pytest.mark.parametrize(("value", "message"), UNREADABLE)
 def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
     opener: Opener, value: object, message: str
 ) -> None:
+    what = (
+        "the slice Plan is refused by its type"
+        if isinstance(value, Plan)
+        else f"{type(value).__name__} is refused"
+    )
     session = opener()
     session.dispatch(SETUP)
     before = session.select_latest(Plan)
     for _ in range(4):
         with pytest.raises(ReducerError) as caught:
             session.dispatch(value)
-        assert str(caught.value) == message
+        assert str(caught.value) == f"{what}: {message}"
     assert (session.version, session.select_latest(Plan)) == (1, before)
     for status in ("done", "pending", "done"):
         session.dispatch(MarkStep("S001", status))
@@ -91,19 +77,12 @@ def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
     assert len(opener().history()) == 4
 
 
-TEXTS = [
-    "Fix \u2013 it",
-    "Größe",
-    "修复它",
-    "נסה",
-    "👩\u200d💻 code",
-    "10\u00a0km",
-    "\u0645\u06cc\u200c\u062e\u0648",
-    "日本\u3000語",
-]
+TEXTS = (
+    "Fix \u2013 it|Größe|修复它|נסה|👩\u200d💻 code|10\u00a0km|\u0645\u06cc\u200c\u062e\u0648|日本\u3000語"
+)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", TEXTS.split("|"))
 def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
     session = opener()
     session.dispatch(SetupPlan(text, (NewPlanStep(text, f"{text}\n\t{text}"),)))

@@ -261,29 +261,26 @@ def test_a_rollback_frees_no_key_and_a_rewind_does(place: Place) -> None:
     assert (mark(session, "S001", idempotency_key="1").message, session.version) == (first.message, 5)
 
 
-def test_a_key_finds_its_call_on_the_present_branch(place: Place) -> None:
-    def call_of(key: str) -> ToolInvoked:
-        return ToolInvoked(f"tool {key}", {}, None, idempotency_key=key)
+def test_a_key_finds_its_last_call_on_the_present_branch(place: Place) -> None:
+    def call_of(key: str, number: int) -> ToolInvoked:
+        return ToolInvoked(f"call {number}", {}, None, idempotency_key=key)
 
     def names(session: Session) -> list[str | None]:
         found = [session.find_call(key) for key in "123"]
         return [None if each is None else each.name for each in found]
 
     for session in (Session(), open_session(place.open())):
-        for key in "121":
-            session.publish(call_of(key))
-        assert names(session) == ["tool 1", "tool 2", None]
+        for number, key in enumerate("121", 1):
+            session.publish(call_of(key, number))
+        assert names(session) == ["call 3", "call 2", None]
         with pytest.raises(TransactionError), session.transaction() as transaction:
-            transaction.publish(call_of("3"))
-            assert names(session) == ["tool 1", "tool 2", "tool 3"]
-            transaction.publish(call_of("4"))
+            transaction.publish(call_of("3", 4))
+            assert names(session) == ["call 3", "call 2", "call 4"]
+            transaction.publish(call_of("4", 5))
         with pytest.raises(TransactionError, match="refresh outside of transactions"), session.transaction():
             session.refresh()
-        assert names(session.fork(1, session_id="early")) == ["tool 1", None, None]
-        for version, found in (
-            (2, ["tool 1", "tool 2", None]),
-            (0, [None] * 3),
-            (2, ["tool 1", "tool 2", None]),
-        ):
+        assert names(session.fork(1, session_id="early")) == ["call 1", None, None]
+        two = ["call 1", "call 2", None]
+        for version, found in ((2, two), (0, [None] * 3), (2, two)):
             session.rewind(version)
             assert names(session) == found

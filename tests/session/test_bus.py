@@ -16,10 +16,14 @@ def test_subscribers_of_a_type_or_its_base_are_told_in_the_order_in_which_they_s
     bus: InProcessEventBus, session: Session
 ) -> None:
     heard: list[tuple[str, object]] = []
+
+    def hear(name: str, event: object) -> None:
+        heard.append((name, event))
+
     plain, loud = ping(session), LoudPing(session_id=session.session_id)
     assert bus.publish(Note("early")) == PublishResult(Note("early"), (), ())
     for kind, name in ((SessionEvent, "event"), (Ping, "ping"), (object, "object"), (LoudPing, "loud")):
-        bus.subscribe(kind, lambda event, name=name: heard.append((name, event)))
+        bus.subscribe(kind, partial(hear, name))
     result = bus.publish(loud)
     bus.publish(plain)
     bus.publish(Note("a"))

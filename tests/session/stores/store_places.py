@@ -78,6 +78,14 @@ class PostgresPlace(Place):
         drop_schema(self.path)
 
 
+PLACES: dict[str, type[Place]] = {
+    "memory": MemoryPlace,
+    "sqlite": SqlitePlace,
+    "folder": FolderPlace,
+    "postgres": PostgresPlace,
+}
+
+
 class Counting(SqliteStore):
     """Counts the changes and checkpoints that are read, and how often the store is asked for a session."""
 

@@ -99,10 +99,11 @@ def test_the_history_is_that_of_a_session_in_memory_and_names_who_changed_what(p
 
 def test_a_version_that_does_not_exist_is_refused(place: Place) -> None:
     for session in (lived(open_session(None)), lived(open_session(place.open()))):
-        for version in (-1, 13, True, 1.0, "1"):
+        versions: list[Any] = [-1, 13, True, 1.0, "1"]
+        for version in versions:
             for ask in (session.at, session.history, session.rewind, session.fork):
                 with pytest.raises(VersionError) as error:
-                    ask(version)  # type: ignore[operator]  # what a caller without types may pass
+                    ask(version)
                 assert str(error.value) == f"the session has the versions 0 to 12, got {version!r}"
         assert session.version == 12
 

@@ -166,7 +166,8 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) 
     for other in others:
         with outer.transaction() as opened:
             opened.dispatch(Note("kept"))
-            for write in [*writes, partial(other.dispatch, Note("never"))]:
+            uses: list[Callable[[], object]] = [*writes, partial(other.dispatch, Note("never"))]
+            for write in uses:
                 with pytest.raises(TransactionError) as error:
                     write()
                 assert str(error.value) == (

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from postgres_server import PostgresServer, programs, shared_server
+from store_places import PLACES, Place
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, Toolbox
@@ -71,6 +72,18 @@ def own_default(monkeypatch: pytest.MonkeyPatch) -> ToolRegistry:
 def store_file(tmp_path: Path) -> Path:
     """Where a store is."""
     return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def path(store_file: Path) -> Path:
+    """The same, for the tests of the file."""
+    return store_file
+
+
+@pytest.fixture(params=["memory", "sqlite", "folder", pytest.param("postgres", marks=pytest.mark.postgres)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A place of each kind, for a test that every store must pass."""
+    return PLACES[request.param](tmp_path)
 
 
 @pytest.fixture

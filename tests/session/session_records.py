@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import attrs
@@ -15,16 +18,19 @@ from session import EventBus, Session, SessionEvent, SessionView, ToolInvoked, T
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A value that sessions under test append."""
-
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A value that sessions under test keep one of."""
-
     total: int
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A record whose field takes any value."""
+
+    value: Any = None
 
 
 @attrs.frozen
@@ -45,7 +51,6 @@ def ping(session: Session, number: int = 0) -> Ping:
 
 
 def numbers(events: tuple[Ping, ...]) -> list[int]:
-    """Their numbers, in order."""
     return [event.number for event in events]
 
 
@@ -77,6 +82,13 @@ def elsewhere(work: Callable[[], object]) -> list[object]:
     thread.start()
     thread.join(10)
     return got
+
+
+def printed(program: str, *arguments: object) -> str:
+    """What another process prints, and its exit code if it fails."""
+    options = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, *map(str, arguments)]
+    done = subprocess.run(options, capture_output=True, text=True, check=False, timeout=600)
+    return done.stdout + done.stderr + (f"exit code {done.returncode}" if done.returncode else "")
 
 
 def texts(session: Session | SessionView) -> list[str]:

@@ -17,13 +17,13 @@ def test_subscribers_of_a_type_or_its_base_are_told_in_the_order_in_which_they_s
 ) -> None:
     heard: list[tuple[str, object]] = []
 
-    def listen(kind: type, name: str) -> None:
-        bus.subscribe(kind, lambda event: heard.append((name, event)))
+    def hear(name: str, event: object) -> None:
+        heard.append((name, event))
 
     plain, loud = ping(session), LoudPing(session_id=session.session_id)
     assert bus.publish(Note("early")) == PublishResult(Note("early"), (), ())
     for kind, name in ((SessionEvent, "event"), (Ping, "ping"), (object, "object"), (LoudPing, "loud")):
-        listen(kind, name)
+        bus.subscribe(kind, partial(hear, name))
     result = bus.publish(loud)
     bus.publish(plain)
     bus.publish(Note("a"))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from session_records import printed
 
 COMMON = f"""
 import os, signal, sys, threading, time, traceback
@@ -52,15 +51,16 @@ session = note_session()
 session.dispatch(Note("committed"))
 """
 
-INSIDE_A_TRANSACTION = """
+HOLDERS = {
+    "a transaction": """
 def hold(entered, leave):
     with session.transaction() as transaction:
         transaction.dispatch(Note("half"))
         transaction.publish(ping(session, 1))
         entered.set()
         leave.wait()
-"""
-INSIDE_A_NESTED_TRANSACTION = """
+""",
+    "a nested transaction": """
 def hold(entered, leave):
     with session.transaction() as outer:
         outer.dispatch(Note("half"))
@@ -68,8 +68,8 @@ def hold(entered, leave):
             transaction.dispatch(Note("more"))
             entered.set()
             leave.wait()
-"""
-INSIDE_A_REDUCER = """
+""",
+    "a reducer": """
 def hold(entered, leave):
     def slow(slice_, event):
         entered.set()
@@ -77,8 +77,8 @@ def hold(entered, leave):
         return (event,)
     session.register_reducer(Count, slow)
     session.dispatch(Count(1))
-"""
-INSIDE_A_SUBSCRIBER = """
+""",
+    "a subscriber": """
 def hold(entered, leave):
     def slow(event):
         if event.number != 7:
@@ -88,8 +88,8 @@ def hold(entered, leave):
     with session.transaction() as transaction:
         transaction.publish(ping(session, 1))
         transaction.publish(ping(session, 2))
-"""
-INSIDE_THE_BUS = """
+""",
+    "the bus": """
 def hold(entered, leave):
     class Slow:
         def __call__(self, event): ...
@@ -100,45 +100,14 @@ def hold(entered, leave):
         __hash__ = object.__hash__
     session.bus.subscribe(Ping, Slow())
     session.bus.unsubscribe(Ping, print)
-"""
-HOLDERS = {
-    "a transaction": INSIDE_A_TRANSACTION,
-    "a nested transaction": INSIDE_A_NESTED_TRANSACTION,
-    "a reducer": INSIDE_A_REDUCER,
-    "a subscriber": INSIDE_A_SUBSCRIBER,
-    "the bus": INSIDE_THE_BUS,
+""",
 }
-
-
-def run(program: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", COMMON + program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
 def test_a_child_works_with_the_last_commit_while_a_thread_was_inside(holder: str) -> None:
     program = """
-leave, thread = in_thread(hold)
-print(in_child(lambda: use(session)))
-print(in_child(lambda: print(in_child(lambda: use(session)), flush=True)))
-leave.set()
-thread.join()
-use(session)
-print("done")
-"""
-    assert run(holder + program) == "0\n0\n0\ndone\n"
-
-
-@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
-def test_the_threads_of_a_child_take_turns(holder: str) -> None:
-    program = """
-def count():
+def take_turns():
     barrier = threading.Barrier(8)
     def add():
         barrier.wait()
@@ -155,12 +124,16 @@ def count():
     assert texts(session)[before:] == [str(number) for number in range(before, before + 400)]
 
 leave, thread = in_thread(hold)
+print(in_child(lambda: use(session)))
+print(in_child(lambda: print(in_child(lambda: use(session)), flush=True)))
 sys.setswitchinterval(1e-5)
-print(in_child(count))
+print(in_child(take_turns))
 leave.set()
 thread.join()
+use(session)
+print("done")
 """
-    assert run(holder + program) == "0\n"
+    assert printed(COMMON + holder + program) == "0\n0\n0\n0\ndone\n"
 
 
 def test_a_child_that_is_forked_at_any_moment_finds_whole_commits() -> None:
@@ -191,7 +164,7 @@ over = True
 thread.join()
 print(codes)
 """
-    assert run(program) == "{0}\n"
+    assert printed(COMMON + program) == "{0}\n"
 
 
 def test_a_fork_inside_a_transaction_goes_on_with_it_in_both_processes() -> None:
@@ -209,7 +182,7 @@ if not pid:
     os._exit(0 if texts(session)[-1] == "after" else 1)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), texts(session))
 """
-    assert run(program) == (
+    assert printed(COMMON + program) == (
         "['committed', 'before', 'nested', 'child']\n0 ['committed', 'before', 'nested', 'parent']\n"
     )
 
@@ -233,4 +206,4 @@ if not pids[0]:
     os._exit(0)
 print(os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]), heard, numbers(session.select_all(Ping)))
 """
-    assert run(program) == "[1, 2, 3] [1, 2, 3]\n0 [1, 2, 3] [1, 2, 3]\n"
+    assert printed(COMMON + program) == "[1, 2, 3] [1, 2, 3]\n0 [1, 2, 3] [1, 2, 3]\n"

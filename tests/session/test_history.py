@@ -7,16 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from session_records import Count, Note, Ping, called, note_session, ping, texts
 
-from session import (
-    Change,
-    Rewound,
-    Session,
-    ToolFailed,
-    ToolInvoked,
-    VersionError,
-    append,
-    replace_latest,
-)
+from session import Change, Rewound, Session, ToolFailed, ToolInvoked, VersionError, append, replace_latest
 
 
 def told(session: Session, after: int = 0) -> list[tuple[int, tuple[object, ...], bool]]:
@@ -92,19 +83,6 @@ def test_a_rewind_inside_a_transaction_is_part_of_it() -> None:
     assert texts(session.at(2)) == ["a", "c"]
 
 
-@pytest.mark.parametrize("version", [4, -1, True, 1.0, "1", None])
-def test_a_version_that_does_not_exist_is_refused(version: object) -> None:
-    session = note_session()
-    for text in "abc":
-        session.dispatch(Note(text))
-    calls = [session.at, session.history, session.rewind, *([] if version is None else [session.fork])]
-    for call in calls:
-        with pytest.raises(VersionError) as caught:
-            call(version)  # type: ignore[operator]  # the wrong type is what is tried
-        assert str(caught.value) == f"the session has the versions 0 to 3, got {version!r}"
-    assert session.version == 3
-
-
 def test_a_session_that_keeps_few_changes_says_which() -> None:
     session = note_session(history=3)
     for number in range(100):
@@ -136,22 +114,11 @@ def test_a_fork_and_a_clone_have_private_slices_as_they_are_now_and_keep_them_pr
     assert session.select_all(Count) == (Count(2),)
 
 
-def test_a_past_version_has_what_an_event_carries_once() -> None:
-    session = note_session()
-    with session.transaction() as transaction:
-        for text in "ab":
-            note = Note(text)
-            transaction.dispatch(note)
-            transaction.publish(called(session, note))
-    session.publish(called(session, Note("c")))
-    session.publish(called(session, None))
-    for _ in range(3):
-        session.dispatch(Note("last"))
-    assert [" ".join(texts(session.at(version))) for version in range(5)] == [
-        "",
-        "a b",
-        "a b c",
-        "a b c",
-        "a b c last",
-    ]
-    assert [len(session.at(version).select_all(ToolInvoked)) for version in range(5)] == [0, 2, 3, 4, 4]
+def test_a_session_that_keeps_few_changes_forgets_their_keys() -> None:
+    session = Session(history=2)
+    for number in range(100):
+        session.publish(ToolInvoked("tool", {}, None, idempotency_key=f"{number % 50}"))
+    assert [session.find_call(key) is None for key in ("49", "48", "0")] == [False, False, True]
+    for _ in range(80):
+        session.publish(ToolInvoked("tool", {}, None))
+    assert [session.find_call(key) for key in ("49", "48", "0")] == [None, None, None]

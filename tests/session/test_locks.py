@@ -128,20 +128,15 @@ def test_a_wake_up_that_was_lost_costs_less_than_a_second() -> None:
     assert monotonic() - started < 1
 
 
-def test_a_transaction_can_be_entered_by_an_exit_stack() -> None:
-    session = Session()
-    with ExitStack() as stack:
-        transaction = stack.enter_context(session.transaction())
-        transaction.publish(ToolInvoked("host", {}, None))
-        assert not is_free(session._state)
-    assert session.version == 1
-    assert is_free(session._state)
-
-
-def test_a_transaction_can_be_entered_and_left_by_hand() -> None:
-    session = Session()
+@pytest.mark.parametrize("is_by_hand", [False, True])
+def test_a_transaction_can_be_entered_by_an_exit_stack_or_by_hand(*, is_by_hand: bool) -> None:
+    session, stack = Session(), ExitStack()
     transaction = session.transaction()
-    transaction.__enter__().publish(ToolInvoked("host", {}, None))
-    transaction.__exit__(None, None, None)
+    entered = transaction.__enter__() if is_by_hand else stack.enter_context(transaction)
+    entered.publish(ToolInvoked("host", {}, None))
+    assert not is_free(session._state)
+    if is_by_hand:
+        transaction.__exit__(None, None, None)
+    stack.close()
     assert session.version == 1
     assert is_free(session._state)

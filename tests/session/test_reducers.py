@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import check_reducer_laws, check_session_agrees
-from session import Reducer, Session, append, keep_last, replace_latest, replace_latest_by, upsert_by
-from session.reducers import Append
+from session import Reducer, append, keep_last, replace_latest, replace_latest_by, upsert_by
 
 
 @dataclass(frozen=True)
@@ -59,14 +58,15 @@ def test_keep_last_keeps_the_newest(slice_: tuple[Row, ...], event: Row, limit: 
 
 
 @given(events=st.lists(ROWS))
-def test_upsert_keeps_one_item_for_each_key_in_order_of_first_sight(events: list[Row]) -> None:
-    reducer = upsert_by(row_key)
-    slice_: tuple[Row, ...] = ()
-    model: dict[str, Row] = {}
+def test_one_item_for_each_key_in_order_of_first_or_of_last_sight(events: list[Row]) -> None:
+    upserted, replaced = tuple[Row, ...](), tuple[Row, ...]()
+    first, last = dict[str, Row](), dict[str, Row]()
     for event in events:
-        slice_ = reducer(slice_, event)
-        model[event.key] = event
-    assert slice_ == tuple(model.values())
+        upserted = upsert_by(row_key)(upserted, event)
+        replaced = replace_latest_by(row_key)(replaced, event)
+        last.pop(event.key, None)
+        first[event.key] = last[event.key] = event
+    assert (upserted, replaced) == (tuple(first.values()), tuple(last.values()))
 
 
 @pytest.mark.parametrize("limit", [0, -1, 2.5, "3"])
@@ -74,23 +74,3 @@ def test_a_limit_that_is_no_whole_number_of_at_least_one_is_refused(limit: Any) 
     with pytest.raises(ValueError) as caught:
         keep_last(limit)
     assert str(caught.value) == f"limit must be a whole number of at least 1, got {limit!r}"
-
-
-def test_a_session_asks_a_subclass_of_append_itself() -> None:
-    class Twice(Append):
-        def __call__(self, slice_: tuple[Any, ...], event: Any, /) -> tuple[Any, ...]:
-            return (*slice_, event, event)
-
-    session = Session()
-    session.register_reducer(Row, Twice())
-    session.dispatch(Row("a", 1))
-    assert session.select_all(Row) == (Row("a", 1), Row("a", 1))
-
-
-def test_replace_latest_by_keeps_the_latest_of_each_key_in_the_order_in_which_they_came() -> None:
-    session = Session()
-    session.register_reducer(Row, replace_latest_by(row_key))
-    for row in (Row("tea", 1), Row("milk", 2), Row("tea", 3), Row("bread", 4), Row("milk", 5)):
-        session.dispatch(row)
-    assert session.select_all(Row) == (Row("tea", 3), Row("bread", 4), Row("milk", 5))
-    assert session.select_latest(Row) == Row("milk", 5)

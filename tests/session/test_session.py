@@ -12,11 +12,7 @@ from typing import Any
 import pytest
 from session_records import LoudPing, Note, Ping, numbers, ping
 
-from session import (
-    InProcessEventBus,
-    Session,
-    append,
-)
+from session import InProcessEventBus, Session, append
 
 
 class TestIdentity:
@@ -43,31 +39,19 @@ class TestIdentity:
 
 
 class TestFamily:
-    def test_a_parent_lists_its_children_in_the_order_of_their_opening(self) -> None:
+    def test_a_parent_keeps_and_lists_its_children_in_order_until_they_are_closed(self) -> None:
         parent = Session()
-        children = tuple(Session(parent=parent) for _ in range(3))
-        assert parent.children == children
-        assert [child.parent for child in children] == [parent] * 3
-        assert [child.children for child in children] == [()] * 3
-
-    def test_a_parent_keeps_its_children_until_they_are_closed(self) -> None:
-        parent = Session()
-        identity = Session(parent=parent).session_id
+        ids = [Session(parent=parent).session_id for _ in range(3)]
         gc.collect()
-        (child,) = parent.children
-        assert child.session_id == identity
-        other = Session(parent=parent)
-        child.close()
-        child.close()
-        assert parent.children == (other,)
-        assert child.parent is parent
-
-    def test_a_child_that_is_closed_is_collected(self) -> None:
-        parent = Session()
-        child = Session(parent=parent)
-        child.close()
-        gone = weakref.ref(child)
-        del child
+        first, *others = parent.children
+        assert [child.session_id for child in parent.children] == ids
+        assert (first.parent, first.children) == (parent, ())
+        for _ in range(2):
+            first.close()
+            assert parent.children == tuple(others)
+        assert first.parent is parent
+        gone = weakref.ref(first)
+        del first
         gc.collect()
         assert gone() is None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import make_dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,15 +11,14 @@ from uuid import UUID
 
 import pytest
 from codec_records import (
-    EVERYTHING,
     IDENTITY,
+    TYPED,
     WHEN,
     Box,
     Checked,
     Colour,
     Derived,
     Empty,
-    Everything,
     Holder,
     Level,
     Line,
@@ -52,12 +51,16 @@ def round_trip(value: Any) -> Any:
     return read.select_latest(type(value))
 
 
-def test_every_type_of_value_comes_back_equal_and_of_its_type() -> None:
-    back = round_trip(EVERYTHING)
-    for each in fields(Everything):
-        assert type(getattr(back, each.name)) is type(getattr(EVERYTHING, each.name)), each.name
-    assert (str(back.price), back.when.utcoffset()) == ("1.50", timedelta(hours=2))
-    assert [type(key) for key in back.by_colour] == [Colour, Colour]
+@pytest.mark.parametrize(("hint", "value"), TYPED)
+def test_every_type_of_value_comes_back_equal_and_of_its_type(hint: Any, value: Any) -> None:
+    kind = make_dataclass("It", [("item", hint)], frozen=True)
+    snapshot = snapshot_of(kind(value))
+    back: Any = Snapshot.from_json(snapshot.to_json(), types=[kind]).select_latest(kind)
+    assert (back.item, type(back.item)) == (value, type(value))
+    if isinstance(value, (Decimal, datetime)):  # which are equal in other spellings, too
+        assert str(back.item) == str(value)
+    if isinstance(value, dict):
+        assert list(map(type, back.item)) == list(map(type, value))
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from session_records import (
-    LoudPing,
-    Note,
-    OnPurposeError,
-    Ping,
-    note_session,
-    numbers,
-    ping,
-    texts,
-)
+from session_records import LoudPing, Note, OnPurposeError, Ping, note_session, numbers, ping, texts
 
 from session import InProcessEventBus, PublishResult, Session, SessionEvent, SubscriberFailure
 
@@ -38,8 +29,6 @@ def test_a_subscriber_may_write_back_into_the_session() -> None:
 
 
 class BrokenBus(InProcessEventBus):
-    """A bus that cannot publish."""
-
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
@@ -48,7 +37,7 @@ class BrokenBus(InProcessEventBus):
         raise self.error
 
 
-def test_a_bus_that_raises_undoes_nothing_and_is_logged_without_its_text(
+def test_a_bus_with_a_publish_of_its_own_that_raises_undoes_nothing_and_is_logged_without_its_text(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     error = OnPurposeError("the secret")
@@ -114,25 +103,6 @@ def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_s
     assert told == [(name, number) for number in range(1, 6) for name in ("first", "second")]
     if not inside:
         assert [(result.ok, len(result.subscribers)) for result in results] == [(True, 0)] * 4 + [(True, 3)]
-
-
-class CountingBus(InProcessEventBus):
-    """A bus that sees all that is published."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[object] = []
-
-    def publish(self, event: object) -> PublishResult:
-        self.seen.append(event)
-        return super().publish(event)
-
-
-def test_a_bus_with_a_publish_of_its_own_gets_every_event() -> None:
-    bus = CountingBus()
-    session = note_session(bus=bus)
-    event = ping(session, 1)
-    assert (session.publish(event).ok, bus.seen) == (True, [event])
 
 
 def test_an_event_is_delivered_to_who_subscribes_before_its_turn_and_to_no_one_who_has_left() -> None:

@@ -7,25 +7,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from session_records import (
-    Count,
-    Note,
-    Ping,
-    called,
-    elsewhere,
-    give_up,
-    note_session,
-    ping,
-    texts,
-)
+from session_records import Count, Note, Ping, called, elsewhere, give_up, note_session, ping, texts
 
-from session import (
-    Session,
-    Snapshot,
-    Transaction,
-    TransactionError,
-    append,
-)
+from session import Session, Snapshot, Transaction, TransactionError, append
 from session.history import Reset
 
 NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
@@ -33,10 +17,17 @@ OPEN_ALREADY = "the transaction is open already: call session.transaction() for 
 IN_A_REDUCER = "a reducer must not dispatch or publish: return the next slice instead"
 
 
-def assert_refused(work: Callable[[], object]) -> None:
-    with pytest.raises(TransactionError) as caught:
-        work()
-    assert str(caught.value) == NOT_HERE
+def assert_refused(transaction: Transaction, session: Session) -> None:
+    works = (
+        partial(transaction.dispatch, Note("lost")),
+        partial(transaction.publish, ping(session)),
+        partial(transaction.restore, Reset({})),
+        partial(transaction.latest, Note),
+    )
+    for work in works:
+        with pytest.raises(TransactionError) as caught:
+            work()
+        assert str(caught.value) == NOT_HERE
 
 
 def test_a_transaction_that_is_over_or_was_never_entered_is_refused() -> None:
@@ -47,10 +38,7 @@ def test_a_transaction_that_is_over_or_was_never_entered_is_refused() -> None:
     given_up: list[Transaction] = []
     give_up(session, given_up.append)
     for transaction in (never, over, *given_up):
-        assert_refused(partial(transaction.dispatch, Note("b")))
-        assert_refused(partial(transaction.publish, ping(session)))
-        assert_refused(partial(transaction.restore, Reset({})))
-        assert_refused(partial(transaction.latest, Note))
+        assert_refused(transaction, session)
     assert texts(session) == ["a"]
     assert session.select_all(Ping) == ()
 
@@ -59,10 +47,7 @@ def test_the_outer_transaction_is_refused_while_an_inner_one_is_open() -> None:
     session = note_session()
     with session.transaction() as outer:
         with session.transaction() as inner:
-            assert_refused(lambda: outer.dispatch(Note("lost")))
-            assert_refused(lambda: outer.publish(ping(session)))
-            assert_refused(lambda: outer.restore(Reset({})))
-            assert_refused(lambda: outer.latest(Note))
+            assert_refused(outer, session)
             inner.dispatch(Note("a"))
         outer.dispatch(Note("b"))
     assert texts(session) == ["a", "b"]
@@ -120,7 +105,7 @@ def test_an_event_of_another_session_is_refused() -> None:
     with session.transaction() as transaction:
         transaction.dispatch(Note("a"))
         with pytest.raises(TransactionError) as caught:
-            transaction.publish(ping(other))
+            transaction.publish(called(other, Note("its value")))
         assert str(caught.value) == message
         with pytest.raises(TransactionError) as caught:
             transaction.dispatch(ping(other))

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from session import (
-    Session,
-    ToolInvoked,
-    append,
-    select_all,
-    select_latest,
-)
+from session import Session, ToolInvoked, append, select_all, select_latest
 
 Select = Callable[[type[Any]], tuple[Any, ...]]
 

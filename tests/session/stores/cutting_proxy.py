@@ -13,14 +13,7 @@ _ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: closed with a reset
 
 
 class CuttingProxy:
-    """Hands bytes on between clients and a server, and cuts.
-
-    Attributes:
-        port: Where it listens on 127.0.0.1.
-        left: How many bytes of both directions pass before every connection is cut; None for all.
-        cuts: How often it has cut.
-        is_silent: Whether it keeps what it gets to itself, as a pooler does while its server is away.
-    """
+    """Hands bytes on between clients and a server; cuts every connection after ``left`` bytes of both."""
 
     def __init__(self, server: tuple[str, int]) -> None:
         self._server = server
@@ -28,7 +21,7 @@ class CuttingProxy:
         self.port: int = self._listening.getsockname()[1]
         self.left: int | None = None
         self.cuts = 0
-        self.is_silent = False
+        self.is_silent = False  # it keeps what it gets, as a pooler does while its server is away
         self._lock = threading.Lock()
         self._ends: set[socket.socket] = set()
         threading.Thread(target=self._accept, daemon=True).start()

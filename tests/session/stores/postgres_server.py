@@ -36,12 +36,7 @@ def programs() -> Path | None:
 
 
 class PostgresServer:
-    """A server, and the addresses of schemas in it; no two callers get the same schema.
-
-    Attributes:
-        folder: Its data, its socket and its log.
-        port: Where it listens, on 127.0.0.1 and in the folder.
-    """
+    """A server that listens on 127.0.0.1 and in its folder; no two callers get the same schema."""
 
     def __init__(self, folder: Path, *, is_durable: bool = False) -> None:
         found = programs()
@@ -156,6 +151,14 @@ def schema_for(folder: Path) -> str:
     schema = shared_server().schema()
     PostgresStore(shared_server().conninfo, schema=schema).create()
     return schema
+
+
+def drop_schema(folder: Path) -> None:
+    """Drop the schema of a folder, with its tables."""
+    import psycopg
+
+    with psycopg.connect(shared_server().conninfo, autocommit=True) as connection:
+        connection.execute(f'DROP SCHEMA "{schema_for(folder)}" CASCADE'.encode())
 
 
 def store_for(folder: Path, timeout: float = 5.0) -> PostgresStore:

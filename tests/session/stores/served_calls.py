@@ -35,12 +35,10 @@ _refusing: set[int] = set()  # calls for which no thread is to be had
 
 
 def title(number: int) -> str:
-    """The title of the step that a call adds."""
     return f"call {number}"
 
 
 def say(**answer: Any) -> None:
-    """Write a line."""
     with _out:
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
@@ -78,15 +76,12 @@ def held(place: list[str]) -> Iterator[None]:
 
 
 def titles(session: Session) -> list[str]:
-    """The titles of the steps of a session's plan."""
     register_plan(session)
     plan = session.select_latest(Plan)
     return [] if plan is None else [step.title for step in plan.steps]
 
 
 class Worker:
-    """Runs a script."""
-
     def __init__(self, script: Script) -> None:
         self._script = script
         self._store = opened(script["place"], script["patience"])
@@ -181,7 +176,6 @@ class Worker:
 
 
 def main() -> None:
-    """Run the script of each line."""
     _thread.start_new_thread = start_thread
     pool._IDLE = 0.02  # threads end often, and are started often
     for line in sys.stdin:

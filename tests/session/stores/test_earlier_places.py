@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from session_records import printed
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -53,7 +52,7 @@ def opened(path: Path, name: str) -> Session:
     return session
 
 
-def told(session: Session) -> dict[str, Any]:
+def read_of(session: Session) -> dict[str, Any]:
     """All that is read of a session."""
     versions = {version: session.at(version) for version in range(1, session.version + 1)}
     plans = {version: past.select_latest(Plan) for version, past in versions.items() if version < 12}
@@ -75,7 +74,7 @@ def test_a_stored_session_is_read_as_it_was_written(
     session = opened(path, name)
     assert session.store is not None
     assert session.store.verify(name) == session.version
-    assert json.dumps(told(session), indent=1, default=str) == snapshot
+    assert json.dumps(read_of(session), indent=1, default=str) == snapshot
 
 
 def test_a_stored_session_is_rewound_and_written_on(path: Path) -> None:
@@ -138,8 +137,7 @@ def test_a_snapshot_is_read_by_a_program_that_imports_the_package_alone(name: st
         "from session import Snapshot\n"
         "print(Snapshot.from_json(open(sys.argv[1]).read()).to_json())"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True)
-    assert done.stdout == file.read_text()
+    assert printed(code, file) == file.read_text()
 
 
 @pytest.mark.parametrize("name", ["plain", "steered", "run"])
@@ -160,7 +158,4 @@ def test_a_program_with_a_class_of_the_same_name_and_without_the_package_reads_i
         "session.register_reducer(Plan, replace_latest)\n"
         "print(select_latest(session, Plan), 'planning' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.stderr) == ("None False\n", "")
+    assert printed(code, path) == "None False\n"

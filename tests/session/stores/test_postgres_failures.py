@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import Any
 
@@ -13,11 +12,11 @@ import psycopg
 import pytest
 from cutting_proxy import cutting
 from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
-from session_records import Note
-from store_places import PLAN, call, open_session, refused, state_of
+from session_records import Note, elsewhere
+from store_places import BUSY, PLAN, call, open_session, refused, state_of
 
 from session import Session, StoreError
-from session.stores import MemoryStore, PostgresStore, StoreBusy, copy_session
+from session.stores import PostgresStore
 
 pytestmark = pytest.mark.postgres
 NAME = "postgresql://127.0.0.1:{port}/postgres"
@@ -31,74 +30,77 @@ def server() -> Iterator[PostgresServer]:
         yield server
 
 
+class Pg:
+    """A schema of the server, and stores on it."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self.server = server
+        self.schema = server.schema()
+        self.store = self.again(timeout=2)
+        self.store.create()
+
+    def again(self, port: int | None = None, **options: Any) -> PostgresStore:
+        """Another store on the same tables, as another process has it."""
+        return PostgresStore(self.server.url_at(port or self.server.port), schema=self.schema, **options)
+
+    def execute(self, statement: str) -> list[tuple[object, ...]]:
+        """Run a statement as the administrator; ``{}`` is the schema."""
+        with psycopg.connect(self.server.conninfo, autocommit=True) as connection:
+            cursor = connection.execute(statement.replace("{}", f'"{self.schema}"').encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def cannot(self, reason: str) -> str:
+        """The message of a store that cannot be used."""
+        return f"the store {NAME.format(port=self.server.port)} cannot be used: {reason}"
+
+    @contextmanager
+    def set_to(self, *settings: str) -> Iterator[None]:
+        """Restart the server with other settings, within the block."""
+        self.server.restart(*settings)
+        try:
+            yield
+        finally:
+            self.server.restart()
+
+
 @pytest.fixture
-def store(server: PostgresServer) -> Iterator[PostgresStore]:
-    store = PostgresStore(server.url, schema=server.schema(), timeout=2)
-    store.create()
-    yield store
-    store.close()
+def pg(server: PostgresServer) -> Iterator[Pg]:
+    pg = Pg(server)
+    yield pg
+    pg.store.close()
 
 
-def again(server: PostgresServer, store: PostgresStore, **options: Any) -> PostgresStore:
-    """Another store on the same tables, as another process has it."""
-    return PostgresStore(server.url, schema=store._schema, **options)
-
-
-def admin(server: PostgresServer, statement: str) -> list[tuple[object, ...]]:
-    with psycopg.connect(server.conninfo, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
-
-
-def cannot(server: PostgresServer, reason: str) -> str:
-    return f"the store {NAME.format(port=server.port)} cannot be used: {reason}"
-
-
-def begun(store: PostgresStore) -> Session:
+def begun(pg: Pg) -> Session:
     """A session with one change, and the connection that made it at rest in the pool."""
-    session = open_session(store)
+    session = open_session(pg.store)
     session.dispatch(Note("first"))
     return session
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["restart", "crash"])
 def test_a_server_that_is_away_is_an_error_and_what_comes_after_needs_no_reopening(
-    server: PostgresServer, store: PostgresStore, how: signal.Signals
+    pg: Pg, how: signal.Signals
 ) -> None:
-    session = begun(store)
-    server.stop(how)
+    session = begun(pg)
+    pg.server.stop(how)
     for _ in range(2):
         with pytest.raises(StoreError) as caught:
             session.dispatch(Note("lost"))
-        assert (str(caught.value), caught.value.outcome) == (cannot(server, ENDED), "refused")
-        assert refused(lambda: store.head("run-7")) == cannot(server, ENDED)
+        assert (str(caught.value), caught.value.outcome) == (pg.cannot(ENDED), "refused")
+        assert refused(lambda: pg.store.head("run-7")) == pg.cannot(ENDED)
     assert session.version == 1
-    server.start()
+    pg.server.start()
     session.dispatch(Note("second"))
-    assert (session.version, store.verify("run-7")) == (2, 2)
+    assert (session.version, pg.store.verify("run-7")) == (2, 2)
 
 
-def test_a_restart_in_the_middle_of_a_transaction_changes_nothing(
-    server: PostgresServer, store: PostgresStore
-) -> None:
-    session = begun(store)
+def test_a_commit_that_cannot_be_looked_for_is_unknown_until_it_is_settled(pg: Pg) -> None:
+    session = begun(pg)
     with pytest.raises(StoreError) as caught, session.transaction() as transaction:
         transaction.dispatch(Note("lost"))
-        server.restart()
-    assert (caught.value.outcome, session.version) == ("refused", 1)
-    session.dispatch(Note("second"))
-    assert again(server, store).verify("run-7") == 2
-
-
-def test_a_commit_that_cannot_be_looked_for_is_unknown_until_it_is_settled(
-    server: PostgresServer, store: PostgresStore
-) -> None:
-    session = begun(store)
-    with pytest.raises(StoreError) as caught, session.transaction() as transaction:
-        transaction.dispatch(Note("lost"))
-        server.stop(signal.SIGQUIT)
-    assert (str(caught.value), caught.value.outcome) == (cannot(server, ENDED), "unknown")
-    server.start()
+        pg.server.stop(signal.SIGQUIT)
+    assert (str(caught.value), caught.value.outcome) == (pg.cannot(ENDED), "unknown")
+    pg.server.start()
     assert refused(lambda: session.dispatch(Note("early"))) == (
         "it is not known whether the last change was written: call session.refresh() when the store can be "
         "reached"
@@ -106,88 +108,6 @@ def test_a_commit_that_cannot_be_looked_for_is_unknown_until_it_is_settled(
     assert session.refresh() == 1
     session.dispatch(Note("second"))
     assert session.version == 2
-
-
-WRITES: dict[str, Callable[[PostgresStore, Session], object]] = {
-    "claim": lambda store, _: store.claim("run-7", "mail"),
-    "fork": lambda _, session: session.fork(session_id="fork").version,
-    "delete": lambda store, _: store.delete("run-7"),
-    "drop_checkpoints": lambda store, _: store.drop_checkpoints("run-7"),
-    "restore": lambda store, _: copy_session(_filled(), store, "copied").version,
-    "create": lambda store, _: store.create(),
-}
-
-
-def _filled() -> MemoryStore:
-    source = MemoryStore()
-    open_session(source, "copied").dispatch(Note("first"))
-    return source
-
-
-def lose_commits(
-    monkeypatch: pytest.MonkeyPatch, store: PostgresStore, *, is_done: bool, then: Callable[[], object]
-) -> None:
-    """Lose the answer to the next commit: after it is done, or before."""
-    run, lost = store._run, list[str]()
-
-    def lose(connection: Any, seconds: float, statements: str, *values: Any) -> Any:
-        if lost or not (statements.startswith("COMMIT") or "CREATE TABLE" in statements):
-            return run(connection, seconds, statements, *values)
-        if is_done:
-            run(connection, seconds, statements, *values)
-        lost.append(statements)
-        connection.close()
-        then()
-        raise psycopg.OperationalError("the connection is lost")
-
-    monkeypatch.setattr(store, "_run", lose)
-
-
-@pytest.mark.parametrize("write", WRITES)
-@pytest.mark.parametrize("is_done", [True, False])
-def test_every_write_whose_answer_is_lost_is_looked_for(
-    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, write: str, is_done: bool
-) -> None:
-    session = begun(store)
-    if write == "drop_checkpoints":
-        session.rewind(0)  # with a checkpoint
-    if write == "create":
-        admin(server, f'DROP SCHEMA "{store._schema}" CASCADE')
-    lose_commits(monkeypatch, store, is_done=is_done, then=lambda: None)
-    if not is_done:
-        with pytest.raises(StoreError) as caught:
-            WRITES[write](store, session)
-        assert (str(caught.value), caught.value.outcome) == (cannot(server, ENDED), "refused")
-    assert WRITES[write](store, session) == {"claim": True, "fork": 1, "delete": True, "restore": 1}.get(
-        write
-    )
-
-
-def test_a_claim_that_another_made_after_ours_was_lost_is_not_ours(
-    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = again(server, store)
-
-    def claim_there() -> None:
-        with ThreadPoolExecutor() as threads:
-            assert threads.submit(other.claim, "run-7", "mail").result() is True
-
-    lose_commits(monkeypatch, store, is_done=False, then=claim_there)
-    with pytest.raises(StoreError) as caught:
-        store.claim("run-7", "mail")
-    assert caught.value.outcome == "refused"
-    assert store.claim("run-7", "mail") is False
-
-
-def test_a_claim_of_unknown_outcome_is_ours_when_the_server_is_back(
-    server: PostgresServer, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lose_commits(monkeypatch, store, is_done=True, then=server.stop)
-    with pytest.raises(StoreError) as caught:
-        store.claim("run-7", "mail")
-    assert caught.value.outcome == "unknown"
-    server.start()
-    assert [store.claim("run-7", "mail"), store.claim("run-7", "mail")] == [True, False]
 
 
 READS: dict[str, Callable[[PostgresStore, Session], object]] = {
@@ -207,69 +127,39 @@ READS: dict[str, Callable[[PostgresStore, Session], object]] = {
 
 def in_time(work: Callable[[], object]) -> StoreError | None:
     """The error of what ends long before it would without a timeout."""
-    caught: list[StoreError | None] = []
-
-    def run() -> None:
-        try:
-            work()
-        except StoreError as error:
-            caught.append(error)
-        else:
-            caught.append(None)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(8)
-    assert not thread.is_alive()
-    return caught[0]
-
-
-def ended(store: PostgresStore, session: Session) -> dict[str, str | None]:
-    """The messages of all reads, and of a mark; None for those that need nothing of the server."""
-    errors = {name: in_time(partial(read, store, session)) for name, read in READS.items()}
-    return {name: None if error is None else str(error) for name, error in errors.items()}
+    (result,) = elsewhere(work)
+    assert not isinstance(result, Exception) or isinstance(result, StoreError)
+    return result if isinstance(result, StoreError) else None
 
 
 @pytest.mark.parametrize(
     ("table", "free"),
     [("sessions", {"history", "at", "claims"}), ("changes", {"refresh", "sessions", "claims"})],
 )
-def test_every_call_ends_while_a_table_is_locked(
-    server: PostgresServer, store: PostgresStore, table: str, free: set[str]
-) -> None:
-    store = again(server, store, timeout=0.2)
+def test_every_call_ends_while_a_table_is_locked(pg: Pg, table: str, free: set[str]) -> None:
+    store = pg.again(timeout=0.2)
     session = open_session(store)
     call(session, *PLAN)
-    with psycopg.connect(server.conninfo) as lock:
-        lock.execute(f'LOCK TABLE "{store._schema}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
-        busy = "another worker or program is writing to the store, for more than 0.2 s: try again"
-        assert ended(store, session) == {name: None if name in free else busy for name in READS}
+    with psycopg.connect(pg.server.conninfo) as lock:
+        lock.execute(f'LOCK TABLE "{pg.schema}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
+        for name, read in READS.items():
+            error = in_time(partial(read, store, session))
+            assert (name, error and str(error)) == (name, None if name in free else BUSY.format(0.2))
         assert call(session, "planning_read_plan", {}).success is True
     session.dispatch(Note("later"))
     assert store.verify("run-7") == session.version
 
 
-def test_every_call_ends_while_a_pooler_waits_for_its_server(
-    server: PostgresServer, store: PostgresStore
-) -> None:
-    with cutting(server.port) as proxy:
-        kept = PostgresStore(server.url_at(proxy.port), schema=store._schema, timeout=0.2)
+def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
+    with cutting(pg.server.port) as proxy:
+        kept = pg.again(proxy.port, timeout=0.2)
         session = open_session(kept)
         session.dispatch(Note("first"))
         proxy.is_silent = True
-        for name in ("mark", "refresh", "sessions"):
-            assert in_time(partial(READS[name], kept, session)) is not None
+        assert [
+            in_time(partial(READS[name], kept, session)) for name in ("mark", "refresh", "sessions")
+        ].count(None) == 0
         proxy.is_silent = False
-        session.dispatch(Note("second"))
-    assert store.verify("run-7") == 2
-
-
-def test_a_commit_that_a_pooler_keeps_is_unknown_in_time(
-    server: PostgresServer, store: PostgresStore
-) -> None:
-    with cutting(server.port) as proxy:
-        session = open_session(PostgresStore(server.url_at(proxy.port), schema=store._schema, timeout=0.2))
-        session.dispatch(Note("first"))
 
         def commit() -> None:
             with session.transaction() as transaction:
@@ -282,65 +172,51 @@ def test_a_commit_that_a_pooler_keeps_is_unknown_in_time(
         proxy.is_silent = False
         session.refresh()
         session.dispatch(Note("third"))
-    assert store.verify("run-7") == session.version
+    assert pg.store.verify("run-7") == session.version
 
 
-READ_ONLY = (
-    "the server is read-only, such as a replica: connect to the primary "
-    "(target_session_attrs=read-write finds it)"
-)
-TOO_LONG = "the server stopped a statement that took too long (statement_timeout): try again"
+SLOW = "CREATE RULE slow AS ON INSERT TO {}.changes DO ALSO SELECT pg_sleep(9)"
+SET = {
+    "default_transaction_read_only=on": (
+        "the server is read-only, such as a replica: connect to the primary (target_session_attrs=read-write "
+        "finds it)"
+    ),
+    "statement_timeout=50": (
+        "the server stopped a statement that took too long (statement_timeout): try again"
+    ),
+    "idle_in_transaction_session_timeout=50": (
+        "the server ended a transaction that was idle for too long (idle_in_transaction_session_timeout): "
+        "try again"
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("setting", "reason"),
-    [("default_transaction_read_only=on", READ_ONLY), ("statement_timeout=50", TOO_LONG)],
-)
-def test_what_the_server_is_set_to_is_said(
-    server: PostgresServer, store: PostgresStore, setting: str, reason: str
-) -> None:
-    session = begun(store)
+@pytest.mark.parametrize("setting", SET)
+def test_what_the_server_is_set_to_is_said(pg: Pg, setting: str) -> None:
+    session = begun(pg)
     before = state_of(session)
-    server.restart(setting)
-    try:
-        if reason == TOO_LONG:
-            slow = "CREATE RULE slow AS ON INSERT TO {}.changes DO ALSO SELECT pg_sleep(9)"
-            admin(server, slow.format(f'"{store._schema}"'))
-        assert refused(lambda: session.dispatch(Note("lost"))) == cannot(server, reason)
-        assert state_of(open_session(again(server, store))) == before
-    finally:
-        server.restart()
-
-
-def test_a_transaction_that_is_idle_for_too_long_is_refused(
-    server: PostgresServer, store: PostgresStore
-) -> None:
-    session = begun(store)
-    server.restart("idle_in_transaction_session_timeout=50")
-    try:
+    with pg.set_to(setting):
+        if setting.startswith("statement"):
+            pg.execute(SLOW)
         with pytest.raises(StoreError) as caught, session.transaction() as transaction:
             transaction.dispatch(Note("lost"))
-            until_closed(server)
-        assert (caught.value.outcome, session.version) == ("refused", 1)
-        assert str(caught.value) == cannot(
-            server,
-            "the server ended a transaction that was idle for too long "
-            "(idle_in_transaction_session_timeout): try again",
-        )
+            if setting.startswith("idle"):
+                until_closed(pg)
+        assert (str(caught.value), caught.value.outcome) == (pg.cannot(SET[setting]), "refused")
+        assert state_of(open_session(pg.again())) == state_of(session) == before
+    if setting.startswith("idle"):
         session.dispatch(Note("second"))
-    finally:
-        server.restart()
 
 
-def until_closed(server: PostgresServer) -> None:
+def until_closed(pg: Pg) -> None:
     """Wait until the server has ended every transaction that was idle."""
     idle = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
-    while admin(server, idle) != [(0,)]:
+    while pg.execute(idle) != [(0,)]:
         pass
 
 
-def test_wrong_addresses_say_what_is_wrong_and_never_the_password(server: PostgresServer) -> None:
-    server_at = f"127.0.0.1:{server.port}"
+def test_wrong_addresses_say_what_is_wrong_and_never_the_password(pg: Pg) -> None:
+    server_at = f"127.0.0.1:{pg.server.port}"
     denied = "its user or password is refused: correct them in the address, or ask the administrator"
     wrong: dict[str, Callable[[], object]] = {
         denied: PostgresStore(f"postgresql://planning:secret-word@{server_at}/postgres").create,
@@ -353,7 +229,7 @@ def test_wrong_addresses_say_what_is_wrong_and_never_the_password(server: Postgr
         with pytest.raises(StoreError) as caught:
             work()
         assert str(caught.value).endswith(f" cannot be used: {reason}")
-        assert PASSWORD not in told(caught.value)
+        assert PASSWORD not in chain_of(caught.value)
     assert "secret-word" not in repr(PostgresStore("postgresql://u:secret-word@h/d?sslpassword=secret-word"))
     unreadable = (
         "postgresql//u:secret-word@h/d",
@@ -371,11 +247,11 @@ def test_wrong_addresses_say_what_is_wrong_and_never_the_password(server: Postgr
             "the address cannot be read: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
             "and in a password %40 for @, %3A for :, %2F for / and %25 for %"
         )
-        assert "secret" not in told(caught.value)
-        assert "word" not in told(caught.value).replace("a password %40", "").replace("USER:PASSWORD", "")
+        assert "secret" not in chain_of(caught.value)
+        assert "word" not in chain_of(caught.value).replace("a password %40", "").replace("USER:PASSWORD", "")
 
 
-def told(error: BaseException) -> str:
+def chain_of(error: BaseException) -> str:
     """All that an error and those before it say, without the lines of the program."""
     words = []
     found: BaseException | None = error
@@ -385,83 +261,56 @@ def told(error: BaseException) -> str:
     return "\n".join(words)
 
 
-def test_tables_that_are_absent_or_of_a_newer_format_are_refused(
-    server: PostgresServer, store: PostgresStore
-) -> None:
-    absent = PostgresStore(server.url, schema="nothing here")
+def test_tables_that_are_absent_or_of_a_newer_format_are_refused(pg: Pg) -> None:
+    absent = PostgresStore(pg.server.url, schema="nothing here")
     missing = "its tables do not exist: run `planning store create URL` once, or call store.create()"
-    assert refused(absent.sessions) == cannot(server, missing)
-    assert refused(lambda: open_session(absent)) == cannot(server, missing)
-    session = begun(store)
-    newer_format = 'UPDATE "{}".store SET format = 2'
-    admin(server, newer_format.replace("{}", store._schema))
-    name = NAME.format(port=server.port)
+    assert refused(absent.sessions) == pg.cannot(missing)
+    assert refused(lambda: open_session(absent)) == pg.cannot(missing)
+    session = begun(pg)
+    pg.execute("UPDATE {}.store SET format = 2")
+    name = NAME.format(port=pg.server.port)
     newer = f"{name} has format 2; this release reads formats up to 1: use a newer one"
     assert refused(lambda: session.dispatch(Note("lost"))) == newer
-    assert refused(again(server, store).sessions) == newer
-    assert refused(again(server, store).create) == newer
+    assert refused(pg.again().sessions) == newer
+    assert refused(pg.again().create) == newer
 
 
-def test_the_pool_is_bounded_and_says_when_it_is_empty(server: PostgresServer, store: PostgresStore) -> None:
-    small = again(server, store, size=1, timeout=0.2)
-    go, begun = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with small.lock("one"):
-            begun.set()
-            go.wait(20)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    begun.wait(20)
-    assert refused(lambda: small.head("two")) == (
-        "all 1 connections of the store are in use for more than 0.2 s: try again, or open the store with a "
-        "greater size"
-    )
-    with pytest.raises(StoreBusy) as caught, again(server, store, timeout=0.2).lock("one"):
-        pass
-    assert (
-        str(caught.value)
-        == "another worker or program is writing to the store, for more than 0.2 s: try again"
-    )
-    go.set()
-    thread.join(20)
+def test_the_pool_is_bounded_and_says_when_it_is_empty(pg: Pg) -> None:
+    small = pg.again(size=1, timeout=0.2)
+    with small.lock("one"):
+        (caught,) = elsewhere(lambda: small.head("two"))
+        assert (type(caught), str(caught)) == (
+            StoreError,
+            "all 1 connections of the store are in use for more than 0.2 s: try again, or open the store "
+            "with a greater size",
+        )
     assert small.head("two") is None
 
 
-def test_a_server_without_free_connections_says_so(server: PostgresServer, store: PostgresStore) -> None:
-    server.restart("max_connections=6", "superuser_reserved_connections=0")
-    taken = []
-    try:
+def test_a_server_without_free_connections_says_so(pg: Pg) -> None:
+    with pg.set_to("max_connections=6", "superuser_reserved_connections=0"), ExitStack() as taken:
         with pytest.raises(psycopg.OperationalError):
             while True:
-                taken.append(psycopg.connect(server.conninfo))
-        assert refused(lambda: again(server, store).head("a")) == cannot(
-            server,
+                taken.enter_context(closing(psycopg.connect(pg.server.conninfo)))
+        assert refused(lambda: pg.again().head("a")) == pg.cannot(
             "the server has too many connections: raise its max_connections, lower the stores' size, or put "
-            "a pooler before it",
+            "a pooler before it"
         )
-    finally:
-        for connection in taken:
-            connection.close()
-        server.restart()
-    assert store.head("a") is None
+    assert pg.store.head("a") is None
 
 
-def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(
-    server: PostgresServer, store: PostgresStore
-) -> None:
-    session = begun(store)
+def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(pg: Pg) -> None:
+    session = begun(pg)
     no_form = "text with a NUL or a lone surrogate has no form in the database: remove it"
-    assert refused(lambda: session.claim("a\0b")) == cannot(server, no_form)
-    assert refused(lambda: session.claim("\ud800")) == cannot(server, no_form)
+    assert refused(lambda: session.claim("a\0b")) == pg.cannot(no_form)
+    assert refused(lambda: session.claim("\ud800")) == pg.cannot(no_form)
     too_long = "a key, or the name of a claim, is longer than 2,600 bytes: use a shorter one"
     unlike = "".join(map(chr, range(0x100, 0x2000)))
-    assert refused(lambda: session.claim(unlike)) == cannot(server, too_long)
-    assert (session.claim("a"), store.claims("run-7")) == (True, [("a", 1)])
+    assert refused(lambda: session.claim(unlike)) == pg.cannot(too_long)
+    assert (session.claim("a"), pg.store.claims("run-7")) == (True, [("a", 1)])
 
 
-def test_what_is_no_address_no_pool_or_no_schema_is_refused(server: PostgresServer) -> None:
+def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     with pytest.raises(TypeError) as wrong:
         PostgresStore(None)
     assert str(wrong.value) == "a store needs an address or a psycopg_pool.ConnectionPool, got None"
@@ -472,27 +321,23 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(server: PostgresServ
         ({"timeout": -1}, "timeout must be seconds of 0 or more, got -1"),
     ):
         with pytest.raises(ValueError, match="must be") as refusal:
-            PostgresStore(server.url, **options)
+            PostgresStore(pg.server.url, **options)
         assert str(refusal.value) == message
-    odd = PostgresStore(server.url, schema='we"ird')
+    odd = PostgresStore(pg.server.url, schema='we"ird')
     odd.create()
     odd.create()
     assert odd.sessions() == []
 
 
-def test_a_statement_that_fails_within_a_transaction_ends_it(
-    server: PostgresServer, store: PostgresStore
-) -> None:
-    session = begun(store)
+def test_a_statement_that_fails_within_a_transaction_ends_it(pg: Pg) -> None:
+    session = begun(pg)
     with pytest.raises(StoreError) as caught, session.transaction() as transaction:
         transaction.dispatch(Note("lost"))
         assert "text with a NUL or a lone surrogate has no form" in refused(
-            lambda: store.with_key("run-7", "\0")
+            lambda: pg.store.with_key("run-7", "\0")
         )
-        assert refused(lambda: store.checkpoints("run-7", 1, -1)) == cannot(
-            server, "the server says 'LIMIT must not be negative' (2201W)"
+        assert refused(lambda: pg.store.checkpoints("run-7", 1, -1)) == pg.cannot(
+            "the server says 'LIMIT must not be negative' (2201W)"
         )
-    assert str(caught.value) == cannot(
-        server, "a statement of the transaction has failed: end it, and try again"
-    )
+    assert str(caught.value) == pg.cannot("a statement of the transaction has failed: end it, and try again")
     assert (caught.value.outcome, session.version) == ("refused", 1)

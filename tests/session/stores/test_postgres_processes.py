@@ -12,18 +12,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 from cutting_proxy import cutting
-from postgres_server import PostgresServer, running, schema_for
+from postgres_server import PostgresServer, running, schema_for, shared_server
 from psycopg_pool import ConnectionPool
-from session_records import Ping
+from session_records import Ping, elsewhere
 from store_places import numbered, open_session, refused
 
-from session import Session, StoreError, TransactionError, transaction
-from session.stores import PostgresStore, StoreBusy, Watch
+from session import StoreError, TransactionError
+from session.stores import PostgresStore, Watch
 
 pytestmark = pytest.mark.postgres
 HERE = Path(__file__).parent
@@ -31,17 +30,16 @@ WRITER = """
 import sys
 from session import Session, StoreError, append
 from session.stores import PostgresStore
-from session_records import Ping
+from session_records import Ping, elsewhere
 
-address, schema, name, first, count = sys.argv[1:]
-session = Session(session_id=name, store=PostgresStore(address, schema=schema, timeout=30))
+session = Session(session_id="run-7", store=PostgresStore(sys.argv[1], schema="load", timeout=30))
 session.register_reducer(Ping, append)
-for number in range(int(first), int(first) + int(count)):
+for number in range(int(sys.argv[2]), int(sys.argv[2]) + 200):
     while True:
         try:
             session.dispatch(Ping(number))
         except StoreError as error:
-            if error.outcome == "unknown" or session.store is None:
+            if error.outcome == "unknown":
                 raise
             continue
         print(number, flush=True)
@@ -49,15 +47,15 @@ for number in range(int(first), int(first) + int(count)):
 """
 
 
-def writer(server: PostgresServer, schema: str, first: int, count: int, name: str) -> subprocess.Popen[str]:
-    """A process that appends numbers to a session, and says each when it is acknowledged."""
+def writer(server: PostgresServer, first: int) -> subprocess.Popen[str]:
+    """A process that appends 200 numbers to a session, and says each when it is acknowledged."""
     path = os.pathsep.join([*sys.path, str(HERE), str(HERE.parent)])
-    words = [sys.executable, "-c", WRITER, server.conninfo, schema, name, str(first), str(count)]
+    words = [sys.executable, "-c", WRITER, server.conninfo, str(first)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
 
 
-def pings(store: PostgresStore, name: str = "run-7") -> list[int]:
-    session = open_session(store, name)
+def pings(store: PostgresStore) -> list[int]:
+    session = open_session(store)
     session.refresh()
     return numbered(session)
 
@@ -74,48 +72,12 @@ def store(postgres: PostgresServer, schema: str) -> Iterator[PostgresStore]:
     store.close()
 
 
-def test_processes_on_one_session_lose_nothing_and_leave_no_gap(
-    postgres: PostgresServer, store: PostgresStore, schema: str
-) -> None:
-    count = 500 if "KILLS" in os.environ else 50  # make soak writes more
-    writers = [writer(postgres, schema, number * count, count, "run-7") for number in range(8)]
-    while any(each.poll() is None for each in writers):
-        if store.head("run-7") is not None:
-            store.verify("run-7")  # beside the writers, what they write is no damage
-        time.sleep(0.05)
-    assert [each.wait(60) for each in writers] == [0] * 8
-    for each in writers:
-        each.communicate()
-    assert sorted(pings(store)) == list(range(8 * count))
-    assert store.verify("run-7") == 8 * count
-
-
-@pytest.mark.slow
-def test_what_a_killed_process_was_told_is_there(
-    postgres: PostgresServer, store: PostgresStore, schema: str
-) -> None:
-    said: list[int] = []
-    chance = random.Random(7)  # noqa: S311 - when to kill is no secret
-    for round_ in range(int(os.environ.get("KILLS", "4"))):
-        process = writer(postgres, schema, round_ * 10_000, 10_000, "run-7")
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        time.sleep(chance.random() / 20)
-        process.kill()
-        said += [int(line) for line in [first, *process.stdout.read().splitlines()]]
-        process.communicate()
-    found = pings(store)
-    assert len(found) == len(set(found))
-    assert set(said) <= set(found)
-    assert store.verify("run-7") == len(found)
-
-
 @pytest.mark.slow
 def test_a_server_that_is_restarted_under_load_loses_nothing() -> None:
     with running() as server:
         store = PostgresStore(server.conninfo, schema="load")
         store.create()
-        writers = [writer(server, "load", number * 10_000, 200, "run-7") for number in range(4)]
+        writers = [writer(server, number * 10_000) for number in range(4)]
         began = [int(next(each.stdout or iter(()))) for each in writers]
         for how in (signal.SIGINT, signal.SIGQUIT):
             server.restart(how=how)
@@ -133,7 +95,6 @@ def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
 ) -> None:
     rounds = 100 if "CI" in os.environ else 60
     chance = random.Random(11)  # noqa: S311 - where to cut is no secret
-    outcomes = {"refused": 0, "unknown": 0}
     with cutting(postgres.port) as proxy:
         store = PostgresStore(postgres.url_at(proxy.port), schema=schema, timeout=5)
         session = open_session(store)
@@ -143,7 +104,6 @@ def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
             try:
                 session.dispatch(Ping(number))
             except StoreError as error:
-                outcomes[error.outcome] += 1
                 proxy.left = None
                 if error.outcome == "unknown":
                     session.refresh()
@@ -156,50 +116,20 @@ def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
         assert set(acknowledged) <= set(found)
         assert not set(refusals) & set(found)
         assert len(found) == len(set(found)) == store.verify("run-7")
-        assert proxy.cuts > rounds / 5
+        assert min(proxy.cuts, len(refusals), len(acknowledged)) > rounds / 10
         store.close()
 
 
-def test_sessions_do_not_wait_for_each_other_and_are_not_nested(
-    postgres: PostgresServer, store: PostgresStore, schema: str
-) -> None:
+def test_sessions_do_not_wait_for_each_other_and_are_not_nested(store: PostgresStore, schema: str) -> None:
     one, two = (open_session(store, name) for name in ("one", "two"))
-    other = open_session(PostgresStore(postgres.conninfo, schema=schema, timeout=0.2), "two")
-    done = threading.Thread(target=two.dispatch, args=(Ping(1),))
+    other = open_session(PostgresStore(shared_server().conninfo, schema=schema, timeout=0.2), "two")
     with one.transaction() as transaction:
         transaction.dispatch(Ping(1))
-        done.start()
-        done.join(20)
-        assert two.version == 1
+        assert (elsewhere(lambda: two.dispatch(Ping(1))), two.version) == ([None], 1)
         for session in (two, other):  # each order would wait for the other one
             with pytest.raises(TransactionError, match="they would wait for each other: end it first"):
                 session.dispatch(Ping(2))
     assert (one.version, two.version, other.refresh()) == (1, 1, 1)
-
-
-def test_two_writers_that_begin_a_session_come_one_after_the_other(
-    postgres: PostgresServer, store: PostgresStore, schema: str
-) -> None:
-    impatient = PostgresStore(postgres.conninfo, schema=schema, timeout=0.2)
-    here, there = open_session(store), open_session(impatient)
-    refusals: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            there.dispatch(Ping(2))
-        except StoreError as error:
-            refusals.append(error)
-
-    thread = threading.Thread(target=write)
-    with here.transaction() as transaction:
-        transaction.dispatch(Ping(1))
-        thread.start()
-        thread.join(20)
-    assert [(type(each), str(each)) for each in refusals] == [
-        (StoreBusy, "another worker or program is writing to the store, for more than 0.2 s: try again")
-    ]
-    there.dispatch(Ping(2))
-    assert (there.version, numbered(there)) == (2, [1, 2])
 
 
 def test_fifty_watches_have_one_connection_and_see_every_change(
@@ -217,7 +147,6 @@ def test_fifty_watches_have_one_connection_and_see_every_change(
         thread.start()
     session = open_session(store)
     session.dispatch(Ping(1))
-    assert there._listener._thread is not None
     assert sum(thread.name == "session watches" for thread in threading.enumerate()) == 1
     session.dispatch(Ping(2))
     session.dispatch(Ping(3))
@@ -273,45 +202,6 @@ def test_watches_of_tasks_hold_no_thread_while_they_wait(store: PostgresStore) -
     assert asyncio.run(seen()) == [[1, 2]] * 40
 
 
-def write_in_child(session: Session, number: int, count: int) -> None:
-    for each in range(number, number + count):
-        session.dispatch(Ping(each))
-    os._exit(0)
-
-
-def test_a_fork_leaves_parent_and_child_with_connections_of_their_own(store: PostgresStore) -> None:
-    session = open_session(store)
-    session.dispatch(Ping(0))
-    fork = get_context("fork")
-    children = [fork.Process(target=write_in_child, args=(session, 100 * each, 20)) for each in (1, 2, 3)]
-    for child in children:
-        child.start()
-    for number in range(1, 21):
-        session.dispatch(Ping(number))
-    for child in children:
-        child.join(60)
-    assert [child.exitcode for child in children] == [0, 0, 0]
-    every = [0, *range(1, 21), *(100 * each + number for each in (1, 2, 3) for number in range(20))]
-    assert sorted(pings(store)) == sorted(every)
-    assert store.verify("run-7") == len(every)
-
-
-def test_a_transaction_that_is_open_at_a_fork_is_the_parents(store: PostgresStore) -> None:
-    session = open_session(store)
-    with session.transaction() as transaction:
-        transaction.dispatch(Ping(1))
-        child = os.fork()
-        if not child:
-            status = 1
-            try:
-                transaction.__exit__(None, None, None)
-            except TransactionError as error:
-                status = 0 if "forked inside the transaction" in str(error) else 2
-            os._exit(status)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert (session.version, store.verify("run-7")) == (1, 1)
-
-
 def test_a_pool_of_the_host_is_used_and_left_to_it(postgres: PostgresServer, schema: str) -> None:
     with ConnectionPool(postgres.conninfo, min_size=1, max_size=2, open=True, timeout=5) as pool:
         store = PostgresStore(pool, schema=schema)
@@ -338,15 +228,3 @@ def test_a_pool_of_the_host_is_used_and_left_to_it(postgres: PostgresServer, sch
                 "accepts the user and password, and whether the pool is large enough"
             )
         assert store.verify("run-7") == 2
-
-
-def test_the_time_of_a_change_decides_nothing(
-    postgres: PostgresServer, store: PostgresStore, schema: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = open_session(store), open_session(PostgresStore(postgres.conninfo, schema=schema))
-    for number, (session, clock) in enumerate([(here, 2e9), (there, 1e9), (here, 1.5e9), (there, 3e9)]):
-        monkeypatch.setattr(transaction, "time", lambda clock=clock: clock)
-        session.dispatch(Ping(number))
-    assert pings(store) == [0, 1, 2, 3]
-    assert [change.at.year for change in there.history()] == [2033, 2001, 2017, 2065]
-    assert store.verify("run-7") == 4

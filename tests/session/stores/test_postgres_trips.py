@@ -16,8 +16,6 @@ pytestmark = pytest.mark.postgres
 
 
 class Counting(PostgresStore):
-    """Counts its round trips."""
-
     trips = 0
 
     def _execute(self, *asked: Any) -> Any:

@@ -36,8 +36,6 @@ Answer = dict[str, Any]
 
 
 class Process:
-    """A worker process, and the answers that it gives; begun again after a kill."""
-
     def __init__(self) -> None:
         self._begin()
 
@@ -96,8 +94,6 @@ def processes() -> Iterator[list[Process]]:
 
 
 class Places:
-    """Makes places for sessions, each once."""
-
     def __init__(self, folder: Path, server: PostgresServer | None) -> None:
         self._folder = folder
         self._server = server
@@ -180,12 +176,7 @@ def check(place: list[str], scripts: list[Script], answered: list[list[Answer]])
 
 FATES = st.sampled_from([None, None, None, "cancel", "cancel twice", "timeout", "no thread"])
 CALLS = st.fixed_dictionaries(
-    {
-        "user": st.sampled_from("abc"),
-        "at": st.integers(0, 30),
-        "fate": FATES,
-        "after": st.integers(0, 20),
-    }
+    {"user": st.sampled_from("abc"), "at": st.integers(0, 30), "fate": FATES, "after": st.integers(0, 20)}
 )
 SCRIPTS = st.fixed_dictionaries(
     {
@@ -217,6 +208,35 @@ def test_every_call_is_what_it_was_answered(
     check(place, scripts, run_all(processes, scripts, kills))
 
 
+def script_of(place: list[str], loops: list[list[tuple[int, str]]], at_once: int) -> Script:
+    """A script of calls, by number and user, that nothing disturbs."""
+    call = {"at": 0, "fate": None, "after": 0}
+    each = [[{"number": number, "user": user, **call} for number, user in calls] for calls in loops]
+    rest = {"kept": False, "leaves": False, "patience": 30.0, "held": []}
+    return {"place": place, "loops": each, "at_once": at_once, **rest}
+
+
+def check_all_made(place: list[str], scripts: list[Script], answers: list[list[Answer]]) -> None:
+    assert {answer["how"] for each in answers for answer in each} == {"made"}
+    check(place, scripts, answers)
+
+
+def test_processes_on_one_session_lose_nothing_and_leave_no_gap(
+    processes: list[Process], places: Places
+) -> None:
+    place, numbers = places.make(), count()
+    set_up(place, {"a"})
+    most = 200 if "KILLS" in os.environ else 30  # make soak writes more
+    scripts = [
+        script_of(place, [[(next(numbers), "a") for _ in range(most)] for _ in range(2)], at_once=5)
+        for _ in processes
+    ]
+    answers = run_all(processes, scripts, [None] * 3)
+    check_all_made(place, scripts, answers)
+    with closing(opened(place, 5)) as store:
+        assert store.verify("a") == 1 + sum(map(len, answers)) == 1 + 6 * most
+
+
 @pytest.mark.slow
 def test_workers_that_are_killed_under_load_lose_nothing_and_do_nothing_twice(
     processes: list[Process], places: Places
@@ -227,33 +247,12 @@ def test_workers_that_are_killed_under_load_lose_nothing_and_do_nothing_twice(
     set_up(place, {*shared, *(user for each in own for user in each)})
     scripts, answers = list[Script](), list[list[Answer]]()
     for _ in range(KILLS):
-        round_ = [
-            {
-                "place": place,
-                "loops": [
-                    [
-                        {
-                            "number": next(numbers),
-                            "user": chance.choice(shared if chance.random() < 0.1 else own[worker]),
-                            "at": 0,
-                            "fate": None,
-                            "after": 0,
-                        }
-                        for _ in range(150)
-                    ]
-                ],
-                "at_once": 17,
-                "kept": False,
-                "leaves": False,
-                "patience": 30.0,
-                "held": [],
-            }
-            for worker in range(3)
+        users = [
+            [chance.choice(shared if chance.random() < 0.1 else each) for _ in range(150)] for each in own
         ]
+        round_ = [script_of(place, [[(next(numbers), user) for user in each]], at_once=17) for each in users]
         kills: list[int | None] = [None] * 3
         kills[chance.randrange(3)] = chance.randrange(1, 140)
         scripts += round_
         answers += run_all(processes, round_, kills)
-    said = [answer["how"] for each in answers for answer in each]
-    assert said == ["made"] * len(said)
-    check(place, scripts, answers)
+    check_all_made(place, scripts, answers)

@@ -1,184 +1,386 @@
-"""A file that was damaged, or that somebody made to do harm."""
+"""Damage in a file; contents that cannot be read, though their hashes are sound; and others that write."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
-from store_cases import Note, busy, opened
+from store_places import (
+    SETUP,
+    MemoryPlace,
+    Place,
+    SqlitePlace,
+    lived,
+    open_session,
+    refused,
+    state_of,
+    states_of,
+    store_of,
+)
+from typer.testing import CliRunner
 
-from planning import Plan, PlanningToolsSection, Toolbox
-from planning.plan.commands import MarkStep
-from session import Session, StoreError, append
-from session.stores import SqliteStore
+from planning import Plan
+from planning.cli.app import app
+from planning.plan.commands import MarkStep, SetupPlan
+from planning.suite.tools import register_plan
+from planning.view.sources import StoreSource
+from session import Session, StoreError, ToolInvoked, stored
+from session.stores import SqliteStore, Store
+from session.stores.chain import chain_hash, check_of, key_of
+
+RAW = [
+    "{",
+    "",
+    "[]",
+    "null",
+    "5",
+    '"x"',
+    "NaN",
+    "1" * 5_000,
+    "[" * 100_000,
+    '{"a":' * 3_000 + "1" + "}" * 3_000,
+    '{"slices":5}',
+    '{"slices":{"planning.model:Plan":[]}}',
+    '{"slices":{"planning.model:Plan":{"at":"1","items":[]}}}',
+    '{"slices":{"planning.model:Plan":{"at":9999,"items":[]}}}',
+    '{"slices":{"planning.model:Plan":{"at":1,"items":[{"!":[]}]}}}',
+    '{"slices":{"planning.model:Plan":{"at":1,"items":[5]}}}',
+    '{"format":2,"at":"2026-01-01","parts":[]}',
+    '{"at":5,"parts":[]}',
+    '{"at":"2026-01-01","parts":5}',
+    '{"at":"2026-01-01","parts":[],"actor":5}',
+    '{"at":"2026-01-01","parts":[],"slices":[{}]}',
+    '{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[{"!":"planning.commands:SetupPlan","objective":5}]}',
+    '{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[{"!":"planning.commands:SetupPlan",'
+    '"objective":"x","initial_steps":5}]}',
+    '{"at":"2026-01-01","parts":[{"!":"session.events:ToolInvoked","name":5,"params":null,"result":null}]}',
+    '{"at":"2026-01-01","parts":[{"!":"session.events:ToolInvoked","name":"x","params":null,"result":null,'
+    '"created_at":5}]}',
+]
+PARTS = [
+    '{"!":"subprocess:Popen","args":"touch ran"}',
+    '{"!":"planning.model:Plan","more":1}',
+    '{"!":"planning.model:Plan@99999999999999999999"}',
+    '{"!":"dict","items":[1]}',
+    '{"!":"rewound","version":99}',
+    '{"!":"rewound","version":-1}',
+    '{"!":"rewound","version":1.5}',
+    '{"!":"rolled back","session_id":"x","created_at":"2026-01-01T00:00:00+00:00","slices":[]}',
+    '{"!":"rolled back","session_id":"../x","created_at":"2026-01-01T00:00:00+00:00","slices":{}}',
+]
+RAW += ['{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[' + part + "]}" for part in PARTS]
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with a busy session, which has checkpoints, and another one."""
+    monkeypatch.setattr(stored, "CHECKPOINT", 3)
+    path = tmp_path / "plans.db"
+    for name in ("run-7", "other"):
+        session = lived(open_session(SqliteStore(path), name))
+        session.claim("late")
+        for status in ("done", "blocked", "done", "blocked"):
+            session.dispatch(SETUP)
+            session.dispatch(MarkStep("S001", status))
+    return path
 
 
-def on_file(path: Path, session_id: str = "run-7") -> tuple[Session, Toolbox]:
-    session = Session(session_id=session_id, store=SqliteStore(path, timeout=0.2))
-    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+def execute(path: Path, statement: str) -> None:
+    """What damages a file."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
 
 
-def test_what_is_no_store_is_refused_by_name(tmp_path: Path) -> None:
-    text = tmp_path / "a.txt"
-    text.write_text("no database" * 100)
-    with pytest.raises(StoreError, match="it is not a SQLite file"):
-        SqliteStore(text)
-    shop = tmp_path / "shop.db"
-    with sqlite3.connect(shop) as connection:
-        connection.execute("CREATE TABLE orders (id INTEGER)")
-    connection.close()
-    with pytest.raises(StoreError, match="is a SQLite file, but not a store of sessions: use another file"):
-        SqliteStore(shop)
-    connection = sqlite3.connect(shop)
-    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("orders",)]
-    connection.close()
-    with pytest.raises(StoreError, match="check whether its folder exists"):
-        SqliteStore(tmp_path / "nowhere" / "a.db")
-    newer = tmp_path / "newer.db"
-    SqliteStore(newer).close()
-    with sqlite3.connect(newer) as connection:
-        connection.execute("PRAGMA user_version = 3")
-    connection.close()
-    with pytest.raises(StoreError, match="has format 3; this release reads formats up to 2: use a newer one"):
-        SqliteStore(newer)
-    changed = tmp_path / "changed.db"
-    SqliteStore(changed).close()
-    with sqlite3.connect(changed) as connection:
-        connection.execute("CREATE TRIGGER t AFTER INSERT ON changes BEGIN DELETE FROM changes; END")
-    connection.close()
-    with pytest.raises(StoreError, match="has other tables than a store of sessions"):
-        SqliteStore(changed)
+def texts(path: Path, table: str) -> list[tuple[int, str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        statement = (
+            f"SELECT version, text FROM {table} WHERE session = (SELECT key FROM sessions WHERE id = 'run-7')"  # noqa: S608
+        )
+        return sorted(connection.execute(statement).fetchall())
 
 
-def test_what_is_before_the_damage_stays_readable(path: Path) -> None:
-    with opened(lambda: SqliteStore(path)) as (session, toolbox):
-        plans = busy(session, toolbox)
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE changes SET text = replace(text, 'Ship it', 'Skip it')")
-    connection.close()
-    session, _ = on_file(path)
-    assert plans_of_until(session, 4) == plans[:5]
-    with pytest.raises(StoreError) as caught:
-        session.at(5).select_latest(Plan)
-    assert (caught.value.version, str(caught.value)) == (
-        5,
-        "version 5 is damaged in the store; what is before it can be read with session.at(), and forked with "
-        "session.fork(at=4)",
+def rewritten(path: Path, table: str, version: int, text: str) -> None:
+    """Put a text in the place of that of a change or of a checkpoint, and make all hashes sound."""
+    store = SqliteStore(path)
+    head = store.head("run-7")
+    assert head is not None
+    store.close()
+    changes, checkpoints = texts(path, "changes"), texts(path, "checkpoints")
+    with closing(sqlite3.connect(path)) as connection:
+        (key,) = connection.execute("SELECT key FROM sessions WHERE id = 'run-7'").fetchone()
+        before, hashes = b"", {}
+        for at, known in changes:
+            new = text if (table, at) == ("changes", version) else known
+            before = hashes[at] = chain_hash(before, new)
+            connection.execute(
+                "UPDATE changes SET text = ?, hash = ? WHERE session = ? AND version = ?",
+                (new, before, key, at),
+            )
+        for at, known in checkpoints:
+            new = text if (table, at) == ("checkpoints", version) else known
+            connection.execute(
+                "UPDATE checkpoints SET text = ?, checked = ? WHERE session = ? AND version = ?",
+                (new, chain_hash(hashes[at], new), key, at),
+            )
+        write_head(connection, attrs.evolve(head, hash=before).row()[:-1])
+        connection.commit()
+
+
+def write_head(connection: sqlite3.Connection, values: tuple[Any, ...]) -> None:
+    """Write the record of a session, with a sound hash."""
+    connection.execute(
+        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (key_of(values[0]), *values, check_of(values)),
     )
-    assert session.store is not None
-    with pytest.raises(StoreError):
-        session.store.verify("run-7")
+
+
+def read_all(path: Path) -> list[StoreError]:
+    """What every reader says of the session; anything but a StoreError is raised."""
+    store = SqliteStore(path)
+    session = open_session(store)
+    readers: list[Callable[[], object]] = [
+        lambda: session.select_latest(Plan),
+        lambda: session.select_all(ToolInvoked),
+        session.snapshot,
+        session.history,
+        *(
+            lambda version=version: session.at(version).select_latest(Plan)
+            for version in range(session.version)
+        ),
+        lambda: list(store.watch("run-7", after=0, timeout=0)),
+        lambda: store.verify("run-7"),
+        lambda: session.fork(5, session_id="fork").select_latest(Plan),
+    ]
+    errors = []
+    for read in readers:
+        try:
+            read()
+        except StoreError as error:
+            errors.append(error)
+    store.close()
+    return errors
+
+
+def printed(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("text", RAW, ids=lambda text: text[:60])
+@pytest.mark.parametrize("table", ["changes", "checkpoints"])
+def test_contents_that_cannot_be_read_are_an_error_with_the_version_and_hide_no_other(
+    path: Path, table: str, text: str
+) -> None:
+    version = texts(path, table)[-2][0]
+    rewritten(path, table, version, text)
+    errors = read_all(path)
+    assert errors
+    following = {20} if table == "checkpoints" else set()  # the next one, which does not follow from it
+    assert {error.version for error in errors} - following == {version}
+    assert not any("\n" in str(error) or "Traceback" in str(error) for error in errors)
+    code, listed = printed("sessions", str(path), "--json")
+    assert code == 0
+    found = {each["session_id"]: each for each in json.loads(listed)}
+    assert found["other"]["objective"] == SETUP.objective
+    assert "problem" not in found["other"]
+    source = StoreSource(path, None)
+    assert {"run-7", "other"} <= {each["id"] for each in source.listed()["sessions"]}
+    run = source.open("run-7")
+    assert "".join(run.document.parts())
+    run.close()
+    for command in ("show", "history", "verify"):
+        code, output = printed(command, str(path), "run-7")
+        assert (code in {0, 1, 2}, "Traceback" in output) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE sessions SET about = 'x' WHERE id = 'run-7'",
+        "UPDATE sessions SET id = 'run-8' WHERE id = 'run-7'",
+        "UPDATE sessions SET id = x'ff' WHERE id = 'run-7'",
+        "UPDATE sessions SET version = 'x' WHERE id = 'run-7'",
+        "UPDATE sessions SET changed_at = 5 WHERE id = 'run-7'",
+        "UPDATE sessions SET checked = 5 WHERE id = 'run-7'",
+    ],
+)
+def test_a_damaged_record_is_listed_and_hides_no_other(path: Path, damage: str) -> None:
+    execute(path, damage)
+    found = {each.damage is None: each for each in SqliteStore(path).sessions()}
+    assert str(found[True].session_id) == "other"
+    name = str(found[False].session_id)
+    assert found[False].damage == f"the record of session {name!r} is damaged"
+    code, output = printed("sessions", str(path))
+    assert code == 0
+    assert {line.split()[0] for line in output.splitlines()[1:3]} == {"other", name}
+    assert "cannot be read: the record of session" in output
+    listed = StoreSource(path, None).listed()
+    assert {each["id"]: "problem" not in each for each in listed["sessions"]} == {"other": True, name: False}
+
+
+@pytest.mark.parametrize(
+    "about", ["{}", "[]", "{", "5", "[" * 50_000, '{"created_at":"2026-01-01","tags":{},"forked_from":[]}']
+)
+def test_a_record_with_a_sound_hash_that_cannot_be_read_is_damaged(path: Path, about: str) -> None:
+    store = SqliteStore(path)
+    head = store.head("run-7")
+    assert head is not None
+
+    with closing(sqlite3.connect(path)) as connection:
+        write_head(connection, (*head.row()[:4], about))
+        connection.commit()
+    with pytest.raises(StoreError, match="the record of session 'run-7' is damaged"):
+        store.head("run-7")
+    assert [each.damage is None for each in store.sessions()] == [
+        each.session_id == "other" for each in store.sessions()
+    ]
+
+
+# Damage that hashes find
+
+
+DAMAGED = (
+    "version {} is damaged in the store; what is before it can be read with session.at(), and forked with "
+    "session.fork(at={})"
+)
+DAMAGE = [
+    ("UPDATE changes SET text = replace(text, 'one', 'two') WHERE version = 5", DAMAGED.format(5, 4), 5),
+    ("DELETE FROM changes WHERE version = 20", DAMAGED.format(20, 19), 20),
+    (
+        "UPDATE claims SET name = 'lame'",
+        "the claim 'lame' of the session is damaged: restore the file from a copy",
+        None,
+    ),
+    (
+        "UPDATE checkpoints SET text = text || ' ' WHERE version = 11",
+        "the checkpoint of version 11 is damaged: drop the checkpoints",
+        11,
+    ),
+    (
+        "DELETE FROM sessions WHERE id = 'run-7'",
+        "the record of session 'run-7' is missing: the file is damaged",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("damage", "message", "version"), DAMAGE)
+def test_verify_names_what_is_damaged(path: Path, damage: str, message: str, version: int | None) -> None:
+    execute(path, damage)
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(path).verify("run-7")
+    assert (str(caught.value), caught.value.version) == (message, version)
+
+
+def test_what_is_before_the_damage_can_be_read_and_forked(path: Path) -> None:
+    states = states_of(open_session(SqliteStore(path)))
+    execute(path, DAMAGE[0][0])
+    session = open_session(SqliteStore(path))
+    assert [state_of(session.at(version)) for version in range(5)] == states[:5]
+    assert refused(lambda: state_of(session.at(5))) == DAMAGE[0][1]
     fork = session.fork(4, session_id="saved")
     fork.dispatch(MarkStep("S002", "done"))
-    assert session.store.verify("saved") == 5
+    assert store_of(session).verify("saved") == 5
 
 
-def plans_of_until(session: Session, version: int) -> list[Plan | None]:
-    return [session.at(each).select_latest(Plan) for each in range(version + 1)]
-
-
-def test_a_lost_tail_is_seen(path: Path) -> None:
-    with opened(lambda: SqliteStore(path)) as (session, toolbox):
-        busy(session, toolbox)
-    with sqlite3.connect(path) as connection:
-        connection.execute("DELETE FROM changes WHERE version = 10")
-    connection.close()
-    session, _ = on_file(path)
-    assert session.store is not None
-    with pytest.raises(StoreError, match="version 10 is damaged"):
-        session.store.verify("run-7")
-
-
-def test_what_is_found_by_keys_and_claims_outlives_forks_and_other_writers(
-    path: Path,
-) -> None:
-    session, _ = on_file(path)
-    session.claim("early")
-    other, toolbox = on_file(path)
-    setup = {"objective": "Ship it", "initial_steps": ["Build it"]}
-    toolbox.call("planning_setup_plan", setup, context={"idempotency_key": "1"})
-    session.claim("late")
-    session.rewind(0)
-    other.claim("later")
-    fork = session.fork(1, session_id="fork")
-    for each in ("run-7", "fork"):
-        assert SqliteStore(path).verify(each) == (2 if each == "run-7" else 1)
-        there, _ = on_file(path, each)
-        assert (there.claim("early"), there.claim("late")) == (False, False)
-        assert (there.find_call("1") is None) is (each == "run-7")
-    assert fork.claim("later")
-    assert SqliteStore(path).verify("fork") == 1
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE claims SET name = 'lame' WHERE name = 'late'")
-        connection.commit()
-    with pytest.raises(StoreError, match="the claim 'lame' of the session is damaged: restore the file"):
-        SqliteStore(path).verify("run-7")
-
-
-def test_only_registered_types_are_built(path: Path) -> None:
-    store = SqliteStore(path)
-    session = Session(session_id="a", store=store)
-    session.register_reducer(Note, append)
-    session.dispatch(Note("x"))
-    name = f"{Note.__module__}:Note"
-    again = Session(session_id="a", store=SqliteStore(path))
-    with pytest.raises(StoreError) as caught:
-        again.history()
-    assert str(caught.value) == (
-        f"version 1: '{name}' is unknown here: import its module and register a reducer for it, or pass "
-        "the class to session.register_types"
-    )
-    (change,) = store.changes("a", 1, 1)
-    assert name in change.text
-
-
-def test_a_record_that_is_missing_or_disagrees_with_the_changes_is_damage(path: Path) -> None:
-    with opened(lambda: SqliteStore(path)) as (session, toolbox):
-        busy(session, toolbox)
-    session, _ = on_file(path)
-    watch = SqliteStore(path).watch("run-7", after=10, timeout=0)
-    head = SqliteStore(path).head("run-7")
+def test_a_record_that_disagrees_with_the_changes_is_damage(path: Path) -> None:
+    session, store = open_session(SqliteStore(path)), SqliteStore(path)
+    watch, head = store.watch("run-7", after=20, timeout=0), store.head("run-7")
     assert head is not None
-    early = SqliteStore(path).changes("run-7", 4, 4)[0]
-
-    def written(row: tuple[object, ...]) -> None:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute(
-                "UPDATE sessions SET id = ?, version = ?, hash = ?, changed_at = ?, about = ?, checked = ?",
-                row,
-            )
-            connection.commit()
-
-    written(attrs.evolve(head, version=4, hash=early.hash).row())
+    early = store.changes("run-7", 4, 4)[0]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        write_head(connection, attrs.evolve(head, version=4, hash=early.hash).row()[:-1])
     for read in (session.refresh, watch.poll):
         with pytest.raises(StoreError) as caught:
             read()
         assert caught.value.version == 5
-    written(attrs.evolve(head, hash=early.hash).row())
-    there, _ = on_file(path)
-    for work in (there.history, lambda: SqliteStore(path).verify("run-7")):
-        with pytest.raises(StoreError, match="version 10 is damaged") as caught:
-            work()
-        assert caught.value.version == 10
-    written(head.row())
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE checkpoints SET text = text || ' '")
-        connection.commit()
-    with pytest.raises(StoreError, match="the checkpoint of version 10 is damaged: drop the checkpoints"):
-        SqliteStore(path).verify("run-7")
-    written(attrs.evolve(head, session_id="run-8").row())
-    with pytest.raises(StoreError, match="the record of session 'run-7' is damaged"):
-        SqliteStore(path).head("run-7")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DELETE FROM sessions")
-        connection.commit()
-    with pytest.raises(StoreError, match="the record of session 'run-7' is missing: the file is damaged"):
-        SqliteStore(path).head("run-7")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        write_head(connection, attrs.evolve(head, hash=early.hash).row()[:-1])
+    for work in (open_session(SqliteStore(path)).history, lambda: SqliteStore(path).verify("run-7")):
+        assert refused(work) == DAMAGED.format(20, 19)
+
+
+def test_only_registered_types_are_built(path: Path) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(path))
+    register_plan(session)
+    assert refused(session.history) == (
+        "version 5: 'session_records:Note' is unknown here: import its module and register a reducer for it, "
+        "or pass the class to session.register_types"
+    )
+
+
+# Beside a writer
+
+
+def beside(store: Store, work: Callable[[], object], *methods: str) -> Store:
+    """The store, each of whose methods is called after some work of another process."""
+
+    def after(method: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments: (work(), method(*arguments))[1]
+
+    for name in methods:
+        setattr(store, name, after(getattr(store, name)))
+    return store
+
+
+def test_verify_beside_a_writer_finds_no_damage_and_true_damage_still(path: Path) -> None:
+    other = open_session(SqliteStore(path))
+
+    def work() -> None:
+        other.dispatch(SetupPlan("another"))
+        other.rewind(1)
+
+    store = beside(SqliteStore(path), work, "changes", "checkpoints", "rewinds")
+    for _ in range(3):
+        before = other.version
+        assert store.verify("run-7") == before
+        assert other.version > before
+    execute(path, "UPDATE changes SET text = text || ' ' WHERE version = 3")
+    with pytest.raises(StoreError) as caught:
+        store.verify("run-7")
+    assert caught.value.version == 3
+
+
+@pytest.mark.parametrize("begins_again", [False, True])
+def test_a_session_that_is_deleted_while_it_is_read_is_not_called_damaged(
+    path: Path, begins_again: bool
+) -> None:
+    store = SqliteStore(path)
+    session, other = open_session(store), SqliteStore(path)
+    watch = store.watch("run-7", after=20, timeout=0)
+    assert other.delete("run-7")
+    expected = "session 'run-7' was deleted from the store"
+    if begins_again:
+        expected = "session 'run-7' was replaced by another: open it again"
+        open_session(other).dispatch(SetupPlan("new"))
+    readers: list[Callable[[], object]] = [
+        session.history,
+        lambda: session.select_latest(Plan),
+        lambda: session.at(3).select_latest(Plan),
+        session.refresh,
+    ]
+    for read in readers:
+        assert refused(read) == expected
+    with pytest.raises(StoreError, match="was deleted" if not begins_again else "was replaced by another"):
+        next(watch)
+
+
+@pytest.mark.parametrize("kind", [MemoryPlace, SqlitePlace])
+def test_what_is_read_in_one_block_is_of_one_moment(kind: type[Place], tmp_path: Path) -> None:
+    place = kind(tmp_path)
+    store, is_file = place.open(), kind is SqlitePlace
+    session = open_session(store)
+    session.dispatch(SETUP)
+    with store.reading(), store.reading():
+        first = store.head("run-7")
+        if is_file:
+            open_session(place.open()).dispatch(SetupPlan("another"))
+        assert (store.head("run-7"), len(store.changes("run-7", 1, 9))) == (first, 1)
+    assert session.refresh() == 1 + is_file

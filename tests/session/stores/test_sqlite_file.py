@@ -6,23 +6,15 @@ import os
 import socket
 import sqlite3
 import stat
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from store_cases import SETUP, Note, busy, opened, plans_of
+from session_records import Note
+from store_places import SETUP, lived, open_session, states_of, store_of
 
-from planning import Plan
-from planning.plan.commands import MarkStep
-from planning.suite.tools import register_plan
-from session import Session, StoreError, append
+from session import StoreError
 from session.stores import SqliteStore
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
 
 
 def refusal(path: Path | str) -> str:
@@ -31,31 +23,20 @@ def refusal(path: Path | str) -> str:
     return str(caught.value)
 
 
-def modes(folder: Path) -> set[int]:
-    return {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()}
-
-
-@contextmanager
-def unmasked() -> Iterator[None]:
-    before = os.umask(0)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
 @pytest.mark.parametrize("suffixes", [(), ("",), ("", "-wal", "-shm")])
 def test_a_file_that_is_begun_is_the_owners_alone_and_so_is_what_is_beside_it(
     path: Path, suffixes: tuple[str, ...]
 ) -> None:
-    with unmasked():
+    before = os.umask(0)
+    try:
         for suffix in suffixes:
             path.with_name(path.name + suffix).touch(0o666)
-        session = Session(session_id="a", store=SqliteStore(path))
-        register_plan(session)
+        session = open_session(SqliteStore(path))
         session.dispatch(SETUP)
-    assert {each.name for each in path.parent.iterdir()} == {"plans.db", "plans.db-wal", "plans.db-shm"}
-    assert modes(path.parent) == {0o600}
+    finally:
+        os.umask(before)
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+    assert modes == dict.fromkeys(("plans.db", "plans.db-wal", "plans.db-shm"), 0o600)
 
 
 def test_a_link_is_refused_whether_it_leads_somewhere_or_not(tmp_path: Path) -> None:
@@ -101,12 +82,11 @@ def test_any_name_is_the_name_of_a_file(name: str, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     store = SqliteStore(name)
     monkeypatch.chdir("/")
-    session = Session(session_id="a", store=store)
-    register_plan(session)
+    session = open_session(store)
     session.dispatch(SETUP)
     store.close()
     assert [each.name for each in tmp_path.iterdir()] == [name]
-    assert SqliteStore(tmp_path / name).verify("a") == 1
+    assert SqliteStore(tmp_path / name).verify("run-7") == 1
 
 
 FOREIGN = {
@@ -118,36 +98,44 @@ FOREIGN = {
     "a WAL and tables": "PRAGMA journal_mode = WAL; CREATE TABLE orders (id INTEGER)",
     "pages of another size": "PRAGMA page_size = 512; CREATE TABLE orders (id INTEGER)",
 }
+NOT_A_STORE = "{} is a SQLite file, but not a store of sessions: use another file"
 
 
 @pytest.mark.parametrize("what", FOREIGN)
-def test_a_file_of_another_application_is_refused_and_stays_as_it_was(what: str, path: Path) -> None:
+@pytest.mark.parametrize("is_in_use", [False, True])
+def test_a_file_of_another_application_is_refused_and_stays_as_it_was(
+    what: str, is_in_use: bool, path: Path
+) -> None:
+    def files() -> dict[str, bytes]:
+        return {each.name: each.read_bytes() for each in path.parent.iterdir() if each.suffix != ".db-shm"}
+
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(FOREIGN[what])
-    before = path.read_bytes()
-    assert len(before) > 0
-    assert refusal(path) == f"{path} is a SQLite file, but not a store of sessions: use another file"
-    assert path.read_bytes() == before
-    assert [each.name for each in path.parent.iterdir()] == ["plans.db"]
+        if not is_in_use:
+            connection.close()
+        before = files()
+        assert len(before["plans.db"]) > 0
+        assert refusal(path) == NOT_A_STORE.format(path)
+        assert files() == before
 
 
-def test_a_file_of_one_byte_is_not_an_empty_one(path: Path) -> None:
-    path.write_text("7")
+@pytest.mark.parametrize("text", ["7", "no database" * 100])
+def test_a_file_of_text_is_refused_and_stays_as_it_was(path: Path, text: str) -> None:
+    path.write_text(text)
     assert refusal(path) == f"the store {path} cannot be used: it is not a SQLite file"
-    assert path.read_text() == "7"
+    assert path.read_text() == text
 
 
-def test_one_that_is_in_use_stays_as_it_was(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("PRAGMA journal_mode = WAL; CREATE TABLE orders (id INTEGER)")
-        before = path.read_bytes(), path.with_name("plans.db-wal").read_bytes()
-        assert refusal(path) == f"{path} is a SQLite file, but not a store of sessions: use another file"
-        assert (path.read_bytes(), path.with_name("plans.db-wal").read_bytes()) == before
+def test_a_store_needs_its_folder(path: Path) -> None:
+    there = path.parent / "nowhere" / "a.db"
+    assert refusal(there) == (
+        f"the store {there} cannot be used: the file cannot be opened: check whether its folder exists and "
+        "is writable"
+    )
 
 
 def test_an_empty_file_with_changes_beside_it_is_refused(path: Path) -> None:
-    session = Session(session_id="a", store=SqliteStore(path))
-    register_plan(session)
+    session = open_session(SqliteStore(path))
     session.dispatch(SETUP)
     wal = path.with_name("plans.db-wal").read_bytes()
     there = path.with_name("there.db")
@@ -172,8 +160,7 @@ TOOLS = [
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("is_open", [False, True])
 def test_what_the_tools_of_sqlite_leave_is_no_damage(path: Path, tool: str, is_open: bool) -> None:
-    with opened(lambda: SqliteStore(path)) as (session, toolbox):
-        plans = busy(session, toolbox)
+    plans = states_of(lived(open_session(SqliteStore(path))))
     store = SqliteStore(path, timeout=1)
     if not is_open:
         store.close()
@@ -183,57 +170,48 @@ def test_what_the_tools_of_sqlite_leave_is_no_damage(path: Path, tool: str, is_o
         except sqlite3.OperationalError as error:
             assert is_open, error  # it is in use
     for each in (store, SqliteStore(path, timeout=1)):
-        session = Session(session_id="run-7", store=each)
-        register_plan(session)
-        assert plans_of(session)[: len(plans)] == plans
+        session = open_session(each)
+        assert states_of(session)[: len(plans)] == plans
         session.dispatch(SETUP)
-        session.dispatch(MarkStep("S001", "done"))
         assert each.verify("run-7") == session.version
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_backup_and_a_copy_by_vacuum_are_stores(path: Path) -> None:
-    with opened(lambda: SqliteStore(path)) as (session, toolbox):
-        plans = busy(session, toolbox)
-        copies = [path.with_name("backup.db"), path.with_name("vacuum.db")]
-        with closing(sqlite3.connect(path)) as connection, closing(sqlite3.connect(copies[0])) as other:
-            connection.backup(other)
-            connection.execute("VACUUM INTO ?", (str(copies[1]),))
+    plans = states_of(lived(open_session(SqliteStore(path))))
+    copies = [path.with_name("backup.db"), path.with_name("vacuum.db")]
+    with closing(sqlite3.connect(path)) as connection, closing(sqlite3.connect(copies[0])) as other:
+        connection.backup(other)
+        connection.execute("VACUUM INTO ?", (str(copies[1]),))
     for copy in copies:
-        with opened(lambda copy=copy: SqliteStore(copy)) as (session, _):  # type: ignore[misc]
-            assert plans_of(session) == plans
-            session.dispatch(SETUP)
-            assert session.store is not None
-            assert session.store.verify("run-7") == session.version
+        session = open_session(SqliteStore(copy))
+        assert states_of(session) == plans
+        session.dispatch(SETUP)
+        assert store_of(session).verify("run-7") == session.version
 
 
-def test_a_table_of_another_is_not_a_tools(path: Path) -> None:
+OTHER_TABLES = "{} has other tables than a store of sessions: it is damaged, or was changed"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("CREATE INDEX sqlitely ON changes (version)", OTHER_TABLES),
+        ("CREATE TRIGGER t AFTER INSERT ON changes BEGIN DELETE FROM changes; END", OTHER_TABLES),
+        ("PRAGMA user_version = 3", "{} has format 3; this release reads formats up to 2: use a newer one"),
+    ],
+)
+def test_a_store_that_was_changed_or_is_newer_is_refused(path: Path, change: str, message: str) -> None:
     SqliteStore(path).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE INDEX sqlitely ON changes (version)")
-    assert refusal(path) == f"{path} has other tables than a store of sessions: it is damaged, or was changed"
-
-
-def test_a_store_that_was_killed_while_it_was_begun_is_begun_again(path: Path) -> None:
-    """Its pages are in the file, and the journal says that they do not count."""
-    with closing(sqlite3.connect(path, timeout=0.1, isolation_level=None)) as connection:
-        connection.execute("PRAGMA application_id = 1397052243")
-    path.with_name("plans.db-journal").write_bytes(
-        bytes.fromhex("d9d505f920a163d7") + bytes(4) + b"\1\2\3\4" + bytes(4) + (512).to_bytes(4) * 1
-        + (4096).to_bytes(4) + bytes(484)
-    )  # fmt: skip
-    session = Session(session_id="a", store=SqliteStore(path))
-    register_plan(session)
-    session.dispatch(SETUP)
-    assert SqliteStore(path).verify("a") == 1
-    assert isinstance(session.select_latest(Plan), Plan)
+        connection.execute(change)
+    assert refusal(path) == message.format(path)
 
 
 def test_a_long_wal_is_copied_into_the_file_before_a_change_while_nobody_else_can_commit(path: Path) -> None:
     wal, store = path.with_name("plans.db-wal"), SqliteStore(path)
-    session = Session(session_id="run-7", store=store)
-    session.register_reducer(Note, append)
+    session = open_session(store)
     session.dispatch(Note("x" * 5_000_000))
     # A checkpoint after the commit, beside other writers, is what loses their commits before SQLite 3.51.3.
     assert path.stat().st_size < 100_000

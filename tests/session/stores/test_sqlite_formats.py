@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,15 @@ used twice and claims, and its fork."""
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "plans.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(f"PRAGMA journal_mode = WAL; {FORMAT_1.read_text()}")
-    connection.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(f"PRAGMA journal_mode = WAL; {FORMAT_1.read_text()}")
     return path
 
 
 def tables(path: Path) -> tuple[int, dict[str, str]]:
-    connection = sqlite3.connect(path)
-    (number,) = connection.execute("PRAGMA user_version").fetchone()
-    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    connection.close()
+    with closing(sqlite3.connect(path)) as connection:
+        (number,) = connection.execute("PRAGMA user_version").fetchone()
+        found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     return number, dict(found)
 
 
@@ -54,13 +53,7 @@ def test_a_file_of_format_1_is_brought_to_format_2_with_all_that_is_in_it(path: 
         ("abandoned", (0, 0)),
         *[("active", (1, 2))] * 3,
     ]
-    assert [line.call_id for line in session.select_all(ToolCall)] == [
-        "call_1",
-        "call_2",
-        "call_3",
-        "call_1",
-        "call_4",
-    ]
+    assert [line.call_id for line in session.select_all(ToolCall)] == [f"call_{n}" for n in (1, 2, 3, 1, 4)]
     assert isinstance(session.history(after=3)[0].events[0], Rewound)
     assert (session.claim("mailed the report"), session.claim("another")) == (False, True)
     by = {"call_id": "call_1", "idempotency_key": "1"}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from store_cases import Note
+from session_records import Note, printed
+from store_places import open_session
 
-from session import Session, append
 from session.stores import SqliteStore
 
 PAGE = 4096  # bytes
@@ -34,16 +32,9 @@ print([(str(each.session_id), each.version) for each in SqliteStore(path).sessio
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
 def write(path: Path, text: str) -> SqliteStore:
     store = SqliteStore(path)
-    session = Session(session_id="run-7", store=store)
-    session.register_reducer(Note, append)
-    session.dispatch(Note(text))
+    open_session(store).dispatch(Note(text))
     return store
 
 
@@ -57,13 +48,7 @@ def test_a_file_that_another_process_writes_is_not_called_damaged(path: Path) ->
     path.with_name("new plans.db").write_bytes(path.read_bytes()[:PAGE] + before[PAGE:])
     path.with_name("new plans.db-wal").write_bytes(wal)
     path.write_bytes(before)
-    done = subprocess.run(
-        [sys.executable, "-c", WHILE_OTHERS_WRITE, path, "plans.db", "plans.db-wal"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("[('run-7', 2)] []\n", "")
+    assert printed(WHILE_OTHERS_WRITE, path, "plans.db", "plans.db-wal") == "[('run-7', 2)] []\n"
 
 
 @pytest.mark.parametrize("pages", [0, 1, 3])

@@ -3,56 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
-import random
 import sqlite3
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
 import pytest
-from store_cases import SETUP
+from session_records import Note
+from store_places import BUSY, SETUP, on_file, open_session
 
-from planning import Plan, PlanningToolsSection, Toolbox
+from planning import Plan
 from planning.plan.commands import AddStep, MarkStep, NewPlanStep
-from session import Session, StoreError
+from session import StoreError, TransactionError
 from session.events import SessionId
-from session.stores import SqliteStore, StoreBusy
-
-KILLS = int(os.environ.get("KILLS", "4"))  # make soak kills more often
-
-WORKER = """
-import sys
-from planning import PlanningToolsSection, Toolbox
-from session import Session
-from session.stores import SqliteStore, StoreBusy
-session = Session(session_id="run-7", store=SqliteStore(sys.argv[1]))
-toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-if not session.version:
-    steps = [{"title": f"Step {number}"} for number in range(20)]
-    toolbox.invoke("planning_setup_plan", {"objective": "Go on", "initial_steps": steps})
-    print(session.version, flush=True)
-while True:
-    step = f"S{session.version % 20 + 1:03}"
-    result = toolbox.call("planning_mark_step", {"step_id": step, "status": "pending", "note": "again"})
-    assert result.success, result
-    print(session.version, flush=True)
-"""
-
-BUSY = "another worker or program is writing to the store"
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
+from session.stores import MemoryStore, SqliteStore, StoreBusy
 
 
 @contextmanager
@@ -63,109 +34,33 @@ def written_by_another(path: Path) -> Iterator[None]:
         yield
 
 
-def on_file(path: Path, session_id: str = "run-7", timeout: float = 0.2) -> tuple[Session, Toolbox]:
-    session = Session(session_id=session_id, store=SqliteStore(path, timeout=timeout))
-    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-
-
-@pytest.mark.slow
-def test_what_was_acknowledged_survives_a_kill_at_any_moment(path: Path) -> None:
-    for _ in range(KILLS):
-        with subprocess.Popen([sys.executable, "-c", WORKER, path], stdout=subprocess.PIPE) as worker:
-            assert worker.stdout is not None
-            lines = [worker.stdout.readline()]
-            timer = threading.Timer(random.uniform(0, 0.05), worker.kill)  # noqa: S311 - a moment
-            timer.start()
-            lines += worker.stdout.readlines()
-            timer.join()
-        acknowledged = int([line for line in lines if line.endswith(b"\n")][-1])
-        session, _ = on_file(path)
-        assert session.store is not None
-        assert session.version in {acknowledged, acknowledged + 1}
-        assert session.store.verify("run-7") == session.version
-        plan = session.select_latest(Plan)
-        assert plan is not None
-        assert sum(len(step.notes) for step in plan.steps) == session.version - 1
-        session.store.close()
-
-
-def mark(path: Path, number: int, count: int) -> None:
-    _, toolbox = on_file(path, timeout=60)
-
-    def work(thread: int) -> None:
-        for each in range(count // 2):
-            note = {"step_id": "S001", "status": "pending", "note": f"{number} {thread} {each}"}
-            assert toolbox.call("planning_mark_step", note).success
-
-    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-@pytest.mark.slow
-def test_processes_and_threads_lose_nothing_and_do_nothing_twice(path: Path) -> None:
+def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
-    count = 400 if "KILLS" in os.environ else 100  # make soak writes more
-    spawn = multiprocessing.get_context("spawn")
-    processes = [spawn.Process(target=mark, args=(path, number, count)) for number in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-    assert [process.exitcode for process in processes] == [0] * 4
-    assert session.refresh() == 1 + 4 * count
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    notes = plan.steps[0].notes
-    assert sorted(notes) == sorted(
-        f"{number} {thread} {each}"
-        for number in range(4)
-        for thread in range(2)
-        for each in range(count // 2)
-    )
-    for number in range(4):
-        for thread in range(2):
-            mine = [note for note in notes if note.startswith(f"{number} {thread} ")]
-            assert mine == [f"{number} {thread} {each}" for each in range(count // 2)]
-    assert [change.version for change in session.history()] == list(range(1, session.version + 1))
-    assert session.store is not None
-    assert session.store.verify("run-7") == session.version
+    before, waited, lock = session.select_latest(Plan), list[float | None](), SqliteStore.lock
 
+    def watched(store: SqliteStore, session_id: SessionId, timeout: float | None = None) -> Any:
+        waited.append(timeout)
+        return lock(store, session_id, timeout)
 
-def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(path: Path) -> None:
-    session, toolbox = on_file(path)
-    toolbox.invoke("planning_setup_plan", SETUP)
-    before = session.select_latest(Plan)
+    monkeypatch.setattr(SqliteStore, "lock", watched)
     with written_by_another(path):
         refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+        assert waited == [None, 0.2]  # once for the call, and a moment to record that it failed
         with pytest.raises(StoreBusy) as caught:
             session.dispatch(MarkStep("S001", "done"))
-        unknown = toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
         assert session.select_latest(Plan) is before
     assert (refused.success, refused.code, refused.message) == (
         False,
         "storage",
-        f"planning_mark_step could not write: {BUSY}. Call it again.",
+        "planning_mark_step could not write: another worker or program is writing to the store. Call it "
+        "again.",
     )
-    assert (
-        str(caught.value)
-        == "another worker or program is writing to the store, for more than 0.2 s: try again"
-    )
-    assert caught.value.outcome == "refused"
-    assert not unknown.success
+    assert (str(caught.value), caught.value.outcome) == (BUSY.format(0.2), "refused")
     assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success
     assert session.version == 2
-
-
-def test_a_refusal_is_returned_where_it_cannot_be_recorded(path: Path) -> None:
-    session, toolbox = on_file(path)
-    toolbox.invoke("planning_setup_plan", SETUP)
-    with written_by_another(path):
-        refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "dun"})
-    assert (refused.code, session.version) == ("parameter", 1)
 
 
 @pytest.mark.parametrize("call", [
@@ -177,8 +72,7 @@ def test_a_refusal_is_returned_where_it_cannot_be_recorded(path: Path) -> None:
 def test_readers_and_refusals_do_not_wait_for_a_program_that_writes(
     path: Path, call: tuple[str, dict[str, object]]
 ) -> None:
-    session = Session(session_id="run-7", store=SqliteStore(path, timeout=60))  # a second is not waited
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    session, toolbox = on_file(path, timeout=60)  # a second is not waited
     toolbox.invoke("planning_setup_plan", SETUP)
     expected = attrs.evolve(toolbox.call(*call), elapsed=0.0)
     with written_by_another(path):
@@ -198,26 +92,6 @@ def test_a_read_does_not_wait_for_the_transaction_of_another_thread_and_sees_wha
             read = thread.submit(toolbox.call, "planning_read_plan", {}).result(20)
     assert read.value.progress == (0, 2)
     assert session.select_latest(Plan).progress == (1, 2)  # type: ignore[union-attr]  # it was set up
-
-
-def test_a_call_that_must_write_waits_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    toolbox = on_file(path)[1]
-    toolbox.invoke("planning_setup_plan", SETUP)
-    waited = list[float | None]()
-    lock = SqliteStore.lock
-
-    def watched(store: SqliteStore, session_id: SessionId, timeout: float | None = None) -> Any:
-        waited.append(timeout)
-        return lock(store, session_id, timeout)
-
-    monkeypatch.setattr(SqliteStore, "lock", watched)
-    with written_by_another(path):
-        refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
-    assert (refused.code, refused.message) == (
-        "storage",
-        f"planning_mark_step could not write: {BUSY}. Call it again.",
-    )
-    assert waited == [None, 0.2]  # once for the call, and a moment to record that it failed
 
 
 @pytest.fixture
@@ -306,3 +180,26 @@ def test_the_event_loop_is_free_while_another_process_holds_the_lock(path: Path)
 
     assert asyncio.run(run()) == (20, True)
     other.close()
+
+
+def test_a_direct_writer_takes_a_version_for_each_lock(path: Path) -> None:
+    store = SqliteStore(path)
+    open_session(store).dispatch(Note("first"))
+    head = store.head("run-7")
+    assert head is not None
+    with store.lock("run-7"):
+        store.append(head, None, expected=1)
+        with pytest.raises(TransactionError, match="a lock allows one change: release it and take it"):
+            store.append(head, None, expected=1)
+
+
+def test_a_store_says_where_it_is_and_refuses_words_that_it_does_not_know(path: Path) -> None:
+    assert repr(SqliteStore(path, synchronous="full")) == f"SqliteStore({str(path)!r})"
+    with pytest.raises(ValueError, match="synchronous must be 'normal' or 'full', got 'off'"):
+        SqliteStore(path, synchronous="off")  # type: ignore[arg-type]
+    makers: list[Callable[..., object]] = [partial(SqliteStore, path), MemoryStore]
+    limits = {"0 or more": (-1, float("nan"), "5", None), "at most 1,000,000": (float("inf"), 10**400)}
+    for make, (limit, wrong) in product(makers, limits.items()):
+        for timeout in wrong:
+            with pytest.raises(ValueError, match=f"timeout must be seconds of {limit}, got "):
+                make(timeout=timeout)

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 import pytest
-from session_records import Count, Note, Ping, texts
-from store_places import Place, every_store, numbered, open_session, refused
+from session_records import Count, Note, Ping, Thing, texts
+from store_places import Place, numbered, open_session, refused
 
 from planning import Plan
 from session import Session, VersionError, append, replace_latest, stored
 from session.stores import StoreError
 
 
-@dataclass(frozen=True)
-class Thing:
-    """A record whose field takes any value."""
-
-    value: Any = None
-
-
-@every_store
 def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
-    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 3)
-    place = place_type(tmp_path)
     whole = open_session(place.open())
     for number in range(8):
         whole.dispatch(Note(str(number)))
@@ -59,11 +46,8 @@ def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
     assert texts(open_session(place.open())) == [str(number) for number in range(8)]
 
 
-@every_store
-def test_a_clone_can_go_back_to_the_version_that_it_began_with(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    session = open_session(place_type(tmp_path).open())
+def test_a_clone_can_go_back_to_the_version_that_it_began_with(place: Place) -> None:
+    session = open_session(place.open())
     for name in ("a", "b"):
         session.dispatch(Note(name))
     clone = session.clone()
@@ -75,11 +59,7 @@ def test_a_clone_can_go_back_to_the_version_that_it_began_with(
         clone.at(1)
 
 
-@every_store
-def test_a_slice_without_its_reducers_is_an_error_only_when_it_is_selected(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_slice_without_its_reducers_is_an_error_only_when_it_is_selected(place: Place) -> None:
     open_session(place.open()).dispatch(Note("1"))
     session = Session(session_id="run-7", store=place.open())
     assert session.version == 1
@@ -98,12 +78,10 @@ def test_a_slice_without_its_reducers_is_an_error_only_when_it_is_selected(
     assert texts(session) == ["1"]
 
 
-@every_store
 def test_reducers_that_changed_are_an_error_and_never_rebuild_in_silence(
-    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 3)
-    place = place_type(tmp_path)
     session = Session(session_id="run-7", store=place.open())
     session.register_reducer(Note, append)
     for number in range(12):
@@ -127,11 +105,9 @@ def test_reducers_that_changed_are_an_error_and_never_rebuild_in_silence(
     assert there.select_all(Note) == (Note("11" * 30),)
 
 
-@every_store
 def test_a_record_in_another_format_than_its_class_is_refused(
-    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = place_type(tmp_path)
     remedy = "use the release that wrote it, or rename the current class"
     for written, known in ((1, 2), (2, 1)):
         monkeypatch.setattr(Note, "RECORD_FORMAT", written, raising=False)
@@ -147,11 +123,7 @@ def test_a_record_in_another_format_than_its_class_is_refused(
         assert texts(open_session(place.open(), f"in-{written}")) == ["x"]
 
 
-@every_store
-def test_the_logs_of_a_session_that_keeps_few_events_are_bounded_when_they_are_read(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_the_logs_of_a_session_that_keeps_few_events_are_bounded_when_they_are_read(place: Place) -> None:
     for number in range(5):
         session = Session(session_id="run-7", store=place.open(), history=2)
         session.publish(Ping(number))
@@ -162,9 +134,7 @@ def test_the_logs_of_a_session_that_keeps_few_events_are_bounded_when_they_are_r
     assert len(session.history()) == 5
 
 
-@every_store
-def test_what_is_restored_inside_a_transaction_is_seen_there(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
+def test_what_is_restored_inside_a_transaction_is_seen_there(place: Place) -> None:
     for text in "ab":
         open_session(place.open()).dispatch(Note(text))
     session = open_session(place.open())

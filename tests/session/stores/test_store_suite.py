@@ -2,55 +2,47 @@
 
 from __future__ import annotations
 
-import copy
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
 
 import pytest
 from examples.folder_store import FolderStore
 from postgres_server import schema_for, shared_server, store_for
+from store_places import MemoryPlace, Place, PostgresPlace, SqlitePlace
 
 from planning.testing import StoreSuite
 from session import Session, SessionId, ToolInvoked
-from session.locks import ProcessLock
 from session.stores import MemoryStore, SqliteStore, Store, StoredSession, StoreError, copy_session
 
 
-class TestMemoryStore(StoreSuite):
-    kind = MemoryStore
+class OfPlace(StoreSuite):
+    """The suite on a place."""
 
-    @pytest.fixture(autouse=True)
-    def _place(self) -> None:
-        self.store = self.kind(timeout=1)
+    kind: type[Place]
 
-    def open(self) -> Store:
-        other = copy.copy(self.store)
-        other.states, other.opening = WeakValueDictionary(), ProcessLock()
-        return other
-
-
-class TestSqliteStore(StoreSuite):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "plans.db"
+        self.place = self.kind(tmp_path)
 
     def open(self) -> Store:
-        return SqliteStore(self.path, timeout=1)
+        return self.place.open()
+
+
+class TestMemoryStore(OfPlace):
+    kind = MemoryPlace
+
+
+class TestSqliteStore(OfPlace):
+    kind = SqlitePlace
 
 
 @pytest.mark.postgres
-class TestPostgresStore(StoreSuite):
-    @pytest.fixture(autouse=True)
-    def _place(self, tmp_path: Path) -> None:
-        self.path = tmp_path
-
-    def open(self) -> Store:
-        return store_for(self.path)
+class TestPostgresStore(OfPlace):
+    kind = PostgresPlace
 
 
 class Hasty(MemoryStore):
@@ -122,8 +114,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda kind: kind.__name__)
 def test_the_suite_finds_a_store_that_breaks_a_promise(broken: type[MemoryStore]) -> None:
-    suite = TestMemoryStore()
-    suite.store = broken(timeout=1)
+    suite, place = TestMemoryStore(), MemoryPlace(Path())
+    place.store = broken(timeout=1)
+    suite.place = place
     with pytest.raises(AssertionError):
         getattr(suite, BROKEN[broken])()
 

@@ -8,11 +8,23 @@ from pathlib import Path
 from weakref import WeakSet
 
 from session_records import Note, Ping, texts
-from store_places import PLAN, call, mark, numbered, open_session, refused, registered, state_of, store_of
+from store_places import (
+    PLAN,
+    Counting,
+    call,
+    mark,
+    numbered,
+    open_session,
+    refused,
+    registered,
+    state_of,
+    store_of,
+    traced,
+)
 
 from session import InProcessEventBus, Session, SessionEvent, append
 from session.events import SessionId
-from session.stores import Checkpoint, MemoryStore, SqliteStore, StoredChange
+from session.stores import Checkpoint, MemoryStore, SqliteStore
 
 
 def test_a_call_costs_the_same_among_a_thousand_sessions_on_a_bus(tmp_path: Path) -> None:
@@ -34,9 +46,7 @@ def test_opening_a_session_asks_the_same_of_a_file_of_any_size(tmp_path: Path) -
         store = SqliteStore(tmp_path / f"{count}.db")
         for number in range(count):
             open_session(store, f"s{number}").dispatch(Note("x"))
-        statements = list[str]()
-        for link in (store._reader, store._writer):
-            link.connected().set_trace_callback(statements.append)
+        statements = traced(store)
         assert texts(open_session(store, "s2")) == ["x"]
         asked.append(len(statements))
         plans = [
@@ -87,9 +97,7 @@ def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
     session = open_session(SqliteStore(tmp_path / "plans.db"))
     call(session, *PLAN)
     mark(session, "S001")
-    statements = list[str]()
-    for link in (store_of(session)._reader, store_of(session)._writer):
-        link.connected().set_trace_callback(statements.append)
+    statements = traced(store_of(session))
     assert mark(session, "S002").success
     verbs = [statement.split()[0] for statement in statements]
     assert verbs == ["BEGIN", "SELECT", "SELECT", "UPDATE", "INSERT", "COMMIT"]
@@ -124,35 +132,23 @@ def test_a_slice_is_replayed_without_keeping_what_it_was_before() -> None:
     assert len(most) > 100  # it was replayed
 
 
-def test_a_slice_that_append_makes_grows_without_being_read_and_is_whole_all_the_same() -> None:
-    read = [0]
-
-    class Counting(MemoryStore):
-        def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
-            found = super().changes(session_id, first, last)
-            read[0] += len(found)
-            return found
-
+def test_a_slice_that_append_makes_grows_without_being_read_and_is_whole_all_the_same(path: Path) -> None:
     def opened() -> Session:
-        session = Session(session_id="run-7", store=store)
+        session = Session(session_id="run-7", store=Counting(path))
         session.register_reducer(Note, append)
         return session
 
-    store = Counting()
     session = opened()
     for number in range(300):
         session.dispatch(Note(str(number)))
-    store.states.clear()
-    read[0] = 0
     there = opened()
     there.dispatch(Note("300"))
-    assert read[0] < 150  # those since the newest checkpoint
+    assert isinstance(there.store, Counting)
+    assert there.store.read < 150  # those since the newest checkpoint
     assert texts(there) == [str(number) for number in range(301)]
-    store.states.clear()
     late = opened()
     late.dispatch(Note("301"))
-    store.delete("run-7")
-    store.states.clear()
+    store_of(late).delete("run-7")
     other = opened()
     for _ in range(302):
         other.dispatch(Note("other"))

@@ -37,6 +37,7 @@ MOVED = (
     "the store has {0}, whose class cannot be found, and not {1}: if the class was moved, call "
     "session.register_types({2}, written_as={0!r}) first; if that is another class, import its module first"
 )
+NOTE_MOVED = MOVED.format("old_place:Note", "new.place:Note", "Note")
 
 
 def place(name: str, monkeypatch: pytest.MonkeyPatch, code: str = CLASSES) -> Any:
@@ -78,14 +79,16 @@ def moved(path: Path, monkeypatch: pytest.MonkeyPatch, *, grows: bool = False) -
 
 @pytest.mark.parametrize("grows", [False, True])
 def test_a_slice_whose_class_has_moved_is_refused_and_takes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
+    path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
 ) -> None:
-    session, after, _ = moved(tmp_path / "plans.db", monkeypatch, grows=grows)
-    message = MOVED.format("old_place:Note", "new.place:Note", "Note")
-    assert refused(lambda: session.select_all(after.Note)) == message
-    assert refused(lambda: session.select_latest(after.Note)) == message
-    assert refused(lambda: session.at(2).select_all(after.Note)) == message
-    assert refused(lambda: session.dispatch(note(after, "new", grows=grows))) == message
+    session, after, _ = moved(path, monkeypatch, grows=grows)
+    for use in (
+        lambda: session.select_all(after.Note),
+        lambda: session.select_latest(after.Note),
+        lambda: session.at(2).select_all(after.Note),
+        lambda: session.dispatch(note(after, "new", grows=grows)),
+    ):
+        assert refused(use) == NOTE_MOVED
     assert refused(lambda: session.select_all(after.Heard)) == (
         MOVED.format("old_place:Heard", "new.place:Heard", "Heard")
     )
@@ -94,15 +97,15 @@ def test_a_slice_whose_class_has_moved_is_refused_and_takes_nothing(
 
 @pytest.mark.parametrize("grows", [False, True])
 def test_a_class_that_has_moved_keeps_its_written_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
+    path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
 ) -> None:
-    session, after, snapshot = moved(tmp_path / "plans.db", monkeypatch, grows=grows)
+    session, after, snapshot = moved(path, monkeypatch, grows=grows)
     for kind in (after.Note, after.Put, after.Heard):
         session.register_types(kind, written_as=f"old_place:{kind.__name__}")
     session.dispatch(note(after, "new", grows=grows))
     session.publish(after.Heard(number=2))
     right = [after.Note("old"), after.Note("new")] if grows else [after.Note("new")]
-    for each in (session, opened(tmp_path / "plans.db", after, grows=grows)):
+    for each in (session, opened(path, after, grows=grows)):
         assert list(each.select_all(after.Note)) == right
         assert [heard.number for heard in each.select_all(after.Heard)] == [1, 2]
         assert [change.version for change in each.history()] == [1, 2, 3, 4, 5]
@@ -111,10 +114,8 @@ def test_a_class_that_has_moved_keeps_its_written_name(
     assert type_name(after.Note) == "old_place:Note"
 
 
-def test_a_class_of_the_same_name_elsewhere_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session, after, _ = moved(tmp_path / "plans.db", monkeypatch)
+def test_a_class_of_the_same_name_elsewhere_is_another(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, after, _ = moved(path, monkeypatch)
     place("old_place", monkeypatch)
     assert session.select_all(after.Note) == ()
     session.dispatch(after.Put(after.Note("new")))
@@ -123,15 +124,14 @@ def test_a_class_of_the_same_name_elsewhere_is_another(
 
 @pytest.mark.parametrize(("source", "is_found"), [(CLASSES, True), ("Other = 1", False), (None, False)])
 def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str | None, is_found: bool
+    path: Path, monkeypatch: pytest.MonkeyPatch, source: str | None, is_found: bool
 ) -> None:
-    session, after, _ = moved(tmp_path / "plans.db", monkeypatch)
-    with importable(tmp_path, None if source is None else f"{source}\nraise RuntimeError"):
+    session, after, _ = moved(path, monkeypatch)
+    with importable(path.parent, None if source is None else f"{source}\nraise RuntimeError"):
         if is_found:
             assert session.select_all(after.Note) == ()
         else:
-            message = MOVED.format("old_place:Note", "new.place:Note", "Note")
-            assert refused(lambda: session.select_all(after.Note)) == message
+            assert refused(lambda: session.select_all(after.Note)) == NOTE_MOVED
 
 
 @contextmanager
@@ -147,9 +147,8 @@ def importable(folder: Path, source: str | None) -> Iterator[None]:
 
 
 def test_other_slices_of_the_session_are_read_and_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "plans.db"
     moved(path, monkeypatch)
     other = place("other", monkeypatch, CLASSES.replace("Note", "Word"))
     session = Session(session_id="run-7", store=SqliteStore(path))

@@ -15,88 +15,61 @@ import attrs
 import pytest
 from codec_records import Checked
 from pydantic import BaseModel
-from store_cases import SETUP
+from session_records import Thing
+from store_places import SETUP, MemoryPlace, Place, SqlitePlace, mark, open_session, refused
 
-from planning import NewPlanStep, Plan, PlanningToolsSection, PlanStep, Toolbox
+from planning import NewPlanStep, Plan, PlanStep
 from planning.plan.commands import AddStep, MarkStep, SetupPlan, UpdateStep
-from planning.suite.tools import register_plan
 from session import ReducerError, Session, SnapshotError, StoreError, ToolInvoked, append, stored
-from session.stores import MemoryStore, SqliteStore
+from session.stores import MemoryStore
 
 Opener = Callable[[], Session]
 
 
-@pytest.fixture(params=["memory", "stored", "file"])
+@pytest.fixture(params=[None, MemoryPlace, SqlitePlace])
 def opener(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opener:
     """What opens a session with a plan: in a store the same one, as another process would."""
     monkeypatch.setattr(stored, "CHECKPOINT", 2)
-    kept: dict[str, Any] = {}
-
-    def opened() -> Session:
-        if request.param == "memory":
-            found: Session = kept.setdefault("session", _planned(Session()))
-            return found
-        if request.param == "file":
-            return _planned(Session(session_id="a", store=SqliteStore(tmp_path / "a.db")))
-        store = MemoryStore()
-        store._kept = kept
-        return _planned(Session(session_id="a", store=store))
-
-    return opened
+    if request.param is None:
+        session = open_session(None)
+        return lambda: session
+    place: Place = request.param(tmp_path)
+    return lambda: open_session(place.open())
 
 
-def _planned(session: Session) -> Session:
-    register_plan(session)
-    return session
+STEP: Any = PlanStep("S001", "a", None, "done", ["n"])  # type: ignore[arg-type]
+UNREADABLE: list[tuple[Any, str]] = [
+    (SetupPlan("x" * 241), "objective: 241 characters, at most 240; cut 1"),
+    (SetupPlan(5), "objective: expected a string, got int"),  # type: ignore[arg-type]
+    (SetupPlan("x", (NewPlanStep("t" * 161),)), "initial_steps[0].title: 161 characters, at most 160; cut 1"),
+    (SetupPlan("x", "abc"), "initial_steps: expected a tuple of NewPlanStep"),  # type: ignore[arg-type]
+    (AddStep((NewPlanStep("fine", "d\x00"),)), "steps[0].details: a null (U+0000) at character 2; remove it"),
+    (
+        UpdateStep("S001", "a\nb"),
+        'title: a newline (U+000A) at character 2; this field is one line, write " "',
+    ),
+    (MarkStep("S001", "done", "n" * 600), "note: 600 characters, at most 512; cut 88"),
+    (Plan("\ud800", "active"), "objective: a character (U+D800) at character 1; remove it"),
+    (Plan("x", "active", (STEP,)), "steps[0].notes: expected tuple, got list"),
+]
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (SetupPlan("x" * 241), "SetupPlan is refused: objective: 241 characters, at most 240; cut 1"),
-        (SetupPlan(5), "SetupPlan is refused: objective: expected a string, got int"),  # type: ignore[arg-type]
-        (
-            SetupPlan("x", (NewPlanStep("t" * 161),)),
-            "SetupPlan is refused: initial_steps[0].title: 161 characters, at most 160; cut 1",
-        ),
-        (
-            SetupPlan("x", "abc"),  # type: ignore[arg-type]
-            "SetupPlan is refused: initial_steps: expected a tuple of NewPlanStep",
-        ),
-        (
-            AddStep((NewPlanStep("fine", "d\x00"),)),
-            "AddStep is refused: steps[0].details: a null (U+0000) at character 2; remove it",
-        ),
-        (
-            UpdateStep("S001", "a\nb"),
-            "UpdateStep is refused: title: a newline (U+000A) at character 2; this field is one line, "
-            'write " "',
-        ),
-        (
-            MarkStep("S001", "done", "n" * 600),
-            "MarkStep is refused: note: 600 characters, at most 512; cut 88",
-        ),
-        (
-            Plan("\ud800", "active"),
-            "the slice Plan is refused by its type: objective: a character (U+D800) at character 1; "
-            "remove it",
-        ),
-        (
-            Plan("x", "active", (PlanStep("S001", "a", None, "done", ["n"]),)),  # type: ignore[arg-type]
-            "the slice Plan is refused by its type: steps[0].notes: expected tuple, got list",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("value", "message"), UNREADABLE)
 def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
     opener: Opener, value: object, message: str
 ) -> None:
+    what = (
+        "the slice Plan is refused by its type"
+        if isinstance(value, Plan)
+        else f"{type(value).__name__} is refused"
+    )
     session = opener()
     session.dispatch(SETUP)
     before = session.select_latest(Plan)
     for _ in range(4):
         with pytest.raises(ReducerError) as caught:
             session.dispatch(value)
-        assert str(caught.value) == message
+        assert str(caught.value) == f"{what}: {message}"
     assert (session.version, session.select_latest(Plan)) == (1, before)
     for status in ("done", "pending", "done"):
         session.dispatch(MarkStep("S001", status))
@@ -104,19 +77,12 @@ def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
     assert len(opener().history()) == 4
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Fix \u2013 it",
-        "Größe",
-        "修复它",
-        "נסה",
-        "👩\u200d💻 code",
-        "10\u00a0km",
-        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
-        "日本\u3000語",
-    ],
+TEXTS = (
+    "Fix \u2013 it|Größe|修复它|נסה|👩\u200d💻 code|10\u00a0km|\u0645\u06cc\u200c\u062e\u0648|日本\u3000語"
 )
+
+
+@pytest.mark.parametrize("text", TEXTS.split("|"))
 def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
     session = opener()
     session.dispatch(SetupPlan(text, (NewPlanStep(text, f"{text}\n\t{text}"),)))
@@ -125,10 +91,7 @@ def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
     session.dispatch(SetupPlan(text, (NewPlanStep(text),)))
     plan = Plan(text, "active", (PlanStep("S001", text, None, "pending"),))
     assert opener().select_latest(Plan) == plan
-    section = PlanningToolsSection(session=session)
-    result = Toolbox(section.tools(), session=session).call(
-        "planning_mark_step", {"step_id": 1, "status": "done"}
-    )
+    result = mark(session, "1")
     assert result.success, result
     assert [change.changed for change in opener().history()] == [True] * 5
 
@@ -137,23 +100,12 @@ def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Item:
-    """A record of which a reducer makes items."""
-
-    value: Any = None
-
-
-@dataclass(frozen=True)
 class Make:
-    """What a reducer makes an item of."""
-
     what: str
 
 
 @attrs.frozen
 class Even:
-    """A number that is refused when it is odd."""
-
     number: int = attrs.field(validator=lambda _self, _field, number: Even.check(number))
 
     @staticmethod
@@ -184,8 +136,6 @@ class Doubled:
 
 @dataclass(frozen=True)
 class Due:
-    """A record with a time."""
-
     at: datetime | None = None
 
 
@@ -203,14 +153,14 @@ def nested(depth: int) -> list[Any]:
 
 
 MADE: dict[str, Callable[[], object]] = {
-    "nan": lambda: Item(float("nan")),
-    "bytes": lambda: Item(b"x"),
+    "nan": lambda: Thing(float("nan")),
+    "bytes": lambda: Thing(b"x"),
     "another type": lambda: Make("x"),
     "a number": lambda: 5,
-    "deep": lambda: Item(nested(200)),
-    "very deep": lambda: Item(nested(50_000)),
-    "a long number": lambda: Item(10**5_000),
-    "a class that is not registered": lambda: Item(Even),
+    "deep": lambda: Thing(nested(200)),
+    "very deep": lambda: Thing(nested(50_000)),
+    "a long number": lambda: Thing(10**5_000),
+    "a class that is not registered": lambda: Thing(Even),
     "a time as text": lambda: Due("soon"),  # type: ignore[arg-type]
     "a time as a number": lambda: Due(5),  # type: ignore[arg-type]
 }
@@ -221,9 +171,9 @@ def _make(items: tuple[Any, ...], make: Make) -> tuple[Any, ...]:
 
 
 def _registered(session: Session) -> Session:
-    session.register_reducer(Make, _make, Item)
+    session.register_reducer(Make, _make, Thing)
     session.register_reducer(Make, _make_due, Due)
-    for kind in (Item, Counted, Doubled, Even, Due):
+    for kind in (Thing, Counted, Doubled, Even, Due):
         session.register_reducer(kind, append)
     return session
 
@@ -237,18 +187,18 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_hold
     monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 2)
-    store = MemoryStore()
-    session = _registered(Session(session_id="a", store=store))
-    session.dispatch(Item("1"))
+    place = MemoryPlace(Path())
+    session = _registered(Session(session_id="a", store=place.open()))
+    session.dispatch(Thing("1"))
     for _ in range(4):
         with pytest.raises(StoreError) as caught:
             session.dispatch(Make(what))
         assert (caught.value.outcome, "\n" in str(caught.value)) == ("refused", False)
-    assert (session.version, session.select_all(Item)) == (1, (Item("1"),))
+    assert (session.version, session.select_all(Thing)) == (1, (Thing("1"),))
     for number in range(4):
-        session.dispatch(Item(number))
-    store.states.clear()
-    assert _registered(Session(session_id="a", store=store)).select_all(Item) == session.select_all(Item)
+        session.dispatch(Thing(number))
+    there = _registered(Session(session_id="a", store=place.open()))
+    assert there.select_all(Thing) == session.select_all(Thing)
 
 
 @pytest.mark.parametrize(
@@ -274,21 +224,15 @@ def test_a_record_that_is_not_built_again_as_it_is_is_refused(value: object, mes
 
 @dataclass
 class Stranger:
-    """A record that nobody registers."""
-
     name: str
     inner: Any = None
 
 
 class Shade(Enum):
-    """A choice that nobody registers."""
-
     DARK = "dark"
 
 
 class Model(BaseModel):
-    """The same of pydantic."""
-
     name: str
 
 
@@ -305,15 +249,13 @@ class Model(BaseModel):
          {"deep": [{"name": "x", "inner": {"a": {"name": "z"}}}]}),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("is_file", [False, True])
 def test_arguments_and_results_of_types_that_are_not_registered_keep_their_fields(
-    tmp_path: Path, value: object, read: object, is_file: bool
+    value: object, read: object
 ) -> None:
-    store = SqliteStore(tmp_path / "a.db") if is_file else MemoryStore()
-    session = Session(session_id="a", store=store)
+    place = MemoryPlace(Path())
+    session = Session(session_id="a", store=place.open())
     session.publish(ToolInvoked("search", value, {"found": value}))
-    store.states.clear()
-    (event,) = Session(session_id="a", store=store).select_all(ToolInvoked)
+    (event,) = Session(session_id="a", store=place.open()).select_all(ToolInvoked)
     assert (event.params, event.result) == (read, {"found": read})
 
 
@@ -322,44 +264,42 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
 
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_rollback_names_a_slice_that_is_not_registered(is_stored: bool) -> None:
-    source = _registered(_planned(Session()))
-    source.dispatch(Item("x"))
+    source = _registered(open_session(None))
+    source.dispatch(Thing("x"))
     source.dispatch(SETUP)
-    session = _planned(Session(session_id="a", store=MemoryStore()) if is_stored else Session())
+    session = open_session(MemoryStore() if is_stored else None)
     session.dispatch(SetupPlan("mine"))
     with pytest.raises(SnapshotError) as caught:
         session.rollback(source.snapshot())
     assert str(caught.value) == (
-        f"the snapshot has a slice that is not registered here, {__name__}:Item: register its reducers "
+        "the snapshot has a slice that is not registered here, session_records:Thing: register its reducers "
         "first, as PlanningToolsSection does for a plan"
     )
     assert (session.version, session.select_latest(Plan)) == (1, Plan("mine", "active"))
     _registered(session).rollback(source.snapshot())
-    assert session.select_all(Item) == (Item("x"),)
+    assert session.select_all(Thing) == (Thing("x"),)
 
 
 def test_a_session_in_memory_that_has_no_reducers_yet_takes_any_snapshot() -> None:
     source = _registered(Session())
-    source.dispatch(Item("x"))
+    source.dispatch(Thing("x"))
     session = Session()
     session.rollback(source.snapshot())
-    assert session.select_all(Item) == (Item("x"),)
+    assert session.select_all(Thing) == (Thing("x"),)
 
 
 def test_a_checkpoint_that_its_type_refuses_by_now_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 1)
-    store = MemoryStore()
-    session = Session(session_id="a", store=store)
-    session.register_reducer(Checked, append)
-    session.dispatch(Checked(1))
-    store.states.clear()
+    place = MemoryPlace(Path())
+
+    def opened() -> Session:
+        session = Session(session_id="a", store=place.open())
+        session.register_reducer(Checked, append)
+        return session
 
     def refuse(_items: object) -> None:
         raise ValueError("no longer")
 
+    opened().dispatch(Checked(1))
     monkeypatch.setattr(Checked, "check_slice", staticmethod(refuse))
-    session = Session(session_id="a", store=store)
-    session.register_reducer(Checked, append)
-    with pytest.raises(StoreError) as caught:
-        session.select_all(Checked)
-    assert str(caught.value) == "the checkpoint of version 1: Checked: no longer"
+    assert refused(lambda: opened().select_all(Checked)) == "the checkpoint of version 1: Checked: no longer"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
-from session_records import Note, Ping, texts
+from session_records import Note, Ping, elsewhere, texts
 from store_places import (
+    BUSY,
     PLAN,
     FolderPlace,
     Place,
     SqlitePlace,
     call,
-    every_store,
     mark,
     numbered,
     open_session,
@@ -25,10 +23,8 @@ from store_places import (
 
 from planning import Plan
 from planning.suite.events import PlanChanged
-from session import InProcessEventBus, Session, TransactionError, stored
-from session.stores import SqliteStore, StaleVersion, StoreError
-
-pytestmark = every_store
+from session import InProcessEventBus, Session, TransactionError, stored, transaction
+from session.stores import SqliteStore, StaleVersion, StoreBusy, StoreError
 
 
 def listening(bus: InProcessEventBus) -> list[PlanChanged]:
@@ -38,55 +34,32 @@ def listening(bus: InProcessEventBus) -> list[PlanChanged]:
     return heard
 
 
-def test_objects_of_one_store_and_id_share_a_state(place_type: type[Place], tmp_path: Path) -> None:
-    store, bus = place_type(tmp_path).open(), InProcessEventBus()
-    first = open_session(store, bus=bus)
-    second = Session(session_id="run-7", store=store, bus=bus)
-    heard, pings = listening(bus), list[Ping]()
-    bus.subscribe(Ping, pings.append)
+def test_objects_of_one_store_and_id_share_a_state(place: Place) -> None:
+    store, buses = place.open(), [InProcessEventBus(), InProcessEventBus()]
+    first, same, other = (open_session(store, bus=bus) for bus in (buses[0], *buses))
+    heard, pings = [listening(bus) for bus in buses], list[Ping]()
+    buses[0].subscribe(Ping, pings.append)
     call(first, *PLAN)
-    mark(second, "S001", actor="two")
+    mark(same, "S001", actor="two")
+    other.rewind(1)
     first.publish(Ping(1))
-    bus.publish(Ping(2, session_id="run-7"))
-    assert first.version == second.version == 4
-    assert first.history() == second.history()
-    assert state_of(first) == state_of(second)
-    assert [ping.number for ping in pings] == numbered(first) == numbered(second) == [1, 2]
-    assert [(each.version, each.actor, each.origin) for each in heard] == [
-        (1, None, "session"),
-        (2, "two", "session"),
-    ]
+    for number, bus in enumerate(buses, 2):
+        bus.publish(Ping(number, session_id="run-7"))
+    assert first.version == same.version == other.version == 6
+    assert first.history() == same.history() == other.history()
+    assert state_of(first) == state_of(same) == state_of(other)
+    assert [ping.number for ping in pings] == [1, 2]
+    changes = [(1, None, "session"), (2, "two", "session"), (3, None, "session")]
+    assert [[(each.version, each.actor, each.origin) for each in found] for found in heard] == [changes] * 2
     first.close()
-    bus.publish(Ping(3, session_id="run-7"))
-    assert numbered(second) == [1, 2, 3]
-    second.close()
-    bus.publish(Ping(4, session_id="run-7"))
-    assert numbered(second) == [1, 2, 3]
+    buses[0].publish(Ping(4, session_id="run-7"))
+    same.close()
+    buses[0].publish(Ping(5, session_id="run-7"))
+    assert numbered(first) == numbered(same) == numbered(other) == [1, 2, 3, 4]
 
 
-def test_objects_on_different_buses_share_a_state_and_each_bus_hears_of_the_plan_once(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    store = place_type(tmp_path).open()
-    buses = [InProcessEventBus(), InProcessEventBus()]
-    first, second = (open_session(store, bus=bus) for bus in buses)
-    heard = [listening(bus) for bus in buses]
-    call(first, *PLAN)
-    mark(second, "S001")
-    second.rewind(1)
-    buses[0].publish(Ping(1, session_id="run-7"))
-    buses[1].publish(Ping(2, session_id="run-7"))
-    assert numbered(first) == numbered(second) == [1, 2]
-    assert first.version == second.version == 5
-    assert [[(each.version, each.origin) for each in found] for found in heard] == [
-        [(1, "session"), (2, "session"), (3, "session")]
-    ] * 2
-
-
-def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_once(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
+def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_once(place: Place) -> None:
+    bus = InProcessEventBus()
     here, there = open_session(place.open(), bus=bus), open_session(place.open())
     heard = listening(bus)
     call(there, *PLAN, actor="scout")
@@ -113,25 +86,23 @@ def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_o
     assert [after for _, after in before_and_after[:-1]] == [before for before, _ in before_and_after[1:]]
 
 
-def test_a_transaction_takes_over_what_is_new_before_its_body_runs(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
+def test_a_transaction_takes_over_what_is_new_before_its_body_runs(place: Place) -> None:
+    bus = InProcessEventBus()
     here, there = open_session(place.open(), bus=bus), open_session(place.open())
     heard = listening(bus)
     call(there, *PLAN)
     there.dispatch(Note("theirs"))
-    with here.transaction() as transaction:
+    with here.transaction() as opened:
         assert (texts(here), here.version) == (["theirs"], 2)
-        transaction.dispatch(Note("mine"))
+        opened.dispatch(Note("mine"))
     assert (texts(here), here.version) == (["theirs", "mine"], 3)
     assert [(each.version, each.origin) for each in heard] == [(1, "store")]
     there.refresh()
     assert texts(there) == ["theirs", "mine"]
 
 
-def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place_type: type[Place], tmp_path: Path) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
+def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place: Place) -> None:
+    bus = InProcessEventBus()
     here, there = open_session(place.open(), bus=bus), open_session(place.open())
     there.register_reducer(Note, lambda slice_, note: (Plan(note.text, "active"),), Plan)
     heard = listening(bus)
@@ -142,47 +113,61 @@ def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place_type: type[Pl
     assert [(each.version, each.before is None, each.after is None) for each in heard] == [(1, True, False)]
 
 
-def test_a_later_writer_without_a_lock_is_refused_and_tries_again(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None:
     here, there = open_session(place.open()), open_session(place.open())
-    if place_type is not FolderPlace:
-        pytest.skip("it has a lock")
-    with pytest.raises(StaleVersion) as error, here.transaction() as transaction:
-        transaction.dispatch(Note("mine"))
-        there.dispatch(Note("theirs"))
-    assert str(error.value) == "the session has version 1 by now, not 0: refresh it and try again"
-    assert (here.version, texts(here)) == (0, [])
-    here.dispatch(Note("mine"))
-    assert texts(here) == ["theirs", "mine"]
+    if isinstance(place, FolderPlace):  # it has no lock
+        with pytest.raises(StaleVersion) as error, here.transaction() as opened:
+            opened.dispatch(Note("lost"))
+            there.dispatch(Note("1"))
+        assert str(error.value) == "the session has version 1 by now, not 0: refresh it and try again"
+        assert (here.version, texts(here)) == (0, [])
+    else:
+
+        def impatient() -> None:
+            with there.transaction(timeout=0.02):
+                raise AssertionError("it was entered")
+
+        with here.transaction() as opened:
+            opened.dispatch(Note("1"))
+            refusals = [*elsewhere(lambda: there.dispatch(Note("lost"))), *elsewhere(impatient)]
+        assert [(type(each), str(each)) for each in refusals] == [
+            (StoreBusy, BUSY.format(seconds)) for seconds in (place.timeout, 0.02)
+        ]
+    for number, session in ((2, there), (3, here)):
+        session.dispatch(Note(str(number)))
+        assert (session.version, texts(session)) == (number, [*"123"][:number])
 
 
-def test_transactions_of_two_sessions_of_one_place_are_not_nested(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    if place_type is FolderPlace:
+def test_two_that_begin_one_session_at_once_have_the_same(place: Place) -> None:
+    here, there = (open_session(place.open(), tags={"by": name}) for name in "ab")
+    there.dispatch(Note("theirs"))
+    assert here.refresh() == 1
+    assert (here.created_at, here.tags) == (there.created_at, {"by": "b"})
+
+
+def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) -> None:
+    if isinstance(place, FolderPlace):
         pytest.skip("it has no lock")
-    place = place_type(tmp_path)
     store = place.open()
     outer, inner, elsewhere = (open_session(store, name) for name in ("outer", "inner", "elsewhere"))
     for session in (inner, elsewhere):
         session.dispatch(Note("begun"))
     others = [inner]
-    if place_type is SqlitePlace:
+    if isinstance(place, SqlitePlace):
         others += [open_session(place.open(), "inner"), open_session(place.open(), "outer")]
-        (tmp_path / "folder").symlink_to(tmp_path)
-        others += [open_session(SqliteStore(tmp_path / "folder" / place.path.name), "inner")]
+        link = place.path.with_name("folder")
+        link.symlink_to(place.path.parent)
+        others += [open_session(SqliteStore(link / place.path.name), "inner")]
     writes: list[Callable[[], object]] = [
         lambda: store.claim("x", "y"),
         lambda: store.delete("elsewhere"),
         elsewhere.fork,
     ]
     for other in others:
-        with outer.transaction() as transaction:
-            transaction.dispatch(Note("kept"))
-            refused: list[Callable[[], object]] = [partial(other.dispatch, Note("never")), *writes]
-            for write in refused:
+        with outer.transaction() as opened:
+            opened.dispatch(Note("kept"))
+            uses: list[Callable[[], object]] = [*writes, partial(other.dispatch, Note("never"))]
+            for write in uses:
                 with pytest.raises(TransactionError) as error:
                     write()
                 assert str(error.value) == (
@@ -196,10 +181,8 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(
         assert set(texts(session)) == ({"begun", "after"} if session is inner else {"kept", *texts(outer)})
 
 
-def test_a_subscriber_may_write_to_another_session_of_the_store(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
+def test_a_subscriber_may_write_to_another_session_of_the_store(place: Place) -> None:
+    bus = InProcessEventBus()
     store = place.open()
     first, second = open_session(store, "first", bus=bus), open_session(store, "second")
     bus.subscribe(Ping, lambda event: second.dispatch(Note(str(event.number))))
@@ -208,30 +191,7 @@ def test_a_subscriber_may_write_to_another_session_of_the_store(
     assert texts(second) == ["0", "1", "2"]
 
 
-def test_the_store_lists_its_sessions_with_tags_and_times(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    store = place.open()
-    first = open_session(store, "first", tags={"user": "ann", "a b": ""})
-    second = open_session(store, "second")
-    first.dispatch(Note("1"))
-    second.dispatch(Note("1"))
-    second.dispatch(Note("2"))
-    listed = {each.session_id: each for each in place.open().sessions()}
-    assert listed.keys() == {"first", "second"}
-    assert [listed[name].version for name in ("first", "second")] == [1, 2]
-    assert dict(listed["first"].tags) == {"user": "ann", "a b": ""}
-    for session in (first, second):
-        head = listed[session.session_id]
-        assert head.created_at == session.created_at
-        assert head.changed_at == session.history()[-1].at
-    again = Session(session_id="first", store=place.open(), tags={"user": "bob"})
-    assert (again.created_at, again.tags) == (first.created_at, {"user": "ann", "a b": ""})
-
-
-def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(place: Place) -> None:
     store = place.open()
     session, there = open_session(store), open_session(place.open())
     session.dispatch(Note("1"))
@@ -244,45 +204,34 @@ def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(
         assert refused(each.refresh) == message
         assert texts(each) == ["1"]
     assert refused(lambda: store.verify("run-7")) == "the store holds no session 'run-7'"
-    del session, there, each
-    gc.collect()
-    fresh = open_session(place.open())
-    assert (fresh.version, texts(fresh), fresh.claim("once")) == (0, [], True)
-    fresh.dispatch(Note("anew"))
-    assert store.verify("run-7") == 1
+    assert open_session(place.open()).claim("once")
 
 
+@pytest.mark.parametrize("versions", [1, 2, 5])
 def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
-    place_type: type[Place], tmp_path: Path
+    place: Place, versions: int
 ) -> None:
-    place = place_type(tmp_path)
     store = place.open()
-    for versions in (1, 2, 5):
-        old = open_session(store)
-        old.dispatch(Note("old"))
-        old.dispatch(Note("old"))
-        place.open().delete("run-7")
-        fresh = open_session(place.open())
-        for _ in range(versions):
-            fresh.dispatch(Note("new"))
-        with pytest.raises(StoreError):
-            old.dispatch(Note("never"))
-        with pytest.raises(StoreError):
-            old.refresh()
-        assert texts(old) == ["old", "old"]
-        fresh.dispatch(Note("last"))
-        assert texts(fresh) == ["new"] * versions + ["last"]
-        assert store.verify("run-7") == versions + 1
-        place.open().delete("run-7")
-        del old, fresh
-        gc.collect()
+    old = open_session(store)
+    old.dispatch(Note("old"))
+    old.dispatch(Note("old"))
+    place.open().delete("run-7")
+    fresh = open_session(place.open())
+    for _ in range(versions):
+        fresh.dispatch(Note("new"))
+    for use in (lambda: old.dispatch(Note("never")), old.refresh):
+        assert refused(use) == "session 'run-7' was replaced by another: open it again"
+    assert texts(old) == ["old", "old"]
+    fresh.dispatch(Note("last"))
+    assert texts(fresh) == ["new"] * versions + ["last"]
+    assert store.verify("run-7") == versions + 1
 
 
 def test_another_session_is_read_by_the_reducers_of_this_one(
-    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 2)
-    store = place_type(tmp_path).open()
+    store = place.open()
     for name in ("one", "two"):
         session = open_session(store, name)
         call(session, *PLAN)
@@ -301,3 +250,13 @@ def test_another_session_is_read_by_the_reducers_of_this_one(
         Session(session_id="stranger", store=store).read_other(store.sessions()[0]).select_latest(Plan)
     with pytest.raises(TransactionError, match="only a session in a store can read others: give it a store"):
         Session().read_other(store.sessions()[0])
+
+
+def test_the_time_of_a_change_decides_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = open_session(place.open()), open_session(place.open())
+    for number, (session, clock) in enumerate([(here, 2e9), (there, 1e9), (here, 1.5e9), (there, 3e9)]):
+        monkeypatch.setattr(transaction, "time", lambda clock=clock: clock)
+        session.dispatch(Note(str(number)))
+    assert texts(there) == ["0", "1", "2", "3"]
+    assert [change.at.year for change in there.history()] == [2033, 2001, 2017, 2065]
+    assert place.open().verify("run-7") == 4

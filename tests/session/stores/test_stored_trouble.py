@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from session_records import Count, Note, Ping, texts
+from session_records import Note, Ping, texts
 from store_places import (
     PLAN,
     call,
+    lived,
     mark,
     numbered,
     open_session,
@@ -25,7 +25,6 @@ from store_places import (
     store_of,
 )
 
-from planning import Plan
 from session import Session, ToolInvoked, stored
 from session.events import SessionId
 from session.stores import SqliteStore, StoredSession, StoreError
@@ -38,26 +37,12 @@ CUT = "{}, or its WAL, was cut: end the programs that use it, and restore it fro
 OTHER = "another file has replaced {}, or of its WAL: end the programs that use it, and open it again"
 
 
-def lived(path: Path) -> Session:
-    session = open_session(SqliteStore(path))
-    call(session, *PLAN, idempotency_key="c1")
-    for number in range(4):
-        session.dispatch(Note(f"note {number}"))
-    mark(session, "S001", idempotency_key="c2")
-    session.dispatch(Count(5))
-    session.rewind(3)
-    session.publish(Ping(7))
-    session.claim("once")
-    session.fork(6, session_id="fork")
-    return session
-
-
 READS: dict[str, Callable[[Session], object]] = {
     "states": states_of,
     "now": state_of,
     "history": lambda session: session.history(),
     "pings": numbered,
-    "calls": lambda session: [session.find_call(key) for key in ("c1", "c2", "c3")],
+    "calls": lambda session: [session.find_call(key) for key in ("k1", "k2", "k3")],
     "log": lambda session: session.select_all(ToolInvoked),
     "snapshot": lambda session: dict(session.snapshot().slices),
     "head": lambda session: store_of(session).head("run-7"),
@@ -93,11 +78,13 @@ def seen(path: Path) -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [96, 1021, 4096])
 def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(
-    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+    path: Path, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "CHECKPOINT", 3)
-    path = tmp_path / "plans.db"
-    store_of(lived(path)).close()
+    session = lived(open_session(SqliteStore(path)))
+    session.claim("once")
+    session.fork(6, session_id="fork")
+    store_of(session).close()
     data, right = path.read_bytes(), seen(path)
     assert right.keys() == READS.keys()
     noise, refusals = random.Random(size), 0  # noqa: S311 - any bytes
@@ -105,7 +92,7 @@ def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(
     for start in starts[:: max(1, len(starts) // 20)]:
         for block in (bytes(size), b"\xff" * size, noise.randbytes(size)):
             for name in ("plans.db-wal", "plans.db-shm"):
-                (tmp_path / name).unlink(missing_ok=True)
+                path.with_name(name).unlink(missing_ok=True)
             path.write_bytes((data[:start] + block + data[start + size :])[: len(data)])
             found = seen(path)
             refusals += len(found) < len(right)
@@ -115,116 +102,28 @@ def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(
     assert refusals
 
 
-class LostCommit:
-    """A connection whose COMMIT fails: before it is done, or after; and then reads fail too, or not."""
-
-    def __init__(self, inner: sqlite3.Connection, *, is_done: bool, is_gone: bool) -> None:
-        self.inner, self.is_done, self.is_gone = inner, is_done, is_gone
-        self.failed = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def execute(self, statement: str, *values: Any) -> Any:
-        if statement == "COMMIT" and not self.failed:
-            self.failed = True
-            if self.is_done:
-                self.inner.execute(statement)
-            raise sqlite3.OperationalError("disk I/O error")
-        if self.failed and self.is_gone:
-            raise sqlite3.OperationalError("disk I/O error")
-        return self.inner.execute(statement, *values)
-
-
-@pytest.mark.parametrize("is_done", [True, False])
-@pytest.mark.parametrize("is_gone", [True, False])
-def test_a_commit_whose_answer_is_lost_is_looked_for(tmp_path: Path, is_done: bool, is_gone: bool) -> None:
-    session = open_session(SqliteStore(tmp_path / "plans.db"))
-    call(session, *PLAN)
-    store = store_of(session)
-    inner = store._writer.connected()
-    store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
-    result = mark(session, "S001", idempotency_key="c1")
-    assert result.success is (is_done and not is_gone)
-    if is_gone:
-        assert result.message == (
-            "It is not known whether planning_mark_step took effect. Check before you call it again."
-        )
-        store._writer.connection = inner
-        with pytest.raises(StoreError) as error:
-            session.dispatch(Note("waits"))
-        assert (error.value.outcome, session.version) == ("unknown", 1)
-        assert inner.in_transaction is False or inner.execute("ROLLBACK") is not None
-        assert session.refresh() == 1 + is_done
-    store._writer.connection = inner
-    again = mark(session, "S001", idempotency_key="c1")
-    assert again.success
-    # Where it was certain that nothing was written, the refusal is a version of its own.
-    expected = 3 if not is_done and not is_gone else 2
-    assert session.version == expected
-    session.dispatch(Note("after"))
-    assert store.verify("run-7") == expected + 1
-    there = open_session(SqliteStore(tmp_path / "plans.db"))
-    assert state_of(there) == state_of(session)
-    plan = there.select_latest(Plan)
-    assert plan is not None
-    assert [step.status for step in plan.steps] == ["done", "pending", "pending"]
-
-
-WRITES: dict[str, Callable[[Session], object]] = {
-    "claim": lambda session: session.claim("mail"),
-    "fork": lambda session: session.fork(session_id="fork").version,
-    "delete": lambda session: store_of(session).delete("run-7"),
-    "drop_checkpoints": lambda session: store_of(session).drop_checkpoints("run-7"),
-}
-
-
-@pytest.mark.parametrize("write", WRITES)
-@pytest.mark.parametrize("is_done", [True, False])
-@pytest.mark.parametrize("is_gone", [True, False])
-def test_every_write_whose_answer_is_lost_is_looked_for(
-    tmp_path: Path, write: str, is_done: bool, is_gone: bool
-) -> None:
-    session = open_session(SqliteStore(tmp_path / "plans.db"))
-    session.dispatch(Note("first"))
-    session.rewind(0)  # with a checkpoint
-    store = store_of(session)
-    inner = store._writer.connected()
-    store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
-    right = {"claim": True, "fork": 2, "delete": True}.get(write)
-    if is_done and not is_gone:
-        assert WRITES[write](session) == right
-        return
-    with pytest.raises(StoreError) as error:
-        WRITES[write](session)
-    assert error.value.outcome == ("unknown" if is_gone else "refused")
-    store._writer.connection = inner
-    if inner.in_transaction:
-        inner.execute("ROLLBACK")
-    if not is_done or write == "claim":  # which is known to be ours
-        assert WRITES[write](session) == right
-
-
-def test_a_file_in_the_place_of_another_is_never_written_to(tmp_path: Path) -> None:
-    path, other = tmp_path / "plans.db", tmp_path / "other.db"
-    session = open_session(SqliteStore(path))
-    session.dispatch(Note("mine"))
-    theirs = open_session(SqliteStore(other))
-    theirs.dispatch(Note("theirs"))
-    store_of(theirs).close()
-    other.replace(path)
-    for write in (lambda: session.dispatch(Note("lost")), lambda: session.claim("x"), session.fork):
-        assert refused(write) == OTHER.format(path)
-    assert (session.version, texts(session)) == (1, ["mine"])
-    result = mark(session, "S001")
-    assert result.success is False
-    store_of(session).close()
-    connection = sqlite3.connect(path)
-    assert connection.execute("SELECT version FROM sessions").fetchall() == [(1,)]
-    connection.close()
-
-
 # Another store in the same file
+
+
+def check_refused(session: Session, message: str) -> None:
+    """Whatever is asked of a session is refused, and it stays as it is."""
+    before, store = (session.version, texts(session)), store_of(session)
+    uses: list[Callable[[], object]] = [
+        lambda: session.dispatch(Note("lost")),
+        lambda: session.claim("x"),
+        session.fork,
+        session.refresh,
+        session.history,
+        lambda: store.head("run-7"),
+        lambda: store.verify("run-7"),
+        lambda: list(store.watch("run-7", after=0, timeout=0)),
+        store.sessions,
+        lambda: store.delete("run-7"),
+    ]
+    for use in uses:
+        assert refused(use) == message
+    assert mark(session, "S001").success is call(session, "planning_read_plan", {}).success is False
+    assert (session.version, texts(session)) == before
 
 
 def copied(path: Path, other: Path) -> None:
@@ -242,12 +141,16 @@ def backed_up(path: Path, other: Path) -> None:
         source.backup(target)
 
 
-@pytest.mark.parametrize("overwrite", [copied, copied_alone, backed_up])
+def renamed(path: Path, other: Path) -> None:
+    other.replace(path)
+
+
+@pytest.mark.parametrize("overwrite", [copied, copied_alone, backed_up, renamed])
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_a_file_that_another_store_is_written_over_is_refused(
-    overwrite: Callable[[Path, Path], None], is_closed: bool, tmp_path: Path
+    overwrite: Callable[[Path, Path], None], is_closed: bool, path: Path
 ) -> None:
-    path, other = tmp_path / "plans.db", tmp_path / "other.db"
+    other = path.with_name("other.db")
     theirs, session = open_session(SqliteStore(other)), open_session(SqliteStore(path))
     for each in (theirs, session):
         call(each, *PLAN)
@@ -258,19 +161,10 @@ def test_a_file_that_another_store_is_written_over_is_refused(
         path.with_name("plans.db-wal").touch()
         path.with_name("plans.db-shm").touch()
     overwrite(path, other)
-    for work in (
-        lambda: session.dispatch(Note("lost")),
-        lambda: session.claim("x"),
-        session.fork,
-        session.refresh,
-        session.history,
-        lambda: store_of(session).head("run-7"),
-        lambda: store_of(session).verify("run-7"),
-        store_of(session).sessions,
-    ):
-        assert refused(work) == OTHER.format(path)
-    assert mark(session, "S001").success is False
-    assert call(session, "planning_read_plan", {}).success is False
+    check_refused(session, OTHER.format(path))
+    store_of(session).close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version FROM sessions").fetchall() == [(2,)]
 
 
 def of_another_application(path: Path) -> bytes:
@@ -295,9 +189,8 @@ SPOILED: dict[str, tuple[Callable[[Path], bytes], str]] = {
 @pytest.mark.parametrize("way", SPOILED)
 @pytest.mark.parametrize("is_in_wal", [False, True], ids=["in the file", "in the WAL"])
 def test_an_open_file_that_is_overwritten_is_refused_by_every_call(
-    way: str, is_in_wal: bool, tmp_path: Path
+    way: str, is_in_wal: bool, path: Path
 ) -> None:
-    path = tmp_path / "plans.db"
     session = open_session(SqliteStore(path))
     call(session, *PLAN)
     store = store_of(session)
@@ -308,25 +201,12 @@ def test_an_open_file_that_is_overwritten_is_refused_by_every_call(
     spoil, message = SPOILED[way]
     spoiled = spoil(path)
     path.write_bytes(spoiled)
-    assert mark(session, "S001").success is False
-    for work in (
-        lambda: session.dispatch(Note("lost")),
-        lambda: session.claim("x"),
-        session.fork,
-        session.refresh,
-        session.history,
-        lambda: store.verify("run-7"),
-        lambda: list(store.watch("run-7", after=0, timeout=0)),
-        store.sessions,
-        lambda: store.delete("run-7"),
-    ):
-        assert refused(work) == message.format(path)
+    check_refused(session, message.format(path))
     store.close()
     assert path.read_bytes() == spoiled or sys.version_info < (3, 12)
 
 
-def test_an_open_file_that_is_overwritten_with_its_times_kept_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
+def test_an_open_file_that_is_overwritten_with_its_times_kept_is_refused(path: Path) -> None:
     session = open_session(SqliteStore(path))
     session.dispatch(Note("kept"))
     before = path.stat()
@@ -335,8 +215,7 @@ def test_an_open_file_that_is_overwritten_with_its_times_kept_is_refused(tmp_pat
     assert refused(lambda: session.dispatch(Note("lost"))) == NO_STORE.format(path)
 
 
-def test_an_open_log_that_is_emptied_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
+def test_an_open_log_that_is_emptied_is_refused(path: Path) -> None:
     session = open_session(SqliteStore(path))
     call(session, *PLAN)
     os.truncate(f"{path}-wal", 0)
@@ -348,10 +227,10 @@ def test_an_open_log_that_is_emptied_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vacuumed", [False, True])
-def test_a_file_that_others_write_and_checkpoint_is_the_same(vacuumed: bool, tmp_path: Path) -> None:
-    session = open_session(SqliteStore(tmp_path / "plans.db"))
+def test_a_file_that_others_write_and_checkpoint_is_the_same(vacuumed: bool, path: Path) -> None:
+    session = open_session(SqliteStore(path))
     for number in range(5):
-        with closing(sqlite3.connect(tmp_path / "plans.db")) as connection:
+        with closing(sqlite3.connect(path)) as connection:
             if vacuumed:
                 connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -360,17 +239,15 @@ def test_a_file_that_others_write_and_checkpoint_is_the_same(vacuumed: bool, tmp
 
 
 @pytest.mark.parametrize("name", ["plans.db-wal", "plans.db-shm"])
-def test_what_is_acknowledged_is_never_in_a_log_that_is_gone(name: str, tmp_path: Path) -> None:
-    session = open_session(SqliteStore(tmp_path / "plans.db"))
+def test_what_is_acknowledged_is_never_in_a_log_that_is_gone(name: str, path: Path) -> None:
+    session = open_session(SqliteStore(path))
     session.dispatch(Note("kept"))
-    (tmp_path / name).unlink()
-    for work in (lambda: session.dispatch(Note("lost")), session.refresh):
-        assert refused(work) == OTHER.format(tmp_path / "plans.db")
+    path.with_name(name).unlink()
+    check_refused(session, OTHER.format(path))
 
 
-def test_a_checkpoint_that_a_reader_stops_halfway_is_no_damage(tmp_path: Path) -> None:
+def test_a_checkpoint_that_a_reader_stops_halfway_is_no_damage(path: Path) -> None:
     """The file alone then holds pages of several moments, for as long as the reader reads."""
-    path = tmp_path / "plans.db"
     session = open_session(SqliteStore(path))
     call(session, *PLAN)
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
@@ -387,9 +264,9 @@ def test_a_checkpoint_that_a_reader_stops_halfway_is_no_damage(tmp_path: Path) -
 
 
 def test_a_store_that_fails_while_changes_are_taken_over_is_read_on_from_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader, writer = (open_session(SqliteStore(tmp_path / "plans.db")) for _ in range(2))
+    reader, writer = (open_session(SqliteStore(path)) for _ in range(2))
     reader.dispatch(Ping(0))
     for number in range(1, 601):
         writer.dispatch(Ping(number))

@@ -5,45 +5,20 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from threading import Event
 
 import pytest
+from store_places import Counting, planned, statuses
 
-from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
-from planning.plan.model import PlanStatus
+from planning import NewPlanStep, Plan, SetupPlan, register_plan
 from session import Session, StoreError, select_latest
 from session.events import SessionId
 from session.stores import SqliteStore, copy_session
-from session.stores.chain import Checkpoint, StoredChange, StoredSession
-
-
-class Counting(SqliteStore):
-    """Counts what is read of changes and checkpoints, and how often the store is asked for a session."""
-
-    read = asked = 0
-
-    def head(self, session_id: SessionId) -> StoredSession | None:
-        self.asked += 1
-        return super().head(session_id)
-
-    def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
-        found = super().changes(session_id, first, last)
-        self.read += len(found)
-        return found
-
-    def checkpoints(self, session_id: SessionId, last: int, limit: int) -> Sequence[Checkpoint]:
-        found = super().checkpoints(session_id, last, limit)
-        self.read += len(found)
-        return found
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
+from session.stores.chain import StoredSession
 
 
 @pytest.fixture
@@ -54,27 +29,19 @@ def store(path: Path) -> Iterator[Counting]:
 
 def call(store: SqliteStore, name: str, **arguments: object) -> str:
     """One request: the session is opened, changed and let go."""
-    session = Session(session_id="ada", store=store)
-    message = (
-        Toolbox(PlanningToolsSection(session=session).tools()).call(f"planning_{name}", arguments).message
-    )
-    del session
+    message = planned(store)[1].call(f"planning_{name}", arguments).message
     gc.collect()
     return message
 
 
-def plan_at(session: Session, version: int) -> Plan:
-    plan = session.at(version).select_latest(Plan)
+def titles(session: Session, version: int | None = None) -> list[str]:
+    plan = (session if version is None else session.at(version)).select_latest(Plan)
     assert plan is not None
-    return plan
+    return [step.title for step in plan.steps]
 
 
-def plan_in(store: SqliteStore) -> Plan:
-    session = Session(session_id="ada", store=store)
-    register_plan(session)
-    plan = select_latest(session, Plan)
-    assert plan is not None
-    return plan
+def opened(store: SqliteStore) -> Session:
+    return planned(store)[0]
 
 
 def test_a_request_reads_nothing_of_what_this_process_committed(store: Counting) -> None:
@@ -84,8 +51,8 @@ def test_a_request_reads_nothing_of_what_this_process_committed(store: Counting)
     assert call(store, "add_step", steps=["c"]) == "Added S003."
     assert store.read == read
     with closing(SqliteStore(store._path)) as cold:
-        assert plan_in(cold) == plan_in(store)
-        assert cold.verify("ada") == 3
+        assert opened(cold).select_latest(Plan) == opened(store).select_latest(Plan)
+        assert cold.verify("run-7") == 3
 
 
 def test_it_opens_without_asking_the_store_and_the_first_look_says_what_is_there(
@@ -93,8 +60,7 @@ def test_it_opens_without_asking_the_store_and_the_first_look_says_what_is_there
 ) -> None:
     call(store, "setup_plan", objective="o", initial_steps=["a", "b"])
     asked = store.asked
-    session = Session(session_id="ada", store=store)
-    register_plan(session)
+    session = opened(store)
     assert store.asked == asked
     with closing(SqliteStore(path)) as other:
         call(other, "mark_step", step_id="S001", status="done")
@@ -112,9 +78,7 @@ def test_threads_that_look_at_once_see_the_same(store: Counting) -> None:
         others.wait(10)
         return found
 
-    session = Session(session_id="ada", store=store)
-    register_plan(session)
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools())
+    session, toolbox = planned(store)
     quick = store.head
     with ThreadPoolExecutor() as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "head", lambda session_id: slow(session_id, quick))
@@ -125,7 +89,7 @@ def test_threads_that_look_at_once_see_the_same(store: Counting) -> None:
         others.set()
         assert reader.result() == 2
     assert toolbox.call("planning_add_step", {"steps": ["c"]}).message == "Added S003."
-    assert store.verify("ada") == 3
+    assert store.verify("run-7") == 3
 
 
 def test_a_session_whose_record_was_damaged_since_is_refused_at_the_first_look(
@@ -134,60 +98,56 @@ def test_a_session_whose_record_was_damaged_since_is_refused_at_the_first_look(
     call(store, "setup_plan", objective="o", initial_steps=["a"])
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE sessions SET version = 7")
-    session = Session(session_id="ada", store=store)
+    session = Session(session_id="run-7", store=store)
     for _ in range(2):
         with pytest.raises(StoreError) as refused:
             session.version  # noqa: B018 - a look
-        assert str(refused.value) == "the record of session 'ada' is damaged"
+        assert str(refused.value) == "the record of session 'run-7' is damaged"
 
 
 def test_changes_of_others_are_seen(store: Counting, path: Path) -> None:
     call(store, "setup_plan", objective="o", initial_steps=["a", "b"])
     with closing(SqliteStore(path)) as other:
         call(other, "mark_step", step_id="S001", status="done")
-        assert [step.status for step in plan_in(store).steps] == ["done", "pending"]
+        assert statuses(opened(store)) == ["done", "pending"]
         call(other, "setup_plan", objective="p")
         assert call(store, "add_step", steps=["c"]) == "Added S001."
-        Session(session_id="ada", store=other).rewind(2)
-    assert [step.status for step in plan_in(store).steps] == ["done", "pending"]
+        opened(other).rewind(2)
+    assert statuses(opened(store)) == ["done", "pending"]
 
 
 def test_a_session_that_was_deleted_and_begun_again_is_another_one(store: Counting, path: Path) -> None:
     call(store, "setup_plan", objective="o", initial_steps=["a", "b"])
     with closing(SqliteStore(path)) as other:
-        other.delete("ada")
+        other.delete("run-7")
         call(other, "setup_plan", objective="p")
-    assert plan_in(store).objective == "p"
+    assert opened(store).select_latest(Plan) == Plan("p", "active")
 
 
 def test_what_was_lost_by_restoring_a_copy_is_in_no_version(store: Counting, path: Path) -> None:
     call(store, "setup_plan", objective="o", initial_steps=["a"])
     with closing(SqliteStore(path.with_name("copy.db"))) as copy, closing(SqliteStore(path)) as other:
-        copy_session(store, copy, "ada")
+        copy_session(store, copy, "run-7")
         call(store, "add_step", steps=["lost"])
-        other.delete("ada")
-        copy_session(copy, other, "ada")
+        other.delete("run-7")
+        copy_session(copy, other, "run-7")
         for title in ("kept", "last"):
             call(other, "add_step", steps=[title])
-    session = Session(session_id="ada", store=store)
-    register_plan(session)
-    titles = [[step.title for step in plan_at(session, version).steps] for version in (2, 3)]
-    assert titles == [["a", "kept"], ["a", "kept", "last"]]
+    session = opened(store)
+    assert [titles(session, version) for version in (2, 3)] == [["a", "kept"], ["a", "kept", "last"]]
     session.rewind(2)
-    assert [step.title for step in plan_in(store).steps] == ["a", "kept"]
+    assert titles(opened(store)) == ["a", "kept"]
 
 
 def test_what_other_reducers_made_is_not_taken_for_what_these_make(store: Counting) -> None:
     def shout(_plans: tuple[Plan, ...], command: SetupPlan) -> tuple[Plan, ...]:
-        status: PlanStatus = "active"
-        return (Plan(command.objective.upper(), status),)
+        return (Plan(command.objective.upper(), "active"),)
 
-    session = Session(session_id="ada", store=store)
-    register_plan(session)
+    session = opened(store)
     session.dispatch(SetupPlan("o", (NewPlanStep("a"),)))
     del session
     gc.collect()
-    again = Session(session_id="ada", store=store)
+    again = Session(session_id="run-7", store=store)
     again.register_reducer(SetupPlan, shout, Plan)
     assert select_latest(again, Plan) == Plan("O", "active")
 
@@ -207,12 +167,10 @@ def test_in_an_event_loop_any_session_opens_without_asking_the_store(store: Coun
 
     async def main() -> tuple[str, str]:
         asked = store.asked
-        session = Session(session_id="ada", store=store)
-        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        _, toolbox = planned(store)
         assert store.asked == asked
         added = await toolbox.acall("planning_add_step", {"steps": ["b"]})
-        fresh = Session(session_id="bob", store=store)
-        toolbox = Toolbox(PlanningToolsSection(session=fresh).tools(), session=fresh)
+        _, toolbox = planned(store, "bob")
         return added.message, (await toolbox.acall("planning_add_step", {"steps": ["b"]})).message
 
     assert asyncio.run(main()) == (

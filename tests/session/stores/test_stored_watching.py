@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 from session_records import Note
-from store_places import Place, SqlitePlace, every_store, open_session, refused, registered
+from store_places import Place, open_session, registered
 
 from session import Session, VersionError
 from session.records import Unread
-from session.stores import StoreError
-
-pytestmark = every_store
+from session.stores import SqliteStore, StoreError
 
 
-def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(place: Place) -> None:
     session = open_session(place.open())
     store = place.open()
     watch = store.watch("run-7", after=0, timeout=0)
@@ -41,10 +37,7 @@ def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(
     assert [change.version for change in store.watch("run-7", after=598, timeout=0)] == [599, 600]
 
 
-def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
+def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(place: Place) -> None:
     watch = place.open().watch("run-7")
     found, done = list[int](), threading.Event()
 
@@ -67,8 +60,7 @@ def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread
     assert list(watch) == []
 
 
-def test_watching_in_async_code_ends_by_time_and_by_leaving(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
+def test_watching_in_async_code_ends_by_time_and_by_leaving(place: Place) -> None:
     session, store = open_session(place.open()), place.open()
     for number in range(300):
         session.dispatch(Note(str(number)))
@@ -85,17 +77,8 @@ def test_watching_in_async_code_ends_by_time_and_by_leaving(place_type: type[Pla
     assert asyncio.run(some(290, 2)) == [291, 292]
 
 
-def test_a_watched_session_that_is_deleted_is_an_error(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
-    session = open_session(store)
-    session.dispatch(Note("1"))
-    watch = store.watch("run-7", timeout=20)
-    store.delete("run-7")
-    assert refused(lambda: next(watch)) == "session 'run-7' was deleted"
-
-
-def test_a_version_that_the_session_does_not_have_is_refused(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
+def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> None:
+    store = place.open()
     session = open_session(store)
     session.dispatch(Note("1"))
 
@@ -114,19 +97,13 @@ def test_a_version_that_the_session_does_not_have_is_refused(place_type: type[Pl
 
 
 @pytest.mark.parametrize("text", ["replace(text, '6', '7')", "CAST(x'7bff7d' AS TEXT)", "12"])
-def test_what_is_before_a_damaged_change_is_given_out_first(
-    tmp_path: Path, place_type: type[Place], text: str
-) -> None:
-    place = place_type(tmp_path)
-    if not isinstance(place, SqlitePlace):
-        pytest.skip("only a file can be damaged")
-    session = open_session(place.open())
+def test_what_is_before_a_damaged_change_is_given_out_first(path: Path, text: str) -> None:
+    session = open_session(SqliteStore(path))
     for number in range(9):
         session.dispatch(Note(str(number)))
-    with sqlite3.connect(place.path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"UPDATE changes SET text = {text} WHERE version = 7")  # noqa: S608 - above
-    connection.close()
-    watch = place.open().watch("run-7", after=0, timeout=0)
+    watch = SqliteStore(path).watch("run-7", after=0, timeout=0)
     assert [next(watch).version for _ in range(6)] == [1, 2, 3, 4, 5, 6]
     for _ in range(2):
         with pytest.raises(StoreError) as caught:

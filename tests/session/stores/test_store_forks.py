@@ -1,28 +1,29 @@
-"""A process with an open file may fork at any moment: what was acknowledged on either side is in the file."""
+"""A process with an open store may fork at any moment: what was acknowledged on either side is kept."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from postgres_server import schema_for, shared_server
+from session_records import printed
 
 ROUNDS = int(os.environ.get("FORKS", "1"))  # of each kind; `make soak` sets many
+WRITES = 50
 
 COMMON = f"""
-import multiprocessing, os, sqlite3, subprocess, sys, threading, time
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+import multiprocessing, os, subprocess, sys, threading, time
+sys.path[:0] = {[str(each) for each in Path(__file__).parents[:2]]!r}
+import served_calls
 from session import Session, TransactionError, append
-from session.stores import SqliteStore
 from session_records import Note
 
-WRITES = 100
-path = sys.argv[1]
+WRITES = {WRITES}
+path, *place = sys.argv[1:]
 
 def opened(session_id="run-7"):
-    session = Session(session_id=session_id, store=SqliteStore(path, timeout=30))
+    session = Session(session_id=session_id, store=served_calls.opened(place, 30))
     session.register_reducer(Note, append)
     return session
 
@@ -31,21 +32,16 @@ def write(session, name, count=WRITES):
         session.dispatch(Note(f"{{name}} {{number}}"))
 """
 
-WRITER = (
-    COMMON
-    + """
+WRITER = f"""{COMMON}
 session = opened()
 open(path + ".go", "w").close()
 write(session, "process")
 """
-)
 
-LISTER = """
-import sys
-from session.stores import SqliteStore
+LISTER = f"""{COMMON}
 for _ in range(20):
-    store = SqliteStore(sys.argv[1])
-    assert {str(each.session_id) for each in store.sessions()} >= {"run-7"}
+    store = served_calls.opened(place, 30)
+    assert {{str(each.session_id) for each in store.sessions()}} >= {{"run-7"}}
     store.close()
 """
 
@@ -83,10 +79,11 @@ def beside():
     """A process that writes at the same time as the children."""
     global is_beside
     is_beside = True
-    return subprocess.Popen([sys.executable, "-c", writer, path])
+    return subprocess.Popen([sys.executable, "-c", writer, path, *place])
 '''
 
-CLOSED = """
+KINDS = {
+    "closed": """
 other.store.close()
 pid = in_child(child)
 session.store.close()
@@ -94,18 +91,16 @@ process = beside()
 ended(pid)
 assert process.wait() == 0
 expected += 2 * WRITES
-"""
-
-STILL_WRITING = """
+""",
+    "still writing": """
 process = beside()
 pid = in_child(child)
 write(session, "parent")
 ended(pid)
 assert process.wait() == 0
 expected += 3 * WRITES
-"""
-
-OPENED_ANEW = """
+""",
+    "opened anew": """
 process = beside()
 pid = in_child(child)
 session = opened()
@@ -113,9 +108,8 @@ write(session, "parent")
 ended(pid)
 assert process.wait() == 0
 expected += 3 * WRITES
-"""
-
-ANOTHER_THREAD_WRITES = """
+""",
+    "another thread writes": """
 stop, written = threading.Event(), []
 
 def write_on():
@@ -133,9 +127,8 @@ assert process.wait() == 0
 stop.set()
 thread.join()
 expected += 4 * WRITES + len(written)
-"""
-
-ANOTHER_THREAD_IS_IN_A_TRANSACTION = """
+""",
+    "another thread is in a transaction": """
 begun, go = threading.Event(), threading.Event()
 
 def hold():
@@ -155,9 +148,8 @@ process = beside()
 ended(pid)
 assert process.wait() == 0
 expected += 2 * WRITES + 1
-"""
-
-ITS_OWN_TRANSACTION = """
+""",
+    "its own transaction": """
 def refused():
     try:
         transaction.__exit__(None, None, None)
@@ -173,9 +165,8 @@ pid = in_child(refused)
 transaction.__exit__(None, None, None)
 ended(pid)
 expected += 1 + WRITES
-"""
-
-CHILDREN_OF_CHILDREN = """
+""",
+    "children of children": """
 def child_and_grandchild():
     child()
     pid = in_child(child)
@@ -186,9 +177,8 @@ pid = in_child(child_and_grandchild)
 write(session, "parent")
 ended(pid)
 expected += 4 * WRITES
-"""
-
-A_DAEMON_WHOSE_PARENT_ENDS = """
+""",
+    "a daemon whose parent ends": """
 def daemon():
     time.sleep(0.05)
     child()
@@ -205,13 +195,15 @@ if not os.fork():
     sys.exit()  # with all that an interpreter closes at its end
 os.close(written)
 for _ in range(4):
-    listed = subprocess.run([sys.executable, "-c", lister, path], capture_output=True, text=True)
+    listed = subprocess.run([sys.executable, "-c", lister, path, *place], capture_output=True, text=True)
     assert listed.returncode == 0, listed
 assert os.read(read, 1) == b""  # the daemon has ended
 expected += 2 * WRITES
-"""
+""",
+    "multiprocessing": """
+def pooled(number):
+    session.dispatch(Note(f"pool {number}"))
 
-MULTIPROCESSING = """
 context = multiprocessing.get_context("fork")
 workers = [context.Process(target=child) for _ in range(2)]
 for worker in workers:
@@ -223,12 +215,8 @@ for worker in workers:
     worker.join()
     assert worker.exitcode == 0
 expected += 3 * WRITES + 4
-"""
-
-POOLED = """
-def pooled(number):
-    session.dispatch(Note(f"pool {number}"))
-"""
+""",
+}
 
 END = """
 if is_beside:
@@ -237,30 +225,15 @@ session = opened()
 texts = [note.text for note in session.select_all(Note)]
 assert len(texts) == session.version == expected, (len(texts), session.version, expected)
 assert session.store.verify("run-7") == expected
-assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 """
-
-KINDS = {
-    "closed": CLOSED,
-    "still writing": STILL_WRITING,
-    "opened anew": OPENED_ANEW,
-    "another thread writes": ANOTHER_THREAD_WRITES,
-    "another thread is in a transaction": ANOTHER_THREAD_IS_IN_A_TRANSACTION,
-    "its own transaction": ITS_OWN_TRANSACTION,
-    "children of children": CHILDREN_OF_CHILDREN,
-    "a daemon whose parent ends": A_DAEMON_WHOSE_PARENT_ENDS,
-    "multiprocessing": POOLED + MULTIPROCESSING,
-}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_parent_child_and_other_processes_write_is_in_the_file(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_file", [True, pytest.param(False, marks=pytest.mark.postgres)])
+def test_what_parent_child_and_other_processes_write_is_in_the_store(
+    kind: str, is_file: bool, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "plans.db")
+    place = [path] if is_file else [shared_server().conninfo, schema_for(tmp_path)]
     program = f"{COMMON}\nwriter, lister = {WRITER!r}, {LISTER!r}\n" + (ROUND + KINDS[kind] + END) * ROUNDS
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, tmp_path / "plans.db"],
-        capture_output=True,
-        text=True,
-        timeout=120 * ROUNDS,
-        check=False,
-    )
-    assert (done.stderr, done.stdout, done.returncode) == ("", "", 0)
+    assert printed(program, path, *place) == ""

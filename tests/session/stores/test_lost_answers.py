@@ -1,0 +1,172 @@
+"""Writes whose answer is lost, in a file and in PostgreSQL: looked for, refused, or of unknown outcome."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from session_records import Note
+from store_places import PLAN, Place, PostgresPlace, SqlitePlace, call, mark, open_session, state_of, statuses
+
+from session import Session, StoreError
+from session.stores import MemoryStore, SqliteStore, Store, copy_session
+
+
+@pytest.fixture(params=[SqlitePlace, pytest.param(PostgresPlace, marks=pytest.mark.postgres)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    made: Place = request.param(tmp_path)
+    return made
+
+
+both = pytest.mark.parametrize(
+    ("is_done", "is_gone"), [(False, False), (False, True), (True, False), (True, True)]
+)
+
+
+@contextmanager
+def losing(
+    store: Any, *, is_done: bool, is_gone: bool = False, then: Callable[[], object] = lambda: None
+) -> Iterator[None]:
+    """Lose the answer to the next commit, after it is done or before; and then all others, or none."""
+    lost = list[str]()
+
+    def run(work: Callable[[], object], statement: str, lose: Callable[[], NoReturn]) -> object:
+        if not lost and re.search("COMMIT(;|$)|CREATE TABLE", statement):
+            lost.append(statement)
+            if is_done:
+                work()
+            lose()
+        if lost and is_gone:
+            lose()
+        return work()
+
+    with pytest.MonkeyPatch.context() as patch:
+        if isinstance(store, SqliteStore):
+            inner = store._writer.connected()
+
+            class Connection:
+                def __getattr__(self, name: str) -> Any:
+                    return getattr(inner, name)
+
+                def execute(self, statement: str, *values: Any) -> object:
+                    return run(partial(inner.execute, statement, *values), statement, self.lose)
+
+                def lose(self) -> NoReturn:
+                    raise sqlite3.OperationalError("disk I/O error")
+
+            patch.setattr(store._writer, "connection", Connection())
+            yield
+            if inner.in_transaction:
+                inner.execute("ROLLBACK")
+            return
+        import psycopg
+
+        before = store._run
+
+        def run_all(connection: Any, seconds: float, statements: str, *values: Any) -> object:
+            def lose() -> NoReturn:
+                connection.close()
+                then()
+                raise psycopg.OperationalError("the connection is lost")
+
+            return run(partial(before, connection, seconds, statements, *values), statements, lose)
+
+        patch.setattr(store, "_run", run_all)
+        yield
+
+
+@both
+def test_a_mark_whose_answer_is_lost_is_looked_for(place: Place, is_done: bool, is_gone: bool) -> None:
+    session = open_session(place.open())
+    call(session, *PLAN)
+    store = session.store
+    assert store is not None
+    with losing(store, is_done=is_done, is_gone=is_gone):
+        result = mark(session, "S001", idempotency_key="c1")
+        assert result.success is (is_done and not is_gone)
+        if is_gone:
+            assert result.message == (
+                "It is not known whether planning_mark_step took effect. Check before you call it again."
+            )
+    if is_gone:
+        with pytest.raises(StoreError) as error:
+            session.dispatch(Note("waits"))
+        assert (str(error.value), error.value.outcome, session.version) == (
+            "it is not known whether the last change was written: call session.refresh() when the store can "
+            "be reached",
+            "unknown",
+            1,
+        )
+        assert session.refresh() == 1 + is_done
+    assert mark(session, "S001", idempotency_key="c1").success
+    expected = 2 if is_done or is_gone else 3  # if it was certain, the refusal is a version of its own
+    assert session.version == expected
+    session.dispatch(Note("after"))
+    assert store.verify("run-7") == expected + 1
+    there = open_session(place.open())
+    assert state_of(there) == state_of(session)
+    assert statuses(there) == ["done", "pending", "pending"]
+
+
+def copied(store: Store) -> int:
+    source = MemoryStore()
+    open_session(source, "copied").dispatch(Note("first"))
+    return copy_session(source, store, "copied").version
+
+
+WRITES: dict[str, tuple[Callable[[Any, Session], object], object]] = {
+    "claim": (lambda store, _: store.claim("run-7", "mail"), True),
+    "fork": (lambda _, session: session.fork(session_id="fork").version, 2),
+    "delete": (lambda store, _: store.delete("run-7"), True),
+    "drop_checkpoints": (lambda store, _: store.drop_checkpoints("run-7"), None),
+    "restore": (lambda store, _: copied(store), 1),
+    "create": (lambda store, _: store.create(), None),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@both
+def test_every_write_whose_answer_is_lost_is_looked_for(
+    place: Place, write: str, is_done: bool, is_gone: bool
+) -> None:
+    work, right = WRITES[write]
+    store = place.open()
+    session = open_session(store)
+    session.dispatch(Note("first"))
+    session.rewind(0)  # with a checkpoint
+    if write == "create":
+        if not isinstance(place, PostgresPlace):
+            pytest.skip("a file is created when it is opened")
+        place.drop()
+    with losing(store, is_done=is_done, is_gone=is_gone):
+        if is_done and not is_gone:
+            assert work(store, session) == right
+            return
+        with pytest.raises(StoreError) as error:
+            work(store, session)
+        assert error.value.outcome == ("unknown" if is_gone else "refused")
+    if not is_done or write == "claim":  # which is known to be ours
+        assert work(store, session) == right
+    if write == "claim":
+        assert work(store, session) is False
+
+
+@pytest.mark.postgres
+def test_a_claim_that_another_made_after_ours_was_lost_is_not_ours(tmp_path: Path) -> None:
+    store, other = PostgresPlace(tmp_path).open(), PostgresPlace(tmp_path).open()
+
+    def claim_there() -> None:
+        with ThreadPoolExecutor() as threads:
+            assert threads.submit(other.claim, "run-7", "mail").result() is True
+
+    with losing(store, is_done=False, then=claim_there), pytest.raises(StoreError) as caught:
+        store.claim("run-7", "mail")
+    assert caught.value.outcome == "refused"
+    assert store.claim("run-7", "mail") is False

@@ -48,7 +48,7 @@ def plain_tool(name: str, function: Callable[..., Any], **options: Any) -> Tool:
     return Tool(name, "", function, **options)
 
 
-def capable(*tools: Tool, **functions: Callable[..., Any]) -> Capabilities:
+def capable(*tools: Any, **functions: Callable[..., Any]) -> Capabilities:
     """Capabilities with these tools, and these functions as tools by name."""
     return Capabilities(tools=[*tools, *(plain_tool(name, each) for name, each in functions.items())])
 

@@ -83,11 +83,6 @@ def test_what_follows_from_a_field_that_occurs_twice_is_not_said(text: str) -> N
     assert [error.code for error in validate_workflow(text).errors] == ["duplicate_key"]
 
 
-def test_bytes_of_another_encoding_are_one_error() -> None:
-    report = validate_workflow("[]".encode("utf-16"))
-    assert [(error.code, error.line, error.column) for error in report.errors] == [("bad_encoding", 1, 1)]
-
-
 def test_of_very_many_errors_the_first_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validate, "MOST_ERRORS", 3)
     source = [{**STEP, "step_id": str(number), "depends_on": ["x"]} for number in range(5)]

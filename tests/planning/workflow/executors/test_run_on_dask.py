@@ -18,9 +18,10 @@ from typing import Any
 import executor_tools as tools
 import pytest
 from distributed import Client, LocalCluster
-from executor_tools import capable, failure, flow, step
+from executor_tools import failure, step
 from hypothesis import HealthCheck, given, settings
 from json_runs import STEPS, giving, kept, values
+from run_cases import capable, flow
 
 from planning.tools import tool
 from planning.workflow import Workflow, WorkflowResult, run_workflow

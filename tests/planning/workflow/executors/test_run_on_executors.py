@@ -12,10 +12,10 @@ from typing import Any
 import executor_tools as tools
 import json_runs
 import pytest
-from executor_tools import Own, capable, failure, flow, spawned, step
+from executor_tools import Own, failure, spawned, step
 from hypothesis import given, settings
 from json_runs import STEPS, giving, values
-from run_cases import cancelled, states
+from run_cases import cancelled, capable, flow, states
 
 from planning.tools import Tool
 from planning.workflow import Workflow, arun_workflow, run_workflow

@@ -17,7 +17,6 @@ import stored_worker
 from run_cases import MAYBE
 from stored_worker import ONCE, SESSION, lines
 
-from planning.workflow import run_workflow
 from planning.workflow.run.records import StepRecord, WorkflowRun, register_workflow
 from session import Session
 from session.stores import SqliteStore
@@ -102,23 +101,3 @@ def test_of_several_processes_the_last_one_has_the_run_and_the_others_end(tmp_pa
     assert [run.status for run in runs] == ["completed"] * len(ended)
     calls = Counter(lines(tmp_path / "calls"))
     assert [each for each in ONCE if calls[each] > len(runs)] == []
-
-
-def test_the_run_of_a_process_that_was_killed_is_resumed_in_this_one(tmp_path: Path) -> None:
-    process = start(tmp_path, 0.05)
-    until_begun(tmp_path, process)
-    time.sleep(0.08)
-    process.kill()
-    process.communicate(timeout=60)
-    kept = set(lines(tmp_path / "kept"))
-    called = len(lines(tmp_path / "calls"))
-    with opened(tmp_path) as store:
-        session = Session(session_id=SESSION, store=store)
-        result = run_workflow(
-            stored_worker.workflow(), stored_worker.capabilities(tmp_path, 0), session=session
-        )
-    assert result.status == "completed"
-    wanted = {each: text for each, text in OUTPUTS.items() if each not in result.errors}
-    assert dict(result.outputs) == wanted
-    assert dict(result.errors) == dict.fromkeys(result.errors, MAYBE)
-    assert not kept & set(lines(tmp_path / "calls")[called:])

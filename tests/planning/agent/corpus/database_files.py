@@ -14,6 +14,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from readonly_files import make
+
 DAMAGED = (
     "@FILE@ is damaged, or not an SQLite or DuckDB database; check the file, use a backup of it, or write "
     "duckdb:///PATH for a DuckDB file"
@@ -42,13 +44,6 @@ def items(path: Path, *, logged: bool = False) -> Path:
             "INSERT INTO items VALUES (?, ?)", [(i, "x" * 60 + str(i)) for i in range(3000)]
         )
         connection.commit()
-    return path
-
-
-def written(script: str, path: Path) -> Path:
-    """A database that a script makes."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(script)
     return path
 
 
@@ -131,11 +126,11 @@ WRONG_FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 EMPTY_FILES: dict[str, Callable[[Path], Path]] = {
     "no bytes": lambda path: _bytes(path, b""),
-    "no tables, in WAL mode": lambda path: written(
-        "PRAGMA journal_mode = WAL; CREATE TABLE a (b); DROP TABLE a", path
+    "no tables, in WAL mode": lambda path: make(
+        path, "PRAGMA journal_mode = WAL; CREATE TABLE a (b); DROP TABLE a"
     ),
-    "only tables of SQLite itself": lambda path: written(
-        "CREATE TABLE a (b INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE a", path
+    "only tables of SQLite itself": lambda path: make(
+        path, "CREATE TABLE a (b INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE a"
     ),
 }
 FILE_NAMES = (

@@ -72,36 +72,6 @@ def interrupted(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def question(thread: int, number: int) -> tuple[str, object]:
-    """A statement, and what it has to be answered with."""
-    if (thread, number) in {(0, 10), (1, 30)}:
-        return ENDLESS, LATE
-    if number % 10 == 7:
-        return f"SELECT x{thread}_{number} FROM cities", f"no such column: x{thread}_{number}"
-    rows = number % 5 + 1
-    sql = f"WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < {rows}) "
-    sql += f"SELECT {thread}, {number}, x FROM n"
-    return sql, [[thread, number, x] for x in range(1, rows + 1)]
-
-
-def test_each_of_many_threads_gets_the_answers_to_its_own_questions(database: SqlDatabase) -> None:
-    def ask(thread: int) -> list[tuple[object, object]]:
-        found = []
-        for number in range(50):
-            sql, right = question(thread, number)
-            answer = database.execute(sql)
-            given = answer["data"] if answer["success"] else str(answer["error"])
-            if isinstance(given, str) and given.startswith("no such column"):
-                given = given.partition(";")[0]
-            found.append((given, right))
-        return found
-
-    with ThreadPoolExecutor(8) as threads, in_time(30):
-        for found in threads.map(ask, range(8)):
-            assert [given for given, _ in found] == [right for _, right in found]
-    assert len(readers()) <= 8
-
-
 def test_more_endless_statements_than_threads_all_end(database: SqlDatabase) -> None:
     with ThreadPoolExecutor(16) as threads, in_time(2 * LATER):
         answers = list(threads.map(database.execute, [ENDLESS] * 16))

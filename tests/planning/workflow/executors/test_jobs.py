@@ -16,7 +16,7 @@ from run_cases import capable, flow
 
 from planning.tools import StorageUnavailable, Tool, tool
 from planning.workflow import run_workflow
-from planning.workflow.executors import jobs, open_executor
+from planning.workflow.executors import open_executor
 
 FAILED = "fail failed. Call it again, or go on without it."
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
@@ -82,14 +82,6 @@ def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, o
     assert carried(called, inputs) == output
 
 
-def test_a_decorated_tool_travels_by_its_name_alone() -> None:
-    executor = Own()
-    run_workflow(flow(step("s", "add", inputs={"a": 1, "b": 2})), capable(tools.add), executor=executor)
-    (sent,) = executor.sent
-    assert b"executor_tools" in sent
-    assert len(sent) < 800
-
-
 class Closed(StorageUnavailable):
     """It cannot be carried."""
 
@@ -140,18 +132,6 @@ def test_a_failure_of_a_carried_call_keeps_its_message_and_its_code(
     called: Any, inputs: Any, error: Any
 ) -> None:
     assert carried(called, inputs) == error
-
-
-def test_a_worker_makes_the_tool_of_a_named_function_once() -> None:
-    jobs._known.cache_clear()
-    steps = flow(*(step(str(number), "add", inputs={"a": number, "b": 1}) for number in range(5)))
-    result = run_workflow(steps, capable(tools.add), executor=Own())
-    made = jobs._known.cache_info()
-    assert (dict(result.outputs), made.misses, made.hits) == (
-        {str(number): number + 1 for number in range(5)},
-        1,
-        4,
-    )
 
 
 def test_a_function_that_travels_whole_shares_nothing_with_the_next_call() -> None:

@@ -85,19 +85,3 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_where_it_was(tmp_path: Path)
         # None where the process was killed after the claim and before the call.
         assert [calls[each] for each in ONCE if calls[each] != 1 and newest[each].error is None] == []
         assert max(calls[each] for each in ONCE) <= 1
-
-
-def test_of_several_processes_the_last_one_has_the_run_and_the_others_end(tmp_path: Path) -> None:
-    processes = [start(tmp_path, 0.1) for _ in range(3)]
-    said = [process.communicate(timeout=60)[0].strip() for process in processes]
-    refused = [each for each in said if each.startswith("refused: another caller has resumed this run, or ")]
-    ended = [each for each in said if each not in refused]
-    assert {each.split()[0] for each in ended} == {"completed"}
-    with opened(tmp_path) as store:
-        session = Session(session_id=SESSION, store=store)
-        register_workflow(session)
-        runs = session.select_all(WorkflowRun)
-    # One that is late finds the run completed, and starts another.
-    assert [run.status for run in runs] == ["completed"] * len(ended)
-    calls = Counter(lines(tmp_path / "calls"))
-    assert [each for each in ONCE if calls[each] > len(runs)] == []

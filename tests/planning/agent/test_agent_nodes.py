@@ -51,7 +51,6 @@ def done(action: str, answer: Any, **more: Any) -> dict[str, Any]:
 
 
 def failed(action: str, error: str, message: str | None = None, result: Any = None) -> dict[str, Any]:
-    """The update for a failure."""
     return {
         "tool_calls": [{"success": False, "tool": action, "result": result, "error": error}],
         "error": f"Tool {action}: {error}",
@@ -204,22 +203,17 @@ GIVEN = {name: name.upper() for name in OFFERED}
 
 
 def called(function: Callable[..., Any]) -> Any:
-    """What a function returns when it is called with the offered values."""
     tool, _ = named_tool("writer", "Write.", function, OFFERED, None)
     outcome = tool.run(GIVEN, ToolContext())
     return asyncio.run(outcome) if tool.is_async else outcome
 
 
 class Writer:
-    """An object with a call."""
-
     def __call__(self, schema: str, question: str) -> tuple[str, ...]:
         return schema, question
 
 
 class AsyncWriter:
-    """An object with a call that is awaited."""
-
     async def __call__(self, question: str) -> str:
         return question
 
@@ -284,13 +278,11 @@ TEXT = "the model wrote text, not SQL: {}; write one SELECT, and nothing else"
 
 
 def node(generator: Any, clarify: Any = None) -> Node:
-    """The node of a generator, which returns or raises this."""
     function = generator if callable(generator) else Mock(side_effect=[generator])
     return generating(function, 0.1, clarify, None)
 
 
 def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
-    """The update if there is no statement."""
     message = error if message is None else message
     return {
         "error": f"Tool generate_sql: {error}",
@@ -301,7 +293,6 @@ def unwritten(error: str, message: str | None = None, *, is_over: bool = False) 
 
 
 def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
-    """The update if there was no answer in time."""
     message = (
         f"generate_sql took longer than {seconds} s and was given up; call it again, or go on without it"
     )

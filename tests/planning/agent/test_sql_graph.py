@@ -201,7 +201,6 @@ PER_CITY = "SELECT city, count(*) AS customers FROM customers GROUP BY city ORDE
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[SqlDatabase]:
-    """A few customers."""
     script = """
         CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT);
         INSERT INTO customers (name, city)

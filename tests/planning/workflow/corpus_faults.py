@@ -36,7 +36,6 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[-+.\w]+')
 
 
 def tokens(text: str) -> list[Token]:
-    """The parts of a text that is strict JSON."""
     return [
         Token(
             part[0][0] if part[0][0] in '"[]{},:' else "w",

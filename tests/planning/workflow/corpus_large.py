@@ -17,7 +17,6 @@ _INPUTS = (
 
 
 def large_cases() -> list[Case]:
-    """All of them."""
     return [*_deep(), *_long(), *_many()]
 
 

@@ -107,5 +107,4 @@ def test_a_plan_that_lacks_its_end_by_itself_has_its_first_steps_whole(base: str
 
 
 def steps_of(value: Any) -> Any:
-    """The steps of a document."""
     return value["steps"] if isinstance(value, dict) and "steps" in value else meant(value)

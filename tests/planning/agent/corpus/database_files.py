@@ -48,7 +48,6 @@ def items(path: Path, *, logged: bool = False) -> Path:
 
 
 def rewritten(path: Path, statement: str, *values: Any) -> Path:
-    """A database whose own description of itself was changed by hand."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA writable_schema = 1")
         connection.execute(statement, values)
@@ -166,7 +165,6 @@ def unreadable(path: Path) -> Iterator[None]:
 
 
 def in_thread(call: Callable[[], Any]) -> Any:
-    """What a call gives, in a thread of its own."""
     given: list[Any] = []
     thread = threading.Thread(target=lambda: given.append(call()))
     thread.start()

@@ -47,7 +47,6 @@ def database(shop: Shop) -> Iterator[SqlDatabase]:
 
 
 def readers() -> list[FrameType]:
-    """What the threads do that read a database."""
     stacks = (list(walk_stack(frame)) for frame in sys._current_frames().values())
     return [stack[-1][0] for stack in stacks if stack[-1][0].f_code.co_name == "_serve"]
 
@@ -62,7 +61,6 @@ def assert_gone() -> None:
 
 @contextmanager
 def interrupted(seconds: float) -> Iterator[None]:
-    """What Ctrl-C does, after so many seconds."""
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

@@ -23,7 +23,6 @@ def make_sqlite(folder: Path) -> Path:
 
 
 def make_duckdb(folder: Path) -> Path:
-    """The shop as a file of DuckDB."""
     import duckdb
 
     path = folder / "music.duckdb"

@@ -11,7 +11,6 @@ _TABLES = Path(__file__).with_name("orders.sql").read_text(encoding="utf-8")
 
 
 def make_orders(path: Path) -> Path:
-    """The file."""
     with closing(sqlite3.connect(path)) as shop:
         shop.executescript(_TABLES)
         for n in range(1, 301):

@@ -29,8 +29,6 @@ MAKE: dict[str, Callable[[Path], Path]] = {
 
 
 class Opened:
-    """A sample database, and the path of its file."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.database = SqlDatabase(path)
@@ -58,7 +56,6 @@ def open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
 @pytest.fixture
 def opened(request: pytest.FixtureRequest, open_once: Callable[[str], Opened]) -> Opened:
-    """One of the databases."""
     return open_once(request.param)
 
 

@@ -169,8 +169,6 @@ def test_no_text_and_no_memory_raises_anything_but_a_refusal(
 
 @dataclasses.dataclass
 class Row:
-    """A record of a tool."""
-
     n: Any
     s: Any
 

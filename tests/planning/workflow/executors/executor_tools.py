@@ -42,12 +42,10 @@ def spawned(workers: int = 2) -> ProcessPoolExecutor:
 
 
 def step(step_id: str, tool: str, *depends_on: str, **fields: Any) -> WorkflowStep:
-    """A step that calls a tool."""
     return called(step_id, *depends_on, tool=tool, **{"inputs": {}, **fields})
 
 
 def failure(message: str, code: str = "unknown", cause: str | None = None, user_message: str = SORRY) -> Any:
-    """The error of a step."""
     return told(message, code, user_message, cause)
 
 
@@ -58,7 +56,6 @@ def note(path: str) -> None:
 
 
 def count(path: Path) -> int:
-    """How many calls were counted."""
     return len(path.read_text()) if path.exists() else 0
 
 
@@ -160,8 +157,6 @@ class Unreached(ConnectionError):
 
 
 class Sealed(Exception):
-    """It cannot be written down."""
-
     def __init__(self, text: str) -> None:
         super().__init__(text, threading.Lock())
 
@@ -212,8 +207,6 @@ class NeverMade(ToolError):
 
 
 class Unwritable:
-    """A value that cannot be pickled."""
-
     def __init__(self, text: str = "this stays here") -> None:
         self.text = text
 
@@ -222,8 +215,6 @@ class Unwritable:
 
 
 class Unreadable:
-    """A value that cannot be read again."""
-
     def __reduce__(self) -> Any:
         return _unread, ()
 

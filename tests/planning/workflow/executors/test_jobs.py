@@ -32,8 +32,6 @@ def carried(called: Any, inputs: dict[str, Any] | None = None, **options: Any) -
 
 
 def raising(make: Callable[[], BaseException]) -> Tool:
-    """A tool that raises what it makes itself."""
-
     def fail() -> None:
         raise make()
 
@@ -83,16 +81,12 @@ def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, o
 
 
 class Closed(StorageUnavailable):
-    """It cannot be carried."""
-
     def __init__(self) -> None:
         super().__init__("closed today")
         self.lock = threading.Lock()
 
 
 class Turning(Exception):
-    """An exception that comes back as another."""
-
     def __reduce__(self) -> Any:
         return ValueError, ("something else",)
 
@@ -173,8 +167,6 @@ def test_an_unknown_name_is_refused_with_those_that_there_are(name: str) -> None
 
 
 class Failing(Executor):
-    """An executor whose every job fails in one way."""
-
     def __init__(self, error: Exception) -> None:
         self.error = error
 

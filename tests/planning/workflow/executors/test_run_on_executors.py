@@ -36,7 +36,6 @@ FAILED = "{} failed. Call it again, or go on without it."
 
 @pytest.fixture(scope="module")
 def kept() -> Iterator[dict[str, Executor | None]]:
-    """One executor of each kind."""
     with ThreadPoolExecutor(2) as threads, spawned() as pool, processes(2) as workers:
         yield {"none": None, "threads": threads, "pool": pool, "processes": workers, "own": Own()}
 
@@ -46,7 +45,6 @@ KINDS = ["none", "threads", "pool", "processes", "own"]
 
 @pytest.fixture(params=KINDS)
 def executor(kept: dict[str, Executor | None], request: pytest.FixtureRequest) -> Executor | None:
-    """An executor of a kind, or none."""
     return kept[request.param]
 
 

@@ -25,7 +25,6 @@ from session import Session
 
 
 def outcome(step: WorkflowStep, capabilities: Capabilities, **options: Any) -> Any:
-    """The output of a single step, or its error."""
     result = run_workflow(flow(step), capabilities, **options)
     assert len(result.outputs) + len(result.errors) == 1
     return {**result.outputs, **result.errors}[step.step_id]
@@ -60,7 +59,6 @@ SPEC = ToolSpec("facts", {"one": Pair}, "facts_output", function=lambda kind, pa
 
 
 def facts(**fields: Any) -> WorkflowStep:
-    """A step that calls the tool with query types."""
     return called("a", tool="facts", inputs={"query_type": "one", "parameters": {"left": 7}}, **fields)
 
 

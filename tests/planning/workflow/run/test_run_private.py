@@ -40,7 +40,6 @@ class File:
         return run_workflow(workflow, capabilities, session=session or self.session())
 
     def text(self) -> bytes:
-        """All that is in the file and beside it."""
         return b"".join(each.read_bytes() for each in sorted(self.path.parent.glob("plans.db*")))
 
     def close(self) -> None:

@@ -205,7 +205,6 @@ def shop() -> Shop:
 
 @pytest.fixture
 def session(shop: Shop) -> Session:
-    """A session whose run failed in the second step of three."""
     session = Session()
     assert states(shop.run(FIRST, session).workflow) == {"a": "completed", "b": "failed", "c": "pending"}
     assert shop.calls == [7, -1]

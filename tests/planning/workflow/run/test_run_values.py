@@ -179,7 +179,6 @@ def test_a_parameter_with_a_type_is_made_of_the_json_of_an_output(value: Any) ->
 
 
 def nested(levels: int) -> Any:
-    """A list in a list, and so on."""
     return [nested(levels - 1)] if levels > 1 else ["here"]
 
 

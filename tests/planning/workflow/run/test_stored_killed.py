@@ -29,20 +29,17 @@ KILLS = int(os.environ.get("KILLS", "4"))
 
 
 def start(folder: Path, pause: float = 0.01) -> subprocess.Popen[str]:
-    """A process that runs the workflow."""
     arguments = [sys.executable, stored_worker.__file__, str(folder / "plans.db"), str(folder), str(pause)]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
 def until_begun(folder: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until the process runs a step, or has ended."""
     while not (folder / "begun").exists() and process.poll() is None:
         time.sleep(0.001)
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[SqliteStore]:
-    """The store of the processes, in this one."""
     store = SqliteStore(folder / "plans.db")
     yield store
     store.close()

@@ -31,13 +31,11 @@ from session.stores import MemoryStore, SqliteStore
 
 
 def outcome(result: WorkflowResult) -> tuple[Any, ...]:
-    """What a run came to."""
     values = dict(result.outputs), dict(result.memory), dict(result.errors)
     return result.status, states(result.workflow), *values, result.warnings
 
 
 def told(session: Session) -> dict[str, Any]:
-    """What a session says of its runs, without ids and times."""
     return {
         "records": [
             (each.step_id, each.status, each.attempt, each.called, each.skipped, each.output, each.error)

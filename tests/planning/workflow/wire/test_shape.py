@@ -18,12 +18,10 @@ NUMBERED = {"step_id": 1, "description": "d"}
 
 
 def first(**fields: Any) -> list[Any]:
-    """A plan of version 1 whose step has these fields besides."""
     return [{**STEP, **fields}]
 
 
 def second(**fields: Any) -> dict[str, Any]:
-    """A plan of version 2 whose step has these fields besides."""
     return plan({"step_id": "a", "description": "d", **fields})
 
 
@@ -169,7 +167,6 @@ STEPS = [step("a"), step("b", "a"), step("c", "a", "b")]
 
 
 def renamed(fields: dict[str, Any], **names: str) -> dict[str, Any]:
-    """An object with other names for some of its fields."""
     return {names.get(name, name): value for name, value in fields.items()}
 
 
@@ -179,7 +176,6 @@ def errors(document: object) -> list[tuple[str, str, str]]:
 
 
 def at(*pointers: str, hint: str) -> list[tuple[str, str, str]]:
-    """An error for a field that is unknown at each of these places."""
     return [("unknown_field", pointer, hint) for pointer in pointers]
 
 

@@ -17,11 +17,10 @@ from planning.agent.databases.opened import OpenDatabase
 from planning.agent.sql.guard import Failure
 from planning.tools.background import is_given_up
 
-T = TypeVar("T")
 
 _MOST: Final = 8
 _IDLE: Final = 0.25  # seconds after which a thread releases what other programs may wait for
-_TICK: Final = 0.05
+_SHORT_WAIT: Final = 0.05
 _GRACE: Final = 10  # ticks between the end of the time and leaving the thread behind
 
 
@@ -156,7 +155,7 @@ def _serve(jobs: SimpleQueue[Callable[[], None] | None], rest: Callable[[], None
 
 def _wait(question: _Question, until: float) -> bool:
     """Wait for a question to end; False if its time is over, or the caller stopped waiting."""
-    while not question.waiting.acquire(timeout=max(0.0, min(_TICK, until - monotonic()))):
+    while not question.waiting.acquire(timeout=max(0.0, min(_SHORT_WAIT, until - monotonic()))):
         if monotonic() >= until or is_given_up():
             return False
     return True
@@ -166,6 +165,6 @@ def _stop(reader: _Reader, question: _Question) -> bool:
     """Stop a question; False if it does not end, within a call that cannot be interrupted."""
     for _ in range(_GRACE):
         reader.stop(question)
-        if question.waiting.acquire(timeout=_TICK):
+        if question.waiting.acquire(timeout=_SHORT_WAIT):
             return True
     return False

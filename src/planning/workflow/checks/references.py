@@ -91,7 +91,7 @@ class ReferenceChecks:
                     self._foreign += 1
                     message = f"{show(text[start:end])} names a step, but is plain text here"
                     hint = f"write {form}"
-                    yield _found(draft, "foreign_reference", message, hint, link, (start, end))
+                    yield _placed(draft, "foreign_reference", message, hint, link, (start, end))
 
     def _declared(self, draft: Draft) -> set[str | None]:
         """The ids that a step depends on; all if they cannot be read: what is missing is unknown then."""
@@ -107,7 +107,7 @@ class ReferenceChecks:
         shown = show(text[found.start : found.end])
         if not found.is_closed:
             message, hint = f"{shown} has no closing brace", "write } after the reference"
-            return _found(draft, "unclosed_reference", message, hint, link, within)
+            return _placed(draft, "unclosed_reference", message, hint, link, within)
         if found.is_nested:
             message = f"another reference starts inside {shown}"
             hint = "close each reference with }; references cannot be nested"
@@ -118,7 +118,7 @@ class ReferenceChecks:
             hint = self._forms.get(key, "")
             if not hint:
                 hint = self._forms[key] = _right_form(inner, self._overview, draft.step_id)
-        return _found(draft, "malformed_reference", message, hint, link, within)
+        return _placed(draft, "malformed_reference", message, hint, link, within)
 
     def _not_another(
         self, draft: Draft, step_id: str | None, link: Any, within: tuple[int, int]
@@ -127,11 +127,11 @@ class ReferenceChecks:
         if step_id in self._overview.places:
             message = f"step {show(step_id)} refers to its own output"
             hint = "refer to a step that runs before it, or to ${user_prompt}"
-            yield _found(draft, "self_reference", message, hint, link, within)
+            yield _placed(draft, "self_reference", message, hint, link, within)
         elif step_id is not None and self._overview.is_missing(step_id):
             message = f"a reference to step {show(step_id)}, but no step has this id"
             hint = self._overview.suggest_step(step_id, draft)
-            yield _found(draft, "unknown_reference", message, hint, link, within)
+            yield _placed(draft, "unknown_reference", message, hint, link, within)
 
     def _output(self, draft: Draft, target: int, name: str, link: Any, within: tuple[int, int]) -> Found:
         """A reference to an output that its step does not declare."""
@@ -139,7 +139,7 @@ class ReferenceChecks:
         owner = f"outputs of {named(str(step.step_id))}"
         hint = self._overview.suggest(name, step.outputs, owner) if step.outputs else f"add it to the {owner}"
         message = f"step {show(step.step_id)} declares no output {show(name)}"
-        return _found(draft, "undeclared_output", message, hint, link, within)
+        return _placed(draft, "undeclared_output", message, hint, link, within)
 
     def undeclared(self) -> Iterator[Found]:
         """The references to steps that are not among the dependencies, of all steps that were checked."""
@@ -157,10 +157,10 @@ class ReferenceChecks:
                 why = "which itself depends on this step"
                 hint = "refer to a step that runs before this one, or reverse the dependency"
             message = f"a reference to step {show(step_id)}, {why}"
-            yield _found(each.draft, code, message, hint, each.link, each.within)
+            yield _placed(each.draft, code, message, hint, each.link, each.within)
 
 
-def _found(draft: Draft, code: str, message: str, hint: str, link: Any, within: tuple[int, int]) -> Found:
+def _placed(draft: Draft, code: str, message: str, hint: str, link: Any, within: tuple[int, int]) -> Found:
     return draft.found(code, message, hint, (draft.inputs_field, *path_of(link)), within=within)
 
 

@@ -74,7 +74,7 @@ def _folded(name: str) -> str:
 
 MOST_ERRORS: Final = 1000
 _MOST_ITEMS: Final = 1000
-_LARGE: Final = 10**15
+_LARGEST_ID: Final = 10**15
 
 
 def check_shape(form: Form) -> list[Found]:
@@ -171,7 +171,7 @@ def _worded(wrong: Wrong, shape: Mapping[str, Any], given: Any, prefix: Path) ->
             (bounded, *_null) = options({}, node_at(shape, wrong.path))
             limits = {key: f"{bounded[key]:,}" for key in BOUNDS if key in bounded}
             wanted = " and ".join(bounds_of(limits))
-            is_large = type(value) is int and abs(value) >= _LARGE
+            is_large = type(value) is int and abs(value) >= _LARGEST_ID
             message = f"{field} is {'a very large number' if is_large else f'{value:,}'}"
             yield Found("out_of_range", message, f"send a number, {wanted}", path)
         case _:
@@ -185,6 +185,6 @@ def _how(value: object, wanted: str, path: Path) -> str:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         return f"send {wanted} itself, not a string that contains it"
     is_id = wanted == "a string" and not {"step_id", "depends_on"}.isdisjoint(path[-2:])
-    if is_id and type(value) is int and abs(value) < _LARGE:
+    if is_id and type(value) is int and abs(value) < _LARGEST_ID:
         return f'write it in quotes: "{value}"'
     return f"send {wanted}"

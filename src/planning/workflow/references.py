@@ -159,7 +159,8 @@ def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
     """The strings in a step's inputs, at any depth, each with the link to its place (see ``path_of``)."""
     # The rest of each container around, and the link to it.
     around: list[tuple[Iterator[Any], Any]] = []
-    parts, above = iter((inputs or {}).items()), None
+    parts: Iterator[Any] = iter((inputs or {}).items())
+    above: Any = None
     while True:
         for part, value in parts:
             kind = type(value)

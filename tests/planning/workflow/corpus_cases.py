@@ -20,7 +20,7 @@ After the text stand, each where it is needed: ``--- value``, the document that 
 JSON, or ``--- value same``, where the text itself is that; ``--- parsed``, the steps as far as they could
 be read; ``--- finished``, where the model ended the text by itself; and ``--- tools``, ``--- handlers`` or
 ``--- agents`` with the names that exist instead of the usual ones. Cases that are too large to be read by
-anyone are made in ``corpus_large``.
+anyone are made in ``test_corpus``.
 """
 
 from __future__ import annotations

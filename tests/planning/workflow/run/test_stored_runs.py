@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from drawn_runs import Drawn, drawn_runs, working
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_cases import MAYBE, called, capable, flow, plain_tool, states
-from stored_cases import STEPS, Bench, Opened, nightly
 
 from planning import Plan
 from planning.workflow import (
+    Capabilities,
     WorkflowError,
     WorkflowResult,
     arun_workflow,
@@ -27,7 +28,43 @@ from planning.workflow.run.records import RunChanged as RunLog
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
 from session import Session
 from session.errors import StoreError
-from session.stores import MemoryStore, SqliteStore
+from session.stores import MemoryStore, SqliteStore, Store
+
+Opened = Callable[..., SqliteStore]
+
+
+def nightly(store: Store) -> Session:
+    return Session(session_id="nightly", store=store)
+
+
+STEPS = flow(called("a"), called("b", "a", tool="hold"), called("c", "b"), called("m", "b", tool="mail"))
+
+
+class Bench:
+    """Tools that count their calls; ``hold`` does something to the store."""
+
+    def __init__(self, disturb: Callable[[], None]) -> None:
+        self.calls: list[str] = []
+        self._disturb = disturb
+
+    def run(self, session: Session) -> WorkflowResult:
+        return run_workflow(STEPS, self.tools(), session=session, max_parallel=1)
+
+    def tools(self) -> Capabilities:
+        def hold() -> str:
+            self.calls.append("hold")
+            self._disturb()
+            return "held"
+
+        def mail() -> str:
+            self.calls.append("mail")
+            return "sent"
+
+        def work() -> str:
+            self.calls.append("work")
+            return "worked"
+
+        return capable(plain_tool("mail", mail, idempotent=False), work=work, hold=hold)
 
 
 def outcome(result: WorkflowResult) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from plan_findings import findings, findings_text, plan, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import Capabilities, dump_workflow, validate_workflow
-from planning.workflow.wire.shape import MOST_ERRORS
+from planning.workflow.wire.form import MOST_ERRORS
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
 NUMBERED = {"step_id": 1, "description": "d"}

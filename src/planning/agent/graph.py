@@ -19,7 +19,7 @@ except ModuleNotFoundError as missing:
         " pip install 'session-planning[agent]'"
     ) from None
 
-from planning.agent.answer import complete, is_doubtful, reviewing
+from planning.agent.answer import complete, is_doubtful, reviewing, show_progress
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.files import SqlDatabase
 from planning.agent.generate import Generator
@@ -34,7 +34,6 @@ from planning.agent.nodes import (
     plan,
     tool_running,
 )
-from planning.agent.progress import show_progress
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
 from planning.prompt import Prompt, ToolAwarenessSection
 from planning.tools.background import run_coroutine, run_in_thread

@@ -17,6 +17,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 MARK = "${"
+_PLAIN = frozenset({int, float, bool, type(None)})
 """What a reference begins with: a string without it has no reference."""
 LITERAL_MARK = "$${"
 """What is written out as ``MARK``, and begins no reference."""
@@ -73,6 +74,7 @@ class StepIds:
         # Only such an id can be a longer one than the text before the first ".output". Their lengths tell
         # where to look, so that a string with very many ".output" is not cut and hashed at each.
         self.lengths = {len(each) for each in ids if OUTPUT in each}
+        self.paths: dict[str, tuple[str | int, ...]] = {}  # a plan has few, each of them many times
 
 
 def parse_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
@@ -84,7 +86,7 @@ def parse_references(text: str, ids: StepIds) -> Iterator[Reference | NoReferenc
         if isinstance(found, NoReference) and (found.is_nested or not found.is_closed):
             start = found.end if found.is_closed else -1
         else:
-            start = _find(text, found.end)
+            start = _find(text, found.end) if found.end < len(text) else -1
 
 
 def has_reference(text: str) -> bool:
@@ -113,8 +115,12 @@ def _read(text: str, start: int, ids: StepIds) -> Reference | None:
             return Reference(None, (), start, found.end())
         if step_id not in ids.all and (step_id.strip() != step_id or step_id[:1] in ("", "{")):
             return None
-    names = [name or key[2:-2] or int(digits) for name, digits, key in _SEGMENT.findall(found["path"])]
-    return Reference(step_id, tuple(names), start, found.end())
+    path = found["path"]
+    names = ids.paths.get(path)
+    if names is None:
+        parts = [name or key[2:-2] or int(digits) for name, digits, key in _SEGMENT.findall(path)]
+        names = ids.paths[path] = tuple(parts)
+    return Reference(step_id, names, start, found.end())
 
 
 def _longest(text: str, start: int, ids: StepIds) -> re.Match[str] | None:
@@ -151,21 +157,29 @@ def spelled(name: str) -> str:
 
 def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
     """The strings in a step's inputs, at any depth, each with the link to its place (see ``path_of``)."""
-    # An iterator, and a link, for each container that is open.
-    around: list[tuple[Iterator[Any], Any]] = [(iter((inputs or {}).items()), None)]
-    while around:
-        parts, above = around[-1]
+    # The rest of each container around, and the link to it.
+    around: list[tuple[Iterator[Any], Any]] = []
+    parts: Iterator[Any] = iter((inputs or {}).items())
+    above: Any = None
+    while True:
         for part, value in parts:
-            if isinstance(value, str):
+            kind = type(value)
+            if kind is str or isinstance(value, str):
                 yield value, (part, above)
+            elif kind in _PLAIN:
+                continue
             elif isinstance(value, (list, tuple)):
-                around.append((enumerate(value), (part, above)))
+                around.append((parts, above))
+                parts, above = enumerate(value), (part, above)
                 break
             elif isinstance(value, Mapping):
-                around.append((iter(value.items()), (part, above)))
+                around.append((parts, above))
+                parts, above = iter(value.items()), (part, above)
                 break
         else:
-            around.pop()
+            if not around:
+                return
+            parts, above = around.pop()
 
 
 def references_in(inputs: Mapping[str, Any] | None, ids: StepIds) -> Iterator[Reference]:

@@ -16,8 +16,7 @@ from planning.workflow.drafts import Draft
 from planning.workflow.model import Workflow
 from planning.workflow.report import Report
 from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
-from planning.workflow.wire.form import WORKFLOW, Form, form_of
-from planning.workflow.wire.shape import check_shape
+from planning.workflow.wire.form import WORKFLOW, Form, check_shape, form_of
 
 MOST_STEPS = 100_000
 MOST_ERRORS = 10_000

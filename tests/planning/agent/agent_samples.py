@@ -31,7 +31,6 @@ def rows(*data: list[Any], columns: list[str] | None = None) -> dict[str, Any]:
 
 
 def failing(error: str, code: str = "parameter") -> dict[str, Any]:
-    """The result for one that failed."""
     empty = {"data": [], "columns": [], "row_count": 0, "truncated": False}
     return {"success": False, **empty, "error": error, "code": code}
 
@@ -41,7 +40,6 @@ class _Turns(list[Any]):
 
 
 def in_turn(*answers: Any) -> list[Any]:
-    """Answers, one after the other."""
     return _Turns(answers)
 
 
@@ -81,12 +79,10 @@ class ShopTools:
 
     @property
     def names(self) -> list[str]:
-        """The names of the calls."""
         return [name for name, _ in self.calls]
 
     @property
     def statements(self) -> list[str]:
-        """The statements that were run."""
         return [given["sql"] for name, given in self.calls if name == "execute_sql"]
 
     def _next(self, name: str, **given: Any) -> Any:
@@ -104,7 +100,6 @@ def called(state: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 
 def plan_of(session: Session) -> str:
-    """The session's plan as a model reads it; empty without one."""
     plan = select_latest(session, Plan)
     return "" if plan is None else plan_text(plan)
 
@@ -137,11 +132,9 @@ FINAL: dict[str, Any] = {
 
 
 def graph_of(shop: ShopTools | None = None, generator: Any = None, **options: Any) -> Any:
-    """A graph over these tools."""
     return build_text_to_sql_graph((shop or ShopTools()).tools(), generator or (lambda: COUNT), **options)
 
 
 async def awrite(question: str) -> str:
-    """An async generator."""
     await asyncio.sleep(0)
     return COUNT

@@ -32,8 +32,6 @@ def failure(message: str) -> dict[str, Any]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
     protocol_version = "HTTP/1.1"
     timeout = 10
     server: _Server
@@ -64,13 +62,11 @@ Reply = Callable[[Handler], None]
 
 
 def reply(body: Any, status: int = 200, **headers: str) -> Reply:
-    """An answer: JSON, or bytes as they are."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     return lambda handler: handler.send(data, status, **headers)
 
 
 def says(text: Any, finish_reason: str = "stop", **message: Any) -> Reply:
-    """An answer with a text of the model."""
     said = {"role": "assistant", "content": text, **message}
     choice = {"index": 0, "finish_reason": finish_reason, "message": said}
     about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "local"}
@@ -78,7 +74,6 @@ def says(text: Any, finish_reason: str = "stop", **message: Any) -> Reply:
 
 
 def hangs_up(handler: Handler) -> None:
-    """It closes the connection instead of an answer."""
     handler.close_connection = True
 
 

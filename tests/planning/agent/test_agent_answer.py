@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agent_samples import COUNT, FINE, QUESTION, ShopTools, called, failing, graph_of, in_turn, rows
+from agent_samples import COUNT, FINE, QUESTION, ShopTools, failing, graph_of, rows
 
 from planning.agent.answer import complete, is_doubtful, reviewing
 
@@ -13,19 +13,16 @@ DONE = {"is_complete": True, "next_action": "complete"}
 
 
 def ended(result: Any, **more: Any) -> dict[str, Any]:
-    """The end of a state with this result."""
     state = {"sql_query": COUNT, "execution_result": result, "validation_result": FINE, "iteration": 5} | more
     return dict(complete(state))
 
 
 def success(answer: str) -> dict[str, Any]:
-    """An end with an answer."""
     nothing = {"error": None, "user_message": None, "needs_user_input": False, "input_request": None}
     return {**DONE, "success": True, "answer": answer, **nothing}
 
 
 def failure(error: str, message: str | None = None) -> dict[str, Any]:
-    """An end without one."""
     answer = f"The question could not be answered: {error if message is None else message}"
     return {**DONE, "success": False, "error": error, "answer": answer}
 
@@ -141,11 +138,9 @@ NULL = "it ran and returned nothing but NULL"
 ZERO = "it ran and returned nothing but 0"
 REFUSING = {"is_valid": False, "has_results": True, "row_count": 1, "issues": ["a column is missing"]}
 VALID: list[Any] = [{}, FINE, True, []]
-NOTHING = "No rows: nothing in the database matches."
 
 
 def state(result: Any, **more: Any) -> dict[str, Any]:
-    """A state whose statement ran."""
     return {
         "resolved_query": QUESTION,
         "sql_query": COUNT,
@@ -157,7 +152,6 @@ def state(result: Any, **more: Any) -> dict[str, Any]:
 
 
 def again(reason: str, result: Any, verdict: Any = FINE) -> dict[str, Any]:
-    """The update that asks for another statement."""
     kept = {"sql_query": COUNT, "execution_result": result, "validation_result": verdict}
     return {
         "reflection": {"reason": reason, "kept": None if verdict == REFUSING else kept},
@@ -229,58 +223,6 @@ def test_refused_results_are_not_kept_and_a_search_that_fails_changes_nothing() 
 
 
 # In the graph
-
-
-@pytest.mark.parametrize(
-    ("shop", "final", "error"),
-    [
-        (
-            {"executed": in_turn(rows(), rows([3]))},
-            {"success": True, "sql_query": "SELECT 2", "answer": "n: 3"},
-            NO_ROWS + COMPARE,
-        ),
-        (
-            {"executed": in_turn(rows(), failing("no such column: nope"))},
-            {"success": True, "error": None, "sql_query": "SELECT 1", "answer": NOTHING},
-            NO_ROWS + COMPARE,
-        ),
-        (
-            {"executed": in_turn(rows(), "text")},
-            {"success": True, "sql_query": "SELECT 1", "execution_result": rows()},
-            NO_ROWS + COMPARE,
-        ),
-        (
-            {"executed": in_turn(rows(), rows([4])), "verdict": in_turn(FINE, REFUSING)},
-            {"success": True, "sql_query": "SELECT 1", "execution_result": rows()},
-            NO_ROWS + COMPARE,
-        ),
-        (
-            {"executed": in_turn(rows(), "text"), "verdict": in_turn(REFUSING, FINE)},
-            {"success": False, "execution_result": "text"},
-            "a column is missing",
-        ),
-        (
-            {"executed": rows()},
-            {"success": True, "sql_query": "SELECT 2", "answer": NOTHING},
-            NO_ROWS + COMPARE,
-        ),
-    ],
-    ids=["better", "fails", "no result", "refused", "refused, then no result", "nothing again"],
-)
-def test_the_second_statement_counts_unless_it_comes_to_nothing(
-    shop: dict[str, Any], final: dict[str, Any], error: str
-) -> None:
-    seen: list[Any] = []
-
-    def write(error: str | None) -> str:
-        seen.append(error)
-        return f"SELECT {min(len(seen), 2)}"
-
-    given: Any = {key: in_turn(*each) if isinstance(each, list) else each for key, each in shop.items()}
-    outcome = graph_of(ShopTools(**given), write).invoke({"resolved_query": QUESTION})
-    assert {key: outcome[key] for key in final} == final
-    assert seen[:2] == [None, error]
-    assert all(succeeded for name, succeeded in called(outcome) if name != "execute_sql")
 
 
 def test_without_reflection_an_empty_result_is_the_answer() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import socket
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 from unittest.mock import Mock
 
@@ -14,9 +16,10 @@ import pytest
 from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, rows
 
 from planning import Toolbox
-from planning.agent import execute_tools_node
+from planning.agent import decide_next_action, execute_tools_node
 from planning.agent.generate import ASKS, asked
 from planning.agent.nodes import Node, generating, named_tool
+from planning.agent.state import MOST_ITERATIONS, collected
 from planning.tools import StorageUnavailable, ToolContext, ToolError, ToolRegistry, ToolValidationError
 from planning.tools.errors import SORRY, ContextInvalid, RateLimitExceeded, ToolTimeout, UserInputNeeded
 
@@ -48,7 +51,6 @@ def done(action: str, answer: Any, **more: Any) -> dict[str, Any]:
 
 
 def failed(action: str, error: str, message: str | None = None, result: Any = None) -> dict[str, Any]:
-    """The update for a failure."""
     return {
         "tool_calls": [{"success": False, "tool": action, "result": result, "error": error}],
         "error": f"Tool {action}: {error}",
@@ -201,22 +203,17 @@ GIVEN = {name: name.upper() for name in OFFERED}
 
 
 def called(function: Callable[..., Any]) -> Any:
-    """What a function returns when it is called with the offered values."""
     tool, _ = named_tool("writer", "Write.", function, OFFERED, None)
     outcome = tool.run(GIVEN, ToolContext())
     return asyncio.run(outcome) if tool.is_async else outcome
 
 
 class Writer:
-    """An object with a call."""
-
     def __call__(self, schema: str, question: str) -> tuple[str, ...]:
         return schema, question
 
 
 class AsyncWriter:
-    """An object with a call that is awaited."""
-
     async def __call__(self, question: str) -> str:
         return question
 
@@ -281,13 +278,11 @@ TEXT = "the model wrote text, not SQL: {}; write one SELECT, and nothing else"
 
 
 def node(generator: Any, clarify: Any = None) -> Node:
-    """The node of a generator, which returns or raises this."""
     function = generator if callable(generator) else Mock(side_effect=[generator])
     return generating(function, 0.1, clarify, None)
 
 
 def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
-    """The update if there is no statement."""
     message = error if message is None else message
     return {
         "error": f"Tool generate_sql: {error}",
@@ -298,7 +293,6 @@ def unwritten(error: str, message: str | None = None, *, is_over: bool = False) 
 
 
 def slow(seconds: float, *, is_over: bool = False) -> dict[str, Any]:
-    """The update if there was no answer in time."""
     message = (
         f"generate_sql took longer than {seconds} s and was given up; call it again, or go on without it"
     )
@@ -373,3 +367,60 @@ def test_the_user_is_asked_before_the_first_statement_is_written() -> None:
 @pytest.mark.parametrize("clarify", [lambda *_: None, lambda *_: " ", lambda *_: True, lambda: "Which?"])
 def test_a_clarify_without_a_question_is_ignored(clarify: Any) -> None:
     assert node(COUNT, clarify).run(ASKED_STATE) == {"sql_query": COUNT}
+
+
+KEYS = ["schema", "sql_query", "execution_result", "validation_result"]
+NAMES = ["get_schema", "generate_sql", "execute_sql", "validate_results"]
+FALSY: list[Any] = ["", {}, [], 0, False]
+
+
+@pytest.mark.parametrize("there", list(product([True, False], repeat=4)))
+def test_the_first_key_that_is_missing_or_none_decides(there: tuple[bool, ...]) -> None:
+    for value, lacking in product(["text", *FALSY], [{}, dict.fromkeys(KEYS)]):
+        present = {key: value for key, is_there in zip(KEYS, there, strict=True) if is_there}
+        state = {"iteration": 3, **lacking, **present}
+        before, decided = copy.deepcopy(state), decide_next_action(state)
+        assert state == before
+        if all(there):
+            assert decided == {"iteration": 4, "next_action": "complete", "is_complete": True}
+        else:
+            assert decided == {"iteration": 4, "next_action": NAMES[there.index(False)]}
+
+
+@pytest.mark.parametrize(
+    ("iteration", "most", "proceeds"),
+    [
+        (None, 1, True),
+        (9, 10, True),
+        (10, 10, False),
+        (50, 10, False),
+        (0, 0, False),
+        (MOST_ITERATIONS - 1, None, True),
+        (MOST_ITERATIONS, None, False),
+    ],
+)
+def test_at_the_maximum_it_proceeds_and_over_it_completes(
+    iteration: int | None, most: int | None, proceeds: bool
+) -> None:
+    decided = decide_next_action({"iteration": iteration, "max_iterations": most})
+    last = {"next_action": "get_schema"} if proceeds else {"next_action": "complete", "is_complete": True}
+    assert decided == {"iteration": (iteration or 0) + 1, **last}
+    assert MOST_ITERATIONS >= 5  # a full pass
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "together"),
+    [
+        (None, None, []),
+        (None, [1], [1]),
+        ([1], [2, 3], [1, 2, 3]),
+        ([1], [], [1]),
+        ([1], None, []),
+        ((1,), (2,), [1, 2]),
+    ],
+)
+def test_an_update_of_a_list_is_appended_and_none_empties_it(
+    known: Any, new: Any, together: list[int]
+) -> None:
+    before = copy.copy(known)
+    assert (collected(known, new), known) == (together, before)

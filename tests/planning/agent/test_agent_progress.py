@@ -9,7 +9,6 @@ from agent_samples import QUESTION, ShopTools, failing, graph_of, in_turn, plan_
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.plan.commands import MarkSteps
 from planning.tools import StorageUnavailable
 from planning.tools.errors import UserInputNeeded
 from planning.tools.ledger import tool_calls
@@ -90,18 +89,6 @@ def test_an_active_plan_of_other_code_is_left_alone(session: Session, titles: li
     final = graph_of(session=session).invoke({"resolved_query": QUESTION})
     assert final["success"] is True
     assert select_latest(session, Plan) is before
-
-
-def test_with_other_reducers_for_the_plan_the_question_is_answered() -> None:
-    session = Session()
-
-    def take_back(plans: tuple[Any, ...], _command: object) -> tuple[Any, ...]:
-        return plans[:-1]
-
-    session.register_reducer(MarkSteps, take_back, Plan)
-    final = graph_of(session=session).invoke({"resolved_query": QUESTION})
-    assert final["success"] is True
-    assert plan_of(session) == ""
 
 
 # Questions of all kinds

@@ -21,7 +21,6 @@ ANSWERS: dict[str, list[Any]] = json.loads(Path(__file__).with_name("answers.jso
 
 
 def refusal(answer: object) -> str:
-    """What an answer is refused with."""
     with pytest.raises(ToolError) as caught:
         read_answer(answer)
     return str(caught.value)

@@ -199,13 +199,7 @@ LONGER = "give the model a longer context, or send a smaller schema, such as one
             f"refused the request (405); {CHECK}: no such route",
         ),
         (reply(b"", 413), f"refused the request (413); {LONGER}"),
-        (reply(failure("wrong"), 401), "refused the API key (401); set OPENAI_API_KEY to a valid one"),
         (reply(failure("wrong"), 403), "refused the API key (403); set OPENAI_API_KEY to a valid one"),
-        (
-            reply(b"<html>hello</html>", content_type="text/html"),
-            "does not answer in the chat-completions form; check the base_url",
-        ),
-        (reply(b"", 307, location="http://127.0.0.1:1/"), f"refused the request (307); {CHECK}"),
     ],
 )
 def test_a_server_that_refuses_the_request_ends_the_question_at_once(answer: Reply, words: str) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from planning.agent import build_planner_graph
-from planning.tools import Tool, ToolError, ToolRegistry
+from planning.tools import Tool, ToolError
 from planning.tools.errors import SORRY, UserInputNeeded
 from planning.tools.ledger import tool_calls
-from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 REQUEST = "Please resend my badge"
@@ -38,12 +37,10 @@ RESEND = Tool("resend", "Send a badge again.", resend, requires_identifier=True,
 
 
 def everything(state: Any) -> Any:
-    """A response that shows its parts."""
     return {key: state.get(key) for key in NOTHING}
 
 
 def answered(planned: Any, **options: Any) -> Any:
-    """The final state of a request with this plan."""
     given: dict[str, Any] = {
         "registry": [lookup, RESEND],
         "planner": planned if callable(planned) else lambda: planned,
@@ -54,12 +51,10 @@ def answered(planned: Any, **options: Any) -> Any:
 
 
 def call(tool: str, **args: Any) -> dict[str, Any]:
-    """A call that a planner asks for."""
     return {"tool": tool, "args": args, "reason": f"to {tool}"}
 
 
 def done(data: Any) -> dict[str, Any]:
-    """The envelope of a call that succeeded."""
     return {"success": True, "data": data, "error": None, "user_message": None}
 
 
@@ -197,13 +192,6 @@ def test_a_tool_without_its_identifier_asks_the_user() -> None:
     assert sent["response"] == NOTHING | {"tool_results": {"resend": done("sent to ada@example.org")}}
 
 
-def test_a_rate_limit_is_that_of_the_registry() -> None:
-    limited = Tool("lookup", "Look up.", lookup, rate_limit_key="reads")
-    registry = ToolRegistry([limited], limiter=RateLimiter({"reads": "1/minute"}))
-    results = answered({"tool_calls": [FIND_ADA, FIND_ADA]}, registry=registry)["tool_results"]
-    assert [each.get("code") for each in results.values()] == [None, "rate_limit"]
-
-
 # Queries, and the response
 
 
@@ -248,36 +236,3 @@ def test_every_function_may_be_async(session: Session) -> None:
         assert graph.invoke({"resolved_query": question}) == awaited
     names = ["planner", "find", "respond"] * 2 + ["planner", "execute_queries", "respond"] * 2
     assert [each.tool for each in reversed(tool_calls(session))] == names
-
-
-def test_within_an_event_loop_sync_functions_work_and_async_ones_say_what_to_do() -> None:
-    async def later(state: Any) -> Any:
-        return {}
-
-    async def main() -> tuple[Any, Any]:
-        return answered({"tool_calls": [FIND_ADA]}), answered(later)
-
-    worked, failed = asyncio.run(main())
-    assert worked["response"] == NOTHING | {"tool_results": {"lookup": ADA}}
-    assert failed["error"] == (
-        "Tool planner: planner is async: await acall, aexecute or ainvoke from code that runs in an event"
-        " loop"
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"planner": "plan"}, "planner must be callable, got str"),
-        (
-            {"execute_queries": lambda a, b, c, d: a},
-            "execute_queries cannot be called with a, b, c, d; name its parameters out of"
-            " queries, question, state",
-        ),
-        ({"registry": [5]}, "a tool's function must be callable, got int"),
-    ],
-)
-def test_a_function_that_cannot_be_called_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        answered({}, **options)
-    assert str(caught.value) == message

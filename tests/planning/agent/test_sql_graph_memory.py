@@ -34,7 +34,6 @@ def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Saver:
 
 
 def graph_of(shop: ShopTools, saver: Any, generator: Any = None, **options: Any) -> Any:
-    """A new graph over a saver."""
     return build_text_to_sql_graph(shop.tools(), generator or (lambda: COUNT), checkpointer=saver, **options)
 
 

@@ -20,7 +20,7 @@ After the text stand, each where it is needed: ``--- value``, the document that 
 JSON, or ``--- value same``, where the text itself is that; ``--- parsed``, the steps as far as they could
 be read; ``--- finished``, where the model ended the text by itself; and ``--- tools``, ``--- handlers`` or
 ``--- agents`` with the names that exist instead of the usual ones. Cases that are too large to be read by
-anyone are made in ``corpus_large``.
+anyone are made in ``test_corpus``.
 """
 
 from __future__ import annotations
@@ -90,12 +90,10 @@ class Case:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the plan is valid, perhaps with warnings."""
         return all(CODES[each.code].severity == "warning" for each in self.findings)
 
     @property
     def has_value(self) -> bool:
-        """Whether the case says which document was meant."""
         return self.value is not NOTHING
 
 
@@ -105,7 +103,6 @@ def exact(value: object) -> str:
 
 
 def corpus() -> list[Case]:
-    """All cases, in the order of the files."""
     return [case for path in sorted(FOLDER.glob("*.txt")) for case in read_cases(path)]
 
 
@@ -159,7 +156,6 @@ def _case(name: str, file: str, parts: dict[str, list[str]]) -> Case:
 
 
 def _read_marked(written: str, name: str) -> tuple[str, tuple[Expected, ...]]:
-    """The text without its marks, and what they say."""
     text, findings = "", list[Expected]()
     end = 0
     for mark in _MARK.finditer(written):

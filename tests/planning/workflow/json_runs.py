@@ -117,12 +117,10 @@ STEPS: Workflow = flow(
 
 
 def giving(value: Any, gate: Callable[[], None] = passes) -> Capabilities:
-    """The tools of ``STEPS``."""
     return capable(plain_tool("give", Gives(value)), see=see, gate=gate)
 
 
 def kept(result: WorkflowResult) -> str:
-    """What a run has kept of each step, with its types."""
     assert dict(result.errors) == {}
     skipped = [step.step_id for step in result.workflow.steps if step.skipped]
     return repr((dict(result.outputs), dict(result.memory), skipped))

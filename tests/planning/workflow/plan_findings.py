@@ -12,12 +12,10 @@ SHOWN = 400
 
 
 def thought(step_id: object, *depends_on: object, **fields: Any) -> dict[str, Any]:
-    """A step that calls nothing."""
     return {"step_id": step_id, "description": "d", "depends_on": list(depends_on), **fields}
 
 
 def step(step_id: object, *depends_on: object, **fields: Any) -> dict[str, Any]:
-    """A step that calls the tool ``search``."""
     return thought(step_id, *depends_on, **{"type": "tool", "name": "search", "inputs": {}, **fields})
 
 
@@ -28,12 +26,10 @@ def older(step_id: int, **fields: Any) -> dict[str, Any]:
 
 
 def plan(*steps: object, **fields: Any) -> dict[str, Any]:
-    """A document of version 2."""
     return {"schema_version": 2, "goal": "g", "steps": list(steps), **fields}
 
 
 def findings(source: object, capabilities: Capabilities | None = None) -> list[Finding]:
-    """Errors, then warnings, of a document as JSON text."""
     report = validate_workflow(json.dumps(source), capabilities)
     return [*report.errors, *report.warnings]
 

@@ -28,27 +28,23 @@ SORRY = "I ran into a problem looking that up. Could you try again?"
 
 
 def thought(step_id: str, *depends_on: str, **fields: Any) -> WorkflowStep:
-    """A thinking step."""
     said = {"description": f"Do {step_id}", **fields}
     return WorkflowStep(step_id=step_id, depends_on=depends_on, **said)
 
 
 def called(step_id: str, *depends_on: str, tool: str = "work", **fields: Any) -> WorkflowStep:
-    """A step that calls a tool."""
     return thought(step_id, *depends_on, type="tool", name=tool, **fields)
 
 
 def flow(*steps: WorkflowStep, goal: str = "Find it out", **fields: Any) -> Workflow:
-    """A workflow of these steps."""
     return Workflow(goal=goal, steps=steps, **fields)
 
 
 def plain_tool(name: str, function: Callable[..., Any], **options: Any) -> Tool:
-    """A tool without a description."""
     return Tool(name, "", function, **options)
 
 
-def capable(*tools: Tool, **functions: Callable[..., Any]) -> Capabilities:
+def capable(*tools: Any, **functions: Callable[..., Any]) -> Capabilities:
     """Capabilities with these tools, and these functions as tools by name."""
     return Capabilities(tools=[*tools, *(plain_tool(name, each) for name, each in functions.items())])
 
@@ -56,7 +52,6 @@ def capable(*tools: Tool, **functions: Callable[..., Any]) -> Capabilities:
 def told(
     message: str, code: str = "missing_value", user_message: str = SORRY, cause: str | None = None
 ) -> Any:
-    """The error of a step."""
     return StepFailure(message, user_message, code, cause)
 
 
@@ -69,19 +64,16 @@ def states(workflow: Workflow | None) -> dict[str, str]:
 
 
 def plan_of(session: Session) -> Plan:
-    """The plan, which is there."""
     plan = session.select_latest(Plan)
     assert plan is not None
     return plan
 
 
 def plan_states(session: Session) -> list[str]:
-    """The status of each step of the plan."""
     return [step.status for step in plan_of(session).steps]
 
 
 def plan_notes(session: Session) -> list[tuple[str, tuple[str, ...]]]:
-    """The status and the notes of each step of the plan."""
     return [(step.status, step.notes) for step in plan_of(session).steps]
 
 
@@ -97,7 +89,6 @@ def heard(session: Session) -> list[StepRecord]:
 
 
 def changes(records: Iterable[StepRecord]) -> list[tuple[str, str]]:
-    """Which step became what."""
     return [(each.step_id, each.status) for each in records]
 
 
@@ -114,7 +105,6 @@ def tool_threads(*tools: str) -> list[str]:
 
 
 async def cancelled(task: asyncio.Task[Any]) -> None:
-    """Wait for a task that was cancelled."""
     with pytest.raises(asyncio.CancelledError):
         await task
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -36,7 +36,6 @@ def append(path: Path, line: str) -> None:
 
 
 def lines(path: Path) -> list[str]:
-    """What was appended."""
     return path.read_text().splitlines() if path.exists() else []
 
 
@@ -55,8 +54,6 @@ def workflow() -> Workflow:
 
 
 def capabilities(folder: Path, pause: float) -> Capabilities:
-    """The tools, which take a while."""
-
     def noting(text: str) -> Callable[..., str]:
         def call(step_id: str, used: list[str] | None = None) -> str:
             append(folder / "calls", step_id)

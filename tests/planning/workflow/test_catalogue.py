@@ -38,7 +38,6 @@ def source(example: dict[str, Any]) -> object:
 
 
 def table(category: Category) -> str:
-    """The codes of a category, as the specs list them."""
     lines = [f"### {category.upper() if category == Category.JSON else category.capitalize()}", ""]
     lines += ["| code | severity | meaning |", "|---|---|---|"]
     lines += [

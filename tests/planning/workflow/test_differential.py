@@ -3,17 +3,180 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from corpus_cases import exact
-from corpus_faults import BASES, FAULTS, LAYOUTS
 
 from planning.reading import read_document
 from planning.workflow import validate_workflow
 from planning.workflow.codes import CODES, Category, Severity
 from planning.workflow.wire.form import WORKFLOW
+
+Layout = Callable[[Any], str]
+
+LAYOUTS: dict[str, Layout] = {
+    "compact": lambda value: json.dumps(value, separators=(",", ":")),
+    "on one line": json.dumps,
+    "indented": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+}
+
+BASES: dict[str, Any] = json.loads(Path(__file__).with_name("broken_plans.json").read_text())
+"""Plans whose inputs are as easily taken for something else as can be."""
+
+
+class Token(NamedTuple):
+    """A part of strict JSON: ``kind`` is its first character, or ``w`` for a word or number."""
+
+    kind: str
+    start: int
+    end: int
+    is_key: bool
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[-+.\w]+')
+
+
+def tokens(text: str) -> list[Token]:
+    return [
+        Token(
+            part[0][0] if part[0][0] in '"[]{},:' else "w",
+            part.start(),
+            part.end(),
+            part[0][0] == '"' and text[part.end() :].lstrip().startswith(":"),
+        )
+        for part in _TOKEN.finditer(text)
+    ]
+
+
+def _swap(text: str, token: Token, new: str) -> str:
+    return text[: token.start] + new + text[token.end :]
+
+
+def _dropped(kinds: str) -> Callable[[str], Iterator[str]]:
+    return lambda text: (_swap(text, each, "") for each in tokens(text) if each.kind in kinds)
+
+
+def _inserted_behind(new: str) -> Callable[[str], Iterator[str]]:
+    return lambda text: (text[: each.end] + new + text[each.end :] for each in tokens(text))
+
+
+def _replaced(new: dict[str, str]) -> Callable[[str], Iterator[str]]:
+    return lambda text: (_swap(text, each, new[each.kind]) for each in tokens(text) if each.kind in new)
+
+
+def _strings(change: Callable[[str], str]) -> Callable[[str], Iterator[str]]:
+    """Change one string, given without its quotes, for another text."""
+    return lambda text: (
+        _swap(text, each, change(text[each.start + 1 : each.end - 1]))
+        for each in tokens(text)
+        if each.kind == '"'
+    )
+
+
+def _words(new: dict[str, str]) -> Callable[[str], Iterator[str]]:
+    def made(text: str) -> Iterator[str]:
+        for each in tokens(text):
+            if each.kind == "w" and text[each.start : each.end] in new:
+                yield _swap(text, each, new[text[each.start : each.end]])
+
+    return made
+
+
+def _trailing_commas(text: str) -> Iterator[str]:
+    """A comma before each closing bracket of something that is not empty."""
+    for before, each in pairwise(tokens(text)):
+        if each.kind in "]}" and before.kind not in "[{":
+            yield text[: each.start] + "," + text[each.start :]
+
+
+def _lost_quotes(text: str) -> Iterator[str]:
+    for each in tokens(text):
+        if each.kind == '"':
+            yield text[: each.start] + text[each.start + 1 :]
+            yield text[: each.end - 1] + text[each.end :]
+
+
+def _lost_backslashes(text: str) -> Iterator[str]:
+    """Where a quote stands within a string."""
+    for found in re.finditer(r'\\"', text):
+        yield text[: found.start()] + text[found.start() + 1 :]
+
+
+def _raw_breaks(text: str) -> Iterator[str]:
+    for found in re.finditer(r"(?<!\\)\\n", text):
+        yield text[: found.start()] + "\n" + text[found.end() :]
+
+
+def _around(text: str) -> Iterator[str]:
+    for before, behind in (
+        ("```json\n", "\n```"),
+        ("~~~\n", "\n~~~\n"),
+        ("Here's the plan (it's [new]):\n", "\nIt isn't {final}."),
+        ("<plan>", "</plan>"),
+        ("```\n", ""),
+        ("", "\n```"),
+        ("\ufeff", "\n\n"),
+        ("// the plan\n", "\n// that's all"),
+    ):
+        yield before + text + behind
+
+
+def _copied(text: str) -> Iterator[str]:
+    """One part twice, but no opening bracket."""
+    for each in tokens(text):
+        if each.kind not in "[{":
+            yield text[: each.end] + text[each.start : each.end] + text[each.end :]
+
+
+FAULTS: dict[str, Callable[[str], Iterator[str]]] = {
+    "a comma is missing": _dropped(","),
+    "a comma is missing and a line ends": _replaced({",": "\n"}),
+    "a comma too many": _inserted_behind(","),
+    "a comma trails": _trailing_commas,
+    "an opening bracket is missing": _dropped("[{"),
+    "a closing bracket is missing": _dropped("]}"),
+    "a closing bracket too many": _inserted_behind("]"),
+    "a closing brace too many": _inserted_behind("}"),
+    "a bracket of the other kind closes": _replaced({"]": "}", "}": "]"}),
+    "a bracket of the other kind opens": _replaced({"[": "{", "{": "["}),
+    "a round bracket opens": _replaced({"[": "("}),
+    "a colon is missing": _dropped(":"),
+    "a colon is another sign": _replaced({":": "="}),
+    "a comma is another sign": _replaced({",": ";"}),
+    "a colon is a comma": _replaced({":": ","}),
+    "a comma is a colon": _replaced({",": ":"}),
+    "single quotes": _strings(lambda string: "'" + string.replace('\\"', '"').replace("'", "\\'") + "'"),
+    "single quotes without a backslash": _strings(lambda string: f"'{string}'"),
+    "no quotes": _strings(str),
+    "curly quotes": _strings(lambda string: f"\u201c{string}\u201d"),
+    "quotes twice": _strings(lambda string: f'""{string}""'),
+    "quotes that have a backslash": _strings(lambda string: f'\\"{string}\\"'),
+    "a quote is missing": _lost_quotes,
+    "a quote too many": _inserted_behind('"'),
+    "a quote without its backslash": _lost_backslashes,
+    "a line break within a string": _raw_breaks,
+    "words of Python": _words({"true": "True", "false": "False", "null": "None"}),
+    "words of no language": _words({"true": "yes", "false": "no", "null": "undefined"}),
+    "numbers in other forms": _words({"1": "+1", "5.0": "5.", "0.5": ".5", "3": "03", "4": "0x4"}),
+    "a comment": _inserted_behind(' /* , } " */ '),
+    "a comment to the end of the line": _inserted_behind(" // it's ] ,\n"),
+    "a comment of Python": _inserted_behind(' # "}\n'),
+    "dots": _inserted_behind(" ... "),
+    "a word too many": _inserted_behind(" and "),
+    "a part twice": _copied,
+    "something around it": _around,
+}
+"""By name, how a text is broken in one place: every text that this can make of one.
+
+A bracket that was opened for nothing is not among them. Such a text is, character for character, one
+whose closing bracket is missing, and is read as that.
+"""
+
 
 REPAIRS = {
     code
@@ -107,5 +270,4 @@ def test_a_plan_that_lacks_its_end_by_itself_has_its_first_steps_whole(base: str
 
 
 def steps_of(value: Any) -> Any:
-    """The steps of a document."""
     return value["steps"] if isinstance(value, dict) and "steps" in value else meant(value)

@@ -80,7 +80,6 @@ class Endless(Mapping[str, Any]):
 
 
 def holding_itself() -> list[Any]:
-    """A list that holds itself twice."""
     made: list[Any] = []
     made += [made, made]
     return made

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from workflow_strategies import documents, plain_texts, workflows, written
+from workflow_strategies import Written, documents, workflows, written
 
-from planning.reading import read_document
+from planning.reading import Document, read_document
+from planning.reading.found import Found
 from planning.workflow import Workflow, dump_workflow, validate_workflow
 from planning.workflow.wire.form import WORKFLOW
 
@@ -51,49 +52,30 @@ def test_a_document_of_each_form_means_the_workflow_that_it_says(form: int, data
 @pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
 @some
 @given(data=st.data())
-def test_a_document_that_was_written_carelessly_means_the_same(form: int, data: st.DataObject) -> None:
+def test_a_careless_document_means_the_same_and_has_its_places(form: int, data: st.DataObject) -> None:
     workflow = data.draw(workflows(form))
-    report = validate_workflow(data.draw(written(documents(workflow, form))).text)
+    made = data.draw(written(value := documents(workflow, form)))
+    report = validate_workflow(made.text)
     assert report.errors == ()
     assert report.workflow == workflow
+    document = read_document(made.text, WORKFLOW)
+    assert repr(document.value) == repr(value)
+    check_places(document, made)
 
 
-def plan(goal: str) -> dict[str, Any]:
-    step = {"step_id": f"a{goal}", "description": goal, "agent": "b", "inputs": {goal: [goal, {"x": goal}]}}
-    return {"schema_version": 2, "goal": goal, "steps": [step]}
-
-
-def in_single_quotes(text: str) -> str:
-    """A value as JSON with single quotes, as a careless model would write it."""
-    if '"' not in text.replace('\\"', ""):
-        return text
-    return text.replace("'", "\\'").replace('\\"', "\0").replace('"', "'").replace("\0", '"')
-
-
-WAYS: dict[str, Callable[[Any], str]] = {
-    "plain": json.dumps,
-    "in single quotes": lambda value: in_single_quotes(json.dumps(value, ensure_ascii=False)),
-    "with line breaks as they are": lambda value: json.dumps(value, ensure_ascii=False).replace("\\n", "\n"),
-    "as Python prints it": repr,
-    "in a fence and as Python prints it": lambda value: f"~~~python\n{value!r}\n~~~",
-    "between comments": lambda value: f"// it's\n{json.dumps(value)[:-1]}, /* '}} */ }} # \"",
-    "in lines of Windows": lambda value: json.dumps(value, indent=2).replace("\n", "\r\n")[:-1] + ",}",
-}
-
-
-AMBIGUOUS = {"in single quotes", "with line breaks as they are"}
-"""What may be another text than that of the value, for a string with a backslash in it."""
-
-
-@pytest.mark.parametrize("writing", WAYS)
-@given(goal=plain_texts)
-def test_a_string_survives_every_repair_or_the_plan_is_refused(writing: str, goal: str) -> None:
-    text = WAYS[writing](plan(goal))
-    if validate_workflow(text).ok:
-        assert read_document(text, WORKFLOW).value == plan(goal)
-    else:
-        assert writing in AMBIGUOUS or "Python" in writing
-        assert not goal.isprintable() or "\\" in goal
+def check_places(document: Document, made: Written) -> None:
+    """Every value, key and character is found where it was written."""
+    for path, span in made.values.items():
+        assert document.span(Found("c", "m", "h", path)) == span
+        assert document.path_at(span[0]) == document.path_at(span[1] - 1) == path
+    for path, span in made.keys.items():
+        assert document.span(Found("c", "m", "h", path, at_key=True)) == span
+        assert document.path_at(span[0]) == path
+    for path, offsets in made.characters.items():
+        last = len(offsets) - 1
+        for part in {(0, last), (0, min(1, last)), (max(last - 1, 0), last), (last // 2, last // 2)}:
+            found = Found("c", "m", "h", path, within=part)
+            assert document.span(found) == (offsets[part[0]], offsets[part[1]])
 
 
 AS_ANSWERS: dict[str, Callable[[Any], str]] = {

@@ -264,7 +264,6 @@ class _Writer:
 
 
 def _odd_number(number: float) -> str:
-    """A number as other languages write it."""
     text = json.dumps(number)
     if text.startswith("0.") and len(text) > len("0."):
         return text[1:]

@@ -1,19 +1,239 @@
-"""The semantic checks of a plan: everything that a schema cannot express."""
+"""The semantic checks of a plan, all that a schema cannot express: names, dependencies, references."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any, NamedTuple
 
 from planning.errors import show
 from planning.graph import written
 from planning.reading import Found
 from planning.workflow.checks.inputs import ToolInputs
 from planning.workflow.checks.overview import Overview, named
-from planning.workflow.checks.references import ReferenceChecks
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.conditions import ConditionInvalid, check_condition
 from planning.workflow.drafts import Draft
+from planning.workflow.references import (
+    MARK,
+    OUTPUT,
+    NoReference,
+    Reference,
+    parse_references,
+    path_of,
+    texts_in,
+)
+
+# What a reference in the notation of another format begins with.
+_FOREIGN_MARK = re.compile(r"[<#]|\{\{|\{(?<!\$\{)[^{}:,]{1,200}+\}|\$(?!\{)")
+
+_LONGEST = 200
+_MOST_FOREIGN = 20_000
+_END = re.compile(r"[.\[]|\Z")
+_PART = re.compile(r"[^.\[]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OUTPUTS = ("output",)
+_RESULTS = ("output", "result", "json")  # behind a prefix
+# {{step.output}}, {step.output}, $(step.output), <step.output>, $step.output, #step and <GENERATED>-step
+_FOREIGN = re.compile(
+    r"(?<!\$)\{\{([^{}]{1,200}+)\}\}|(?<![{$])\{([^{}:,]{1,200}+)\}|(?<!\$)\$\(([^()]{1,200}+)\)"
+    r"|<([^<>\s]{1,200}+)>(?!-)|(?<![\w$])\$\.?([\w-]++(?:\.[\w-]++|\[[0-9]++\]|\[\"[^\"\n]{1,200}+\"\])*+)"
+    r"|(?<!\w)#([\w-]++)|<GENERATED>-([\w-]++)"
+)
+_BRACES = 2
+_ONLY_WHOLE = {_BRACES, 3, 4, 5}  # {m}, $(ls), <b> and $a may be anything, unless they are all of a text
+# steps.STEP, tasks.STEP, $node["STEP"] and #STEP: what other formats write in front of an id
+_PREFIX = re.compile(
+    r"[#$@.]*(?:(?:steps?|tasks?|nodes?|jobs?|needs|outputs?|results?)(?=[.\[(]))?"
+    r"(?:\.|[\[(]([\"'])(.+?)\1[\])])?",
+    re.IGNORECASE,
+)
+
+
+class _Undeclared(NamedTuple):
+    """A reference to a step that is not among the dependencies; the graph decides how severe that is."""
+
+    draft: Draft
+    at: int
+    target: int
+    link: Any
+    within: tuple[int, int]
+
+
+class ReferenceChecks:
+    """The findings about the references of the steps of one plan."""
+
+    def __init__(self, overview: Overview) -> None:
+        self._overview = overview
+        self._undeclared: list[_Undeclared] = []
+        self._forms: dict[tuple[str, str | None], str] = {}  # a mistake is seldom made once
+        self._foreign = 0
+
+    def of_step(self, at: int, draft: Draft, declared: set[str | None]) -> Iterator[Found]:
+        """The findings about the references of one step by itself; ``declared`` is what it depends on."""
+        overview, is_whole = self._overview, False
+        for text, link in texts_in(draft.inputs):
+            for reference in parse_references(text, overview.ids) if MARK in text else ():
+                if isinstance(reference, NoReference):
+                    yield self._malformed(draft, reference, text, link)
+                    continue
+                step_id, path, start, end = reference
+                target = overview.places.get(step_id)
+                if target is None or target == at:
+                    yield from self._not_another(draft, step_id, link, (start, end))
+                    continue
+                if step_id not in declared and not is_whole:
+                    declared, is_whole = self._declared(draft), True
+                if step_id not in declared:
+                    declared.add(step_id)  # once: adding it to the list mends all
+                    self._undeclared.append(_Undeclared(draft, at, target, link, (start, end)))
+                # The other step with this id may declare it.
+                if path and not overview.declares(target, path[0]) and step_id not in overview.twins:
+                    yield self._output(draft, target, str(path[0]), link, (start, end))
+            if self._foreign < _MOST_FOREIGN and _FOREIGN_MARK.search(text):
+                for start, end, form in _foreign_forms(text, overview, draft.step_id):
+                    self._foreign += 1
+                    message = f"{show(text[start:end])} names a step, but is plain text here"
+                    hint = f"write {form}"
+                    yield _placed(draft, "foreign_reference", message, hint, link, (start, end))
+
+    def _declared(self, draft: Draft) -> set[str | None]:
+        """The ids that a step depends on; all if they cannot be read: what is missing is unknown then."""
+        overview, declared = self._overview, set(draft.depends_on)
+        if None in declared or not isinstance(draft.fields.get(draft.depends_field, []), list):
+            return set(overview.places)
+        # An unknown entry is a finding already; the step that it means is not missing besides.
+        unknown = [str(each) for each in declared if each not in overview.places]
+        return declared | {overview.nearest(each, overview.known) for each in unknown}
+
+    def _malformed(self, draft: Draft, found: NoReference, text: str, link: Any) -> Found:
+        within = (found.start, found.end)
+        shown = show(text[found.start : found.end])
+        if not found.is_closed:
+            message, hint = f"{shown} has no closing brace", "write } after the reference"
+            return _placed(draft, "unclosed_reference", message, hint, link, within)
+        if found.is_nested:
+            message = f"another reference starts inside {shown}"
+            hint = "close each reference with }; references cannot be nested"
+        else:
+            message = f"{shown} is not a reference"
+            inner = text[found.start + 2 : found.end - 1]
+            key = (inner, draft.step_id)
+            hint = self._forms.get(key, "")
+            if not hint:
+                hint = self._forms[key] = _right_form(inner, self._overview, draft.step_id)
+        return _placed(draft, "malformed_reference", message, hint, link, within)
+
+    def _not_another(
+        self, draft: Draft, step_id: str | None, link: Any, within: tuple[int, int]
+    ) -> Iterator[Found]:
+        """A reference to the step itself, or to one that does not exist; none if it is to the prompt."""
+        if step_id in self._overview.places:
+            message = f"step {show(step_id)} refers to its own output"
+            hint = "refer to a step that runs before it, or to ${user_prompt}"
+            yield _placed(draft, "self_reference", message, hint, link, within)
+        elif step_id is not None and self._overview.is_missing(step_id):
+            message = f"a reference to step {show(step_id)}, but no step has this id"
+            hint = self._overview.suggest_step(step_id, draft)
+            yield _placed(draft, "unknown_reference", message, hint, link, within)
+
+    def _output(self, draft: Draft, target: int, name: str, link: Any, within: tuple[int, int]) -> Found:
+        """A reference to an output that its step does not declare."""
+        step = self._overview.drafts[target]
+        owner = f"outputs of {named(str(step.step_id))}"
+        hint = self._overview.suggest(name, step.outputs, owner) if step.outputs else f"add it to the {owner}"
+        message = f"step {show(step.step_id)} declares no output {show(name)}"
+        return _placed(draft, "undeclared_output", message, hint, link, within)
+
+    def undeclared(self) -> Iterator[Found]:
+        """The references to steps that are not among the dependencies, of all steps that were checked."""
+        if not self._undeclared:
+            return  # the graph is made when it is first asked
+        pairs = [(each.at, each.target) for each in self._undeclared]
+        waits = self._overview.graph.waits(pairs + [(target, at) for at, target in pairs])
+        for each in self._undeclared:
+            step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
+            code, why = "undeclared_dependency", f"which is not in {field}"
+            if waits[each.at, each.target]:
+                code, why = "indirect_reference", "which this step depends on only through others"
+            hint = f"add {named(step_id)} to {field}"
+            if waits[each.target, each.at]:
+                why = "which itself depends on this step"
+                hint = "refer to a step that runs before this one, or reverse the dependency"
+            message = f"a reference to step {show(step_id)}, {why}"
+            yield _placed(each.draft, code, message, hint, each.link, each.within)
+
+
+def _placed(draft: Draft, code: str, message: str, hint: str, link: Any, within: tuple[int, int]) -> Found:
+    return draft.found(code, message, hint, (draft.inputs_field, *path_of(link)), within=within)
+
+
+def _right_form(inner: str, overview: Overview, own: str | None) -> str:
+    """What to write instead of a text between braces, which does not mean the step that it is in."""
+    general = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
+    if _VARIABLE.fullmatch(inner) and inner not in overview.places:
+        return f"{general}; $${{{inner}}} is plain text"
+    text = inner.strip("{} ")
+    is_plain = len(text) <= _LONGEST and text.isascii() and text.isprintable()
+    meant = _meant_by(text, overview) if is_plain else None
+    if meant is None or meant[0] == own:
+        return general
+    step_id, rest, is_prefixed = meant
+    form = _with_output(step_id, rest, overview, is_prefixed=is_prefixed)
+    return f"write ${{{form}}}" if _is_read(form, overview) else general
+
+
+def _foreign_forms(text: str, overview: Overview, own: str | None) -> Iterator[tuple[int, int, str]]:
+    """The start, the end and the right form of each reference to a step in another format's notation."""
+    for found in _FOREIGN.finditer(text):
+        group = found.lastindex or 0
+        meant = _meant_by(found[group].strip(" #"), overview)
+        if meant is None or meant[0] == own:
+            continue
+        step_id, rest, is_prefixed = meant
+        # Code and prose have {a.b}; only {a.output.b} is a reference without more in front of it.
+        is_sure = is_prefixed or (rest.startswith(OUTPUT) if group == _BRACES else bool(rest))
+        if is_sure or group not in _ONLY_WHOLE or found[0] == text.strip():
+            form = _with_output(step_id, rest, overview, is_prefixed=is_prefixed)
+            kept = form if _is_read(form, overview) else step_id + OUTPUT
+            yield *found.span(), "${" + kept + "}"
+
+
+def _meant_by(text: str, overview: Overview) -> tuple[str, str, bool] | None:
+    """The step that a text begins with, the path behind its id, and whether a prefix is in front of it."""
+    found = _step_in(text, overview)
+    if found is not None:
+        return found, text[len(found) :], False
+    prefix = _PREFIX.match(text)
+    if prefix is None or not prefix[0]:
+        return None
+    rest = text[prefix.end() :]
+    if prefix[2] in overview.places:
+        return prefix[2], rest, True
+    found = _step_in(rest, overview)
+    return None if found is None else (found, rest[len(found) :], True)
+
+
+def _step_in(inner: str, overview: Overview) -> str | None:
+    """The longest id of a step that a text begins with."""
+    ends = sorted((found.start() for found in _END.finditer(inner)), reverse=True)
+    return next((inner[:end] for end in ends if inner[:end] in overview.places), None)
+
+
+def _is_read(inner: str, overview: Overview) -> bool:
+    return isinstance(next(parse_references("${" + inner + "}", overview.ids)), Reference)
+
+
+def _with_output(step_id: str, rest: str, overview: Overview, *, is_prefixed: bool) -> str:
+    """The reference to a step's output, with as much of the path as can be kept."""
+    part = _PART.match(rest, 1)
+    if part is not None and overview.nearest(part[0], _RESULTS if is_prefixed else _OUTPUTS):
+        rest = rest[part.end() :]  # .outputs, .Output, .results
+    kept = rest.rstrip(".[ ")
+    kept = re.sub(r"\.([0-9]{1,15})(?=[.\[]|$)", r"[\1]", kept)  # items.0, as other languages write it
+    return step_id + OUTPUT + kept
+
 
 Known = Mapping[str, Collection[str] | None]
 

@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
-from types import FunctionType
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
@@ -103,22 +101,15 @@ def _call(
     if claim is not None and not claim():
         raise WorkerLost(_once(name))
     function, *how = carried
-    make = _tool
     if isinstance(function, _Named):
         function = function.find()
-        if type(function) is FunctionType:
-            make = _known
-    return CallPipeline(ToolContext(None, values)).attempt(make(name, function, *how), params)
+    return CallPipeline(ToolContext(None, values)).attempt(_tool(name, function, *how), params)
 
 
 def _tool(name: str, function: Any, takes: str, retry: Retry | None, seconds: float | None) -> Tool:
     """The tool of a job in another process; what its arguments are was checked where the call was made."""
     parameters = {"names": None, "query": ToolSpec(name, {}, ""), "whole": FreeModel()}[takes]
     return Tool(name, "", function, parameters=parameters, timeout=seconds, retry=retry)
-
-
-_known = lru_cache(maxsize=64)(_tool)
-"""The same for a function that its module has: a worker that runs many steps of one tool makes it once."""
 
 
 def _once(name: str) -> str:

@@ -14,6 +14,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from readonly_files import make
+
 DAMAGED = (
     "@FILE@ is damaged, or not an SQLite or DuckDB database; check the file, use a backup of it, or write "
     "duckdb:///PATH for a DuckDB file"
@@ -45,15 +47,7 @@ def items(path: Path, *, logged: bool = False) -> Path:
     return path
 
 
-def written(script: str, path: Path) -> Path:
-    """A database that a script makes."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(script)
-    return path
-
-
 def rewritten(path: Path, statement: str, *values: Any) -> Path:
-    """A database whose own description of itself was changed by hand."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA writable_schema = 1")
         connection.execute(statement, values)
@@ -131,11 +125,11 @@ WRONG_FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 EMPTY_FILES: dict[str, Callable[[Path], Path]] = {
     "no bytes": lambda path: _bytes(path, b""),
-    "no tables, in WAL mode": lambda path: written(
-        "PRAGMA journal_mode = WAL; CREATE TABLE a (b); DROP TABLE a", path
+    "no tables, in WAL mode": lambda path: make(
+        path, "PRAGMA journal_mode = WAL; CREATE TABLE a (b); DROP TABLE a"
     ),
-    "only tables of SQLite itself": lambda path: written(
-        "CREATE TABLE a (b INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE a", path
+    "only tables of SQLite itself": lambda path: make(
+        path, "CREATE TABLE a (b INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE a"
     ),
 }
 FILE_NAMES = (
@@ -171,7 +165,6 @@ def unreadable(path: Path) -> Iterator[None]:
 
 
 def in_thread(call: Callable[[], Any]) -> Any:
-    """What a call gives, in a thread of its own."""
     given: list[Any] = []
     thread = threading.Thread(target=lambda: given.append(call()))
     thread.start()

@@ -31,12 +31,10 @@ class Shop:
         self._before = self.files()
 
     def files(self) -> dict[str, str]:
-        """Each file of the folders, and what is in it."""
         found = [*self.folder.rglob("*"), *self.elsewhere.rglob("*")]
         return {str(path): sha256(path.read_bytes()).hexdigest() for path in found if path.is_file()}
 
     def assert_same_files(self) -> None:
-        """Nothing was written, and nothing was made."""
         assert self.files() == self._before
 
     def assert_untouched(self) -> None:
@@ -46,7 +44,6 @@ class Shop:
             self.assert_writable()
 
     def assert_writable(self) -> None:
-        """Nobody is kept from writing."""
         if self.is_sqlite:
             with closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as writer:
                 writer.execute("BEGIN EXCLUSIVE")

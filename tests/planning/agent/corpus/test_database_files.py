@@ -24,21 +24,13 @@ from database_files import (
     in_thread,
     items,
     unreadable,
-    written,
 )
+from readonly_files import make, state
 
 from planning.agent import SqlDatabase
 from planning.tools import StorageUnavailable
 
 LIMIT = 1.0
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path): path.read_bytes() if path.is_file() and path.name != "zero" else b""
-        for path in folder.rglob("*")
-        if not path.is_symlink()
-    }
 
 
 def told(database: SqlDatabase, path: Path) -> list[Any]:
@@ -54,17 +46,17 @@ def told(database: SqlDatabase, path: Path) -> list[Any]:
 def test_a_file_that_cannot_be_read_is_told_in_one_line(tmp_path: Path, kind: str) -> None:
     make, message = WRONG_FILES[kind]
     path = make(tmp_path / "items.db")
-    before = files(tmp_path)
+    before = state(tmp_path)
     with SqlDatabase(path, timeout=LIMIT) as database:
         assert told(database, path) == ["storage", message, message]
         assert told(database, path) == ["storage", message, message]
-    assert files(tmp_path) == before
+    assert state(tmp_path) == before
 
 
 @pytest.mark.parametrize("kind", EMPTY_FILES)
 def test_an_empty_database_says_so_where_tables_are_wanted(tmp_path: Path, kind: str) -> None:
     path = EMPTY_FILES[kind](tmp_path / "items.db")
-    before = files(tmp_path)
+    before = state(tmp_path)
     with SqlDatabase(path, timeout=LIMIT) as database:
         with pytest.raises(StorageUnavailable) as raised:
             database.get_schema()
@@ -72,17 +64,17 @@ def test_an_empty_database_says_so_where_tables_are_wanted(tmp_path: Path, kind:
         assert database.execute("SELECT 1 AS a")["data"] == [[1]]
         answer = database.execute(COUNT)
         assert (answer["code"], answer["error"]) == ("parameter", "no such table: items")
-    assert files(tmp_path) == before
+    assert state(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", FILE_NAMES)
 def test_a_file_of_any_name_is_read(tmp_path: Path, name: str) -> None:
     path = items(tmp_path / name)
-    before = files(tmp_path)
+    before = state(tmp_path)
     with SqlDatabase(path, timeout=LIMIT) as database:
         assert database.execute(COUNT)["data"] == COUNTED
         assert database.get_schema().startswith("SQLite, 1 table\n\nitems, 3,000 rows\n")
-    assert files(tmp_path) == before
+    assert state(tmp_path) == before
 
 
 def test_a_file_that_may_not_be_read_is_told_until_it_may(tmp_path: Path) -> None:
@@ -123,16 +115,16 @@ def test_what_is_only_in_the_log_is_read(tmp_path: Path, ends: tuple[str, ...]) 
 
 def test_a_database_in_wal_mode_is_left_as_it_is(tmp_path: Path) -> None:
     path = items(tmp_path / "items.db", logged=True)
-    before = files(tmp_path)
+    before = state(tmp_path)
     with SqlDatabase(path, timeout=LIMIT) as database:
         assert database.execute(COUNT)["data"] == COUNTED
-        assert files(tmp_path) == before
-    assert files(tmp_path) == before
+        assert state(tmp_path) == before
+    assert state(tmp_path) == before
 
 
 def test_a_file_that_was_replaced_is_the_new_one_at_once(tmp_path: Path) -> None:
     path = items(tmp_path / "items.db")
-    new = written("CREATE TABLE items (id INTEGER); INSERT INTO items VALUES (7)", tmp_path / "new.db")
+    new = make(tmp_path / "new.db", "CREATE TABLE items (id INTEGER); INSERT INTO items VALUES (7)")
     with SqlDatabase(path, timeout=LIMIT) as database:
         assert database.execute(COUNT)["data"] == COUNTED
         new.replace(path)
@@ -162,16 +154,6 @@ def test_a_file_that_is_damaged_while_it_is_open_is_told_and_read_again_when_it_
         assert database.execute(COUNT)["code"] == "storage"
         path.write_bytes(good)
         assert database.execute(COUNT)["data"] == COUNTED
-
-
-def test_each_change_of_a_writer_is_seen_whole(tmp_path: Path) -> None:
-    path = items(tmp_path / "items.db", logged=True)
-    with SqlDatabase(path, timeout=LIMIT) as database:
-        for number in range(1, 21):
-            with closing(sqlite3.connect(path)) as writer, writer:
-                writer.execute("UPDATE items SET name = ?", (str(number) * 40,))
-            answer = database.execute("SELECT count(*), min(name) = max(name), min(name) FROM items")
-            assert answer["data"] == [[3000, 1, str(number) * 40]]
 
 
 def test_a_copy_of_a_database_is_read_in_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from database_files import rewritten, written
+from database_files import rewritten
+from readonly_files import make
 from sql_boundary import in_time
 from syrupy.assertion import SnapshotAssertion
 
@@ -62,7 +63,7 @@ def tables_of(database: SqlDatabase) -> str:
 
 
 def test_the_schema_of_every_kind_of_table_and_key(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    with SqlDatabase(written(KEYS, tmp_path / "keys.db")) as database:
+    with SqlDatabase(make(tmp_path / "keys.db", KEYS)) as database:
         assert tables_of(database) == snapshot
 
 
@@ -82,9 +83,9 @@ def test_names_and_values_that_mean_harm_are_told_as_names_and_values(
 
 
 def test_text_that_is_no_utf_8_is_read_as_far_as_it_is(tmp_path: Path) -> None:
-    path = written(
-        "CREATE TABLE t (a TEXT); INSERT INTO t VALUES (CAST(x'41ff42' AS TEXT)), (CAST(x'eda080' AS TEXT))",
+    path = make(
         tmp_path / "t.db",
+        "CREATE TABLE t (a TEXT); INSERT INTO t VALUES (CAST(x'41ff42' AS TEXT)), (CAST(x'eda080' AS TEXT))",
     )
     with SqlDatabase(path) as database:
         assert database.execute("SELECT a FROM t")["data"] == [["A\ufffdB"], ["\ufffd\ufffd\ufffd"]]
@@ -94,8 +95,8 @@ def test_text_that_is_no_utf_8_is_read_as_far_as_it_is(tmp_path: Path) -> None:
 
 
 def test_views_that_never_end_do_not_hold_the_schema_up(tmp_path: Path) -> None:
-    path = written(
-        f"CREATE VIEW v AS {ENDLESS}; CREATE TABLE t (a); INSERT INTO t VALUES (5)", tmp_path / "v.db"
+    path = make(
+        tmp_path / "v.db", f"CREATE VIEW v AS {ENDLESS}; CREATE TABLE t (a); INSERT INTO t VALUES (5)"
     )
     with SqlDatabase(path, timeout=LIMIT) as database, in_time():
         assert tables_of(database) == "SQLite, 1 table, 1 view\n\nview v\n  x\n\nt, 1 row\n  a: 5\n"
@@ -106,7 +107,7 @@ def test_views_of_views_beyond_all_measure_are_told(tmp_path: Path) -> None:
     views = "".join(
         f"CREATE VIEW v{i} AS SELECT a.x FROM v{i - 1} AS a, v{i - 1} AS b;" for i in range(1, 30)
     )
-    path = written(f"CREATE TABLE v0 (x); {views}", tmp_path / "v.db")
+    path = make(tmp_path / "v.db", f"CREATE TABLE v0 (x); {views}")
     with SqlDatabase(path, timeout=LIMIT) as database:
         with in_time():
             answer = database.execute("SELECT x FROM v29")
@@ -119,7 +120,7 @@ def test_views_of_views_beyond_all_measure_are_told(tmp_path: Path) -> None:
 
 
 def test_a_column_that_never_ends_to_be_computed_ends_at_the_limit(tmp_path: Path) -> None:
-    made = written("CREATE TABLE t (a); INSERT INTO t VALUES (1); CREATE TABLE u (x)", tmp_path / "t.db")
+    made = make(tmp_path / "t.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1); CREATE TABLE u (x)")
     sql = f"CREATE TABLE t (a, b AS ({BOMB}))"
     path = rewritten(made, "UPDATE sqlite_master SET sql = ? WHERE name = 't'", sql)
     with SqlDatabase(path, timeout=LIMIT) as database:
@@ -137,7 +138,7 @@ def test_views_over_what_is_refused_are_refused(tmp_path: Path) -> None:
         "c": "SELECT file AS x FROM pragma_database_list",
     }
     script = "".join(f"CREATE VIEW {name} AS {sql};" for name, sql in views.items())
-    with SqlDatabase(written(script + "CREATE TABLE t (a)", tmp_path / "v.db")) as database:
+    with SqlDatabase(make(tmp_path / "v.db", script + "CREATE TABLE t (a)")) as database:
         for name in views:
             answer = database.execute(f"SELECT x FROM {name}")
             assert (answer["success"], answer["code"]) == (False, "parameter")
@@ -146,7 +147,7 @@ def test_views_over_what_is_refused_are_refused(tmp_path: Path) -> None:
 
 def test_a_table_of_a_module_that_is_not_there_is_told_and_the_others_are_read(tmp_path: Path) -> None:
     path = rewritten(
-        written("CREATE TABLE t (a); INSERT INTO t VALUES (1)", tmp_path / "t.db"),
+        make(tmp_path / "t.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)"),
         "INSERT INTO sqlite_master VALUES ('table', 'm', 'm', 0, "
         "'CREATE VIRTUAL TABLE m USING csv(filename=''/etc/passwd'')')",
     )

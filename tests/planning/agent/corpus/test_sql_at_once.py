@@ -47,7 +47,6 @@ def database(shop: Shop) -> Iterator[SqlDatabase]:
 
 
 def readers() -> list[FrameType]:
-    """What the threads do that read a database."""
     stacks = (list(walk_stack(frame)) for frame in sys._current_frames().values())
     return [stack[-1][0] for stack in stacks if stack[-1][0].f_code.co_name == "_serve"]
 
@@ -62,7 +61,6 @@ def assert_gone() -> None:
 
 @contextmanager
 def interrupted(seconds: float) -> Iterator[None]:
-    """What Ctrl-C does, after so many seconds."""
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -70,36 +68,6 @@ def interrupted(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def question(thread: int, number: int) -> tuple[str, object]:
-    """A statement, and what it has to be answered with."""
-    if (thread, number) in {(0, 10), (1, 30)}:
-        return ENDLESS, LATE
-    if number % 10 == 7:
-        return f"SELECT x{thread}_{number} FROM cities", f"no such column: x{thread}_{number}"
-    rows = number % 5 + 1
-    sql = f"WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < {rows}) "
-    sql += f"SELECT {thread}, {number}, x FROM n"
-    return sql, [[thread, number, x] for x in range(1, rows + 1)]
-
-
-def test_each_of_many_threads_gets_the_answers_to_its_own_questions(database: SqlDatabase) -> None:
-    def ask(thread: int) -> list[tuple[object, object]]:
-        found = []
-        for number in range(50):
-            sql, right = question(thread, number)
-            answer = database.execute(sql)
-            given = answer["data"] if answer["success"] else str(answer["error"])
-            if isinstance(given, str) and given.startswith("no such column"):
-                given = given.partition(";")[0]
-            found.append((given, right))
-        return found
-
-    with ThreadPoolExecutor(8) as threads, in_time(30):
-        for found in threads.map(ask, range(8)):
-            assert [given for given, _ in found] == [right for _, right in found]
-    assert len(readers()) <= 8
 
 
 def test_more_endless_statements_than_threads_all_end(database: SqlDatabase) -> None:

@@ -31,7 +31,6 @@ COUNTING = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELE
 
 
 def make(path: Path, script: str = SHOP) -> Path:
-    """An SQLite database."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(script)
     return path
@@ -55,7 +54,6 @@ def state(folder: Path) -> dict[str, tuple[str, int]]:
 
 
 def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    """Wait until something is so."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come to be"
@@ -63,5 +61,4 @@ def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
 
 
 def descriptors() -> int:
-    """How many files this process has open."""
     return sum(1 for _ in Path("/dev/fd").iterdir())

@@ -11,11 +11,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from music_shop import make_duckdb, make_sqlite
 from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
+
+_TABLES = Path(__file__).with_name("music_shop.sql").read_text(encoding="utf-8")
+
+
+def make_sqlite(folder: Path) -> Path:
+    """The shop as a file of SQLite, with a view whose author wrote texts in double quotes."""
+    path = folder / "music.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(_TABLES)
+        connection.executescript(
+            'CREATE VIEW Quoted AS SELECT InvoiceId, "a text" AS note FROM Invoice '
+            'WHERE BillingCountry = "USA"'
+        )
+    return path
+
+
+def make_duckdb(folder: Path) -> Path:
+    import duckdb
+
+    path = folder / "music.duckdb"
+    with closing(duckdb.connect(str(path))) as connection:
+        connection.execute(_TABLES)
+    return path
+
 
 STATEMENTS: dict[str, Any] = json.loads(
     Path(__file__).with_name("statements.json").read_text(encoding="utf-8")
@@ -29,8 +52,6 @@ MAKE: dict[str, Callable[[Path], Path]] = {
 
 
 class Opened:
-    """A sample database, and the path of its file."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.database = SqlDatabase(path)
@@ -58,7 +79,6 @@ def open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
 @pytest.fixture
 def opened(request: pytest.FixtureRequest, open_once: Callable[[str], Opened]) -> Opened:
-    """One of the databases."""
     return open_once(request.param)
 
 

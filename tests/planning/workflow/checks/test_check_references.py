@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,9 @@ from syrupy.assertion import SnapshotAssertion
 from planning.errors import show
 
 GENERAL = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
+CASES: dict[str, list[Any]] = json.loads(
+    (Path(__file__).parents[1] / "references.json").read_text(encoding="utf-8")
+)
 FETCH = step("fetch", outputs=["items", "title"])
 
 
@@ -23,21 +28,7 @@ def malformed(text: str) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(
     ("text", "right"),
-    [
-        ("${fetch}", "${fetch.output}"),
-        ("${fetch.result}", "${fetch.output.result}"),
-        ("${fetch[0]}", "${fetch.output[0]}"),
-        ("${fetch.outputs}", "${fetch.output}"),
-        ("${fetch.Output[1]}", "${fetch.output[1]}"),
-        ("${fetch.output.}", "${fetch.output}"),
-        ("${fetch.items.0.name}", "${fetch.output.items[0].name}"),
-        ("${a.b}", "${a.b.output}"),
-        ("${ fetch.output.items }", "${fetch.output.items}"),
-        ("${{fetch.output.items}}", "${fetch.output.items}"),
-        ("${{ steps.fetch.outputs.items }}", "${fetch.output.items}"),
-        ("${{fetch}}", "${fetch.output}"),
-        ('${fetch["a.b"]}', '${fetch.output["a.b"]}'),
-    ],
+    CASES["malformed"],
 )
 def test_the_hint_for_a_malformed_reference_is_its_right_form(text: str, right: str) -> None:
     wrong = ("malformed_reference", f"'{text}' is not a reference", f"write {right}")
@@ -63,24 +54,7 @@ def test_a_malformed_reference_with_an_unclear_meaning_gets_the_general_forms(
 
 @pytest.mark.parametrize(
     ("text", "right"),
-    [
-        ("{{fetch}}", "${fetch.output}"),
-        ("{{steps.fetch.output.items}}", "${fetch.output.items}"),
-        ("{{ tasks.a.b.outputs.x.0 }}", "${a.b.output.x[0]}"),
-        ('{{$node["fetch"].json.items}}', "${fetch.output.items}"),
-        ("{{ $('fetch').json['k.x'] }}", "${fetch.output['k.x']}"),
-        ("{{#fetch.items#}}", "${fetch.output.items}"),
-        ("$steps.fetch.output.items", "${fetch.output.items}"),
-        ("$.steps.fetch.output.items", "${fetch.output.items}"),
-        ('$node["fetch"].json.items', "${fetch.output.items}"),
-        ("$(tasks.fetch.results.items)", "${fetch.output.items}"),
-        ("$(fetch.items)", "${fetch.output.items}"),
-        ("{fetch.output.items}", "${fetch.output.items}"),
-        ("{steps.fetch}", "${fetch.output}"),
-        ("<GENERATED>-fetch", "${fetch.output}"),
-        ("<fetch.items>", "${fetch.output.items}"),
-        ("#fetch", "${fetch.output}"),
-    ],
+    CASES["foreign"],
 )
 def test_a_reference_in_a_foreign_notation_gets_the_right_form(text: str, right: str) -> None:
     warning = ("foreign_reference", f"{show(text)} names a step, but is plain text here", f"write {right}")
@@ -96,16 +70,7 @@ def test_a_name_alone_in_a_foreign_notation_counts_where_it_is_the_whole_text(te
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "{{x}} {{steps.x.output}} {x.output} $x.y $steps.x $(tasks.x.results.y) {{#x.y#}} <GENERATED>-x",
-        "{'fetch': {'output': 1}}",
-        '{"fetch": "${fetch.output}"}',
-        "f'{fetch.name}' costs {fetch.price} of {fetch, now}",
-        "if (fetch.output) { return fetch.output; }",
-        "{steps} {output} {} {{}} {{{}}} $() $. #",
-        r"\frac{fetch}{2}, steps.fetch.output, $${fetch.output}",
-        "{{now.output}} $steps.now.output",
-    ],
+    CASES["quiet"],
 )
 def test_prose_and_code_with_braces_is_quiet(text: str) -> None:
     assert malformed(text) == []

@@ -45,13 +45,10 @@ def canary(calls: list[str], base: type[Any] = object) -> Any:
 
 @dataclasses.dataclass
 class Record:
-    """A record with one field."""
-
     x: int
 
 
 def nested(depth: int) -> list[Any]:
-    """A list in a list, and so on."""
     value: list[Any] = []
     for _ in range(depth):
         value = [value]
@@ -59,7 +56,6 @@ def nested(depth: int) -> list[Any]:
 
 
 def ring() -> dict[str, Any]:
-    """A mapping that holds a mapping that holds it."""
     first: dict[str, Any] = {}
     first["next"] = {"next": first}
     return first

@@ -7,18 +7,17 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from run_cases import SORRY, called, told
+
 from planning.tools import BaseTool, StorageUnavailable, Tool, ToolContext, ToolError, ToolSpec, tool
 from planning.tools.errors import UserInputNeeded
-from planning.workflow import Capabilities, Workflow, WorkflowStep
-from planning.workflow.failures import StepFailure
-
-SORRY = "I ran into a problem looking that up. Could you try again?"
+from planning.workflow import WorkflowStep
 
 
 class Own(Executor):
@@ -42,34 +41,12 @@ def spawned(workers: int = 2) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
 
 
-def step(
-    step_id: str, tool: str, *depends_on: str, inputs: Mapping[str, Any] | None = None, **fields: Any
-) -> Any:
-    """A step that calls a tool."""
-    return WorkflowStep(
-        step_id=step_id,
-        description=f"Do {step_id}",
-        type="tool",
-        name=tool,
-        inputs=inputs or {},
-        depends_on=depends_on,
-        **fields,
-    )
-
-
-def flow(*steps: WorkflowStep) -> Workflow:
-    """A workflow of these steps."""
-    return Workflow(goal="Find it out", steps=steps)
-
-
-def capable(*tools: Any) -> Capabilities:
-    """Capabilities with these tools."""
-    return Capabilities(tools=tools)
+def step(step_id: str, tool: str, *depends_on: str, **fields: Any) -> WorkflowStep:
+    return called(step_id, *depends_on, tool=tool, **{"inputs": {}, **fields})
 
 
 def failure(message: str, code: str = "unknown", cause: str | None = None, user_message: str = SORRY) -> Any:
-    """The error of a step."""
-    return StepFailure(message, user_message, code, cause)
+    return told(message, code, user_message, cause)
 
 
 def note(path: str) -> None:
@@ -79,7 +56,6 @@ def note(path: str) -> None:
 
 
 def count(path: Path) -> int:
-    """How many calls were counted."""
     return len(path.read_text()) if path.exists() else 0
 
 
@@ -181,8 +157,6 @@ class Unreached(ConnectionError):
 
 
 class Sealed(Exception):
-    """It cannot be written down."""
-
     def __init__(self, text: str) -> None:
         super().__init__(text, threading.Lock())
 
@@ -233,8 +207,6 @@ class NeverMade(ToolError):
 
 
 class Unwritable:
-    """A value that cannot be pickled."""
-
     def __init__(self, text: str = "this stays here") -> None:
         self.text = text
 
@@ -243,8 +215,6 @@ class Unwritable:
 
 
 class Unreadable:
-    """A value that cannot be read again."""
-
     def __reduce__(self) -> Any:
         return _unread, ()
 

@@ -6,15 +6,17 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import executor_tools as tools
 import pytest
-from executor_tools import Own, capable, failure, flow, step
+from executor_tools import Own, failure, step
+from run_cases import capable, flow
 
 from planning.tools import StorageUnavailable, Tool, tool
 from planning.workflow import run_workflow
-from planning.workflow.executors import jobs
+from planning.workflow.executors import open_executor
 
 FAILED = "fail failed. Call it again, or go on without it."
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
@@ -30,8 +32,6 @@ def carried(called: Any, inputs: dict[str, Any] | None = None, **options: Any) -
 
 
 def raising(make: Callable[[], BaseException]) -> Tool:
-    """A tool that raises what it makes itself."""
-
     def fail() -> None:
         raise make()
 
@@ -80,25 +80,13 @@ def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, o
     assert carried(called, inputs) == output
 
 
-def test_a_decorated_tool_travels_by_its_name_alone() -> None:
-    executor = Own()
-    run_workflow(flow(step("s", "add", inputs={"a": 1, "b": 2})), capable(tools.add), executor=executor)
-    (sent,) = executor.sent
-    assert b"executor_tools" in sent
-    assert len(sent) < 800
-
-
 class Closed(StorageUnavailable):
-    """It cannot be carried."""
-
     def __init__(self) -> None:
         super().__init__("closed today")
         self.lock = threading.Lock()
 
 
 class Turning(Exception):
-    """An exception that comes back as another."""
-
     def __reduce__(self) -> Any:
         return ValueError, ("something else",)
 
@@ -140,18 +128,6 @@ def test_a_failure_of_a_carried_call_keeps_its_message_and_its_code(
     assert carried(called, inputs) == error
 
 
-def test_a_worker_makes_the_tool_of_a_named_function_once() -> None:
-    jobs._known.cache_clear()
-    steps = flow(*(step(str(number), "add", inputs={"a": number, "b": 1}) for number in range(5)))
-    result = run_workflow(steps, capable(tools.add), executor=Own())
-    made = jobs._known.cache_info()
-    assert (dict(result.outputs), made.misses, made.hits) == (
-        {str(number): number + 1 for number in range(5)},
-        1,
-        4,
-    )
-
-
 def test_a_function_that_travels_whole_shares_nothing_with_the_next_call() -> None:
     seen: list[int] = []
 
@@ -172,4 +148,51 @@ def test_a_lambda_needs_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> None:
     assert message.endswith(DEFINE)
 
 
-# Claims
+STEPS = flow(step("1", "add", inputs={"a": 1, "b": 2}))
+
+
+@pytest.mark.parametrize("name", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
+def test_a_name_opens_its_executor(name: str) -> None:
+    with open_executor(name, 2) as executor:
+        assert run_workflow(STEPS, capable(tools.add), executor=executor).outputs == {"1": 3}
+    again = run_workflow(STEPS, capable(tools.add), executor=executor)
+    assert again.status == "failed"
+
+
+@pytest.mark.parametrize("name", ["gpu", "Threads", "dask://host", "dask://host:x", "threads "])
+def test_an_unknown_name_is_refused_with_those_that_there_are(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^Unknown executor ") as caught:
+        open_executor(name, 2)
+    assert str(caught.value) == f"Unknown executor '{name}'. Use threads, processes or dask://HOST:PORT."
+
+
+class Failing(Executor):
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def submit(self, _function: Any, /, *_args: Any, **_kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(self.error)
+        return future
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        (LookupError("no such module"), "the executor could not run add (no such module)", "not_sent"),
+        (
+            TimeoutError(),
+            "add took longer than 5 s and was given up; call it again, or go on without it",
+            "timeout",
+        ),
+    ],
+)
+def test_what_the_future_fails_with_is_the_error_of_the_step(
+    error: Exception, message: str, code: str
+) -> None:
+    result = run_workflow(
+        flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=5)),
+        capable(tools.add),
+        executor=Failing(error),
+    )
+    assert result.errors == {"1": failure(message, code)}

@@ -18,9 +18,10 @@ from typing import Any
 import executor_tools as tools
 import pytest
 from distributed import Client, LocalCluster
-from executor_tools import capable, failure, flow, step
+from executor_tools import failure, step
 from hypothesis import HealthCheck, given, settings
 from json_runs import STEPS, giving, kept, values
+from run_cases import capable, flow
 
 from planning.tools import tool
 from planning.workflow import Workflow, WorkflowResult, run_workflow
@@ -36,12 +37,10 @@ BROKEN = "; the executor is broken, resume with another"
 
 @tool
 def here(a: int) -> int:
-    """A tool of the test's own module."""
     return a + 1
 
 
 def cluster_of(workers: int) -> LocalCluster:
-    """A cluster of worker processes."""
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
     return LocalCluster(n_workers=workers, **options)  # type: ignore[no-untyped-call]  # of distributed
 
@@ -75,7 +74,6 @@ def client(_quiet: None) -> Iterator[Client]:
 
 @pytest.fixture
 def executor(client: Client) -> DaskExecutor:
-    """The cluster as an executor."""
     return dask(client)
 
 
@@ -87,8 +85,6 @@ def mortal() -> Iterator[DaskExecutor]:
 
 
 def kill_when_told(path: Path) -> threading.Thread:
-    """Kill the process whose number a step writes to a file, as soon as it does."""
-
     def watch() -> None:
         end = time.monotonic() + 20
         while not path.exists() and time.monotonic() < end:

@@ -12,10 +12,10 @@ from typing import Any
 import executor_tools as tools
 import json_runs
 import pytest
-from executor_tools import Own, capable, failure, flow, spawned, step
+from executor_tools import Own, failure, spawned, step
 from hypothesis import given, settings
 from json_runs import STEPS, giving, values
-from run_cases import cancelled, states
+from run_cases import SORRY, cancelled, capable, flow, states
 
 from planning.tools import Tool
 from planning.workflow import Workflow, arun_workflow, run_workflow
@@ -36,7 +36,6 @@ FAILED = "{} failed. Call it again, or go on without it."
 
 @pytest.fixture(scope="module")
 def kept() -> Iterator[dict[str, Executor | None]]:
-    """One executor of each kind."""
     with ThreadPoolExecutor(2) as threads, spawned() as pool, processes(2) as workers:
         yield {"none": None, "threads": threads, "pool": pool, "processes": workers, "own": Own()}
 
@@ -46,7 +45,6 @@ KINDS = ["none", "threads", "pool", "processes", "own"]
 
 @pytest.fixture(params=KINDS)
 def executor(kept: dict[str, Executor | None], request: pytest.FixtureRequest) -> Executor | None:
-    """An executor of a kind, or none."""
     return kept[request.param]
 
 
@@ -82,20 +80,20 @@ def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(execu
     names = ("refuse", "reach", "ask", "stop_iteration", "give_much", "give_lock", "refuse_sealed")
     steps = [step(name, name) for name in names]
     steps += [step("hang", "hang", timeout=0.05), step("add", "add", inputs={"a": 1, "b": 2})]
-    called = [getattr(tools, each.name) for each in steps]
+    called = [getattr(tools, str(each.name)) for each in steps]
     result = run_workflow(flow(*steps), capable(*called), executor=executor)
     told = {name: (error.message, error.user_message, error.code) for name, error in result.errors.items()}
     no_data = "reach cannot reach its data now. Try again later, or go on without it."
     hung = "hang took longer than 0.05 s and was given up; call it again, or go on without it"
     assert told == {
         "refuse": ("the archive is closed", "the archive is closed", "storage"),
-        "reach": (no_data, tools.SORRY, "storage"),
+        "reach": (no_data, SORRY, "storage"),
         "ask": ("the account is missing", "Which account?", "needs_user_input"),
-        "stop_iteration": (FAILED.format("stop_iteration"), tools.SORRY, "unknown"),
-        "give_lock": (NO_FORM, tools.SORRY, "bad_result"),
-        "refuse_sealed": (FAILED.format("refuse_sealed"), tools.SORRY, "unknown"),
-        "give_much": (TOO_LARGE, tools.SORRY, "too_large"),
-        "hang": (hung, tools.SORRY, "timeout"),
+        "stop_iteration": (FAILED.format("stop_iteration"), SORRY, "unknown"),
+        "give_lock": (NO_FORM, SORRY, "bad_result"),
+        "refuse_sealed": (FAILED.format("refuse_sealed"), SORRY, "unknown"),
+        "give_much": (TOO_LARGE, SORRY, "too_large"),
+        "hang": (hung, SORRY, "timeout"),
     }
     assert (result.outputs, result.warnings) == ({"add": 3}, ())
 

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.slow
 
 
 def is_running(process: int) -> bool:
-    """Whether a process has not ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
@@ -40,7 +39,6 @@ def soon(condition: Callable[[], bool]) -> bool:
 
 @pytest.fixture
 def workers() -> Iterator[WorkerProcesses]:
-    """One worker, which has begun."""
     with processes(1) as executor:
         executor.submit(int).result()
         yield executor
@@ -57,15 +55,6 @@ def test_without_loky_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "loky", None)
     with pytest.raises(ImportError, match=r"^worker processes need loky: pip install 'session-planning\["):
         processes()
-
-
-def test_a_worker_that_dies_fails_its_own_job_and_is_replaced() -> None:
-    with processes(2) as executor:
-        long = executor.submit(time.sleep, 0.5)
-        error = executor.submit(os._exit, 3).exception()
-        assert (type(error), str(error)) == (WorkerLost, "the worker was lost")
-        assert long.result() is None
-        assert [executor.submit(abs, -number).result() for number in range(4)] == [0, 1, 2, 3]
 
 
 def test_a_worker_that_died_between_two_jobs_costs_none(workers: WorkerProcesses) -> None:
@@ -111,7 +100,6 @@ def test_ctrl_c_is_left_to_the_program(workers: WorkerProcesses) -> None:
 
 
 def script(tmp_path: Path, text: str) -> subprocess.Popen[str]:
-    """Start a script."""
     path = tmp_path / "script.py"
     path.write_text(textwrap.dedent(text))
     return subprocess.Popen([sys.executable, "-W", "ignore", path], stdout=subprocess.PIPE, text=True)

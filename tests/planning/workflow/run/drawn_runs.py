@@ -17,8 +17,6 @@ __all__ = ["Drawn", "Expected", "drawn_runs", "expected", "working"]
 
 @attrs.frozen
 class Drawn:
-    """A workflow, and which of its steps fail."""
-
     workflow: Workflow
     failing: frozenset[str]
 
@@ -81,8 +79,6 @@ def working(
 
 @attrs.frozen
 class Expected:
-    """What must come of a run: by step id."""
-
     status: str
     statuses: dict[str, str]
     outputs: dict[str, str]
@@ -92,7 +88,6 @@ class Expected:
 
 
 def expected(drawn: Drawn) -> Expected:
-    """What must come of a run, found out one step after the other."""
     steps = {step.step_id: step for step in drawn.workflow.steps}
     statuses: dict[str, str] = {}
     outputs: dict[str, str] = {}

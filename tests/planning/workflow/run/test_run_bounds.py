@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import tracemalloc
 from collections import Counter
@@ -9,14 +10,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, thought, told
+from run_cases import called, capable, flow, plain_tool, plan_of, plan_states, thought, told
 
 from planning.tools import Tool, ToolResult
 from planning.tools.parameters.model import FreeModel
 from planning.workflow import (
     Capabilities,
+    WorkflowError,
     run_workflow,
 )
+from planning.workflow.model import WorkflowStep
+from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
 from session import Session
 
 TOO_MUCH = (
@@ -112,3 +116,78 @@ def test_a_large_value_is_copied_beside_the_event_loop() -> None:
     )
     assert result.status == "completed"
     assert Counter(thread is threading.main_thread() for thread in threads) == {True: 2, False: 1}
+
+
+NUMBER = 10_000
+
+
+def chain() -> list[WorkflowStep]:
+    return [thought(f"s{n}", *([f"s{n - 1}"] if n else [])) for n in range(NUMBER)]
+
+
+def diamonds() -> list[WorkflowStep]:
+    steps = [thought("top0")]
+    for n in range(NUMBER // 4):
+        steps += [thought(f"left{n}", f"top{n}"), thought(f"right{n}", f"top{n}")]
+        steps.append(thought(f"top{n + 1}", f"left{n}", f"right{n}"))
+    return steps
+
+
+@pytest.mark.parametrize("shape", [chain, diamonds])
+def test_ten_thousand_steps_complete_in_every_shape(shape: Any) -> None:
+    steps = shape()
+    result = run_workflow(flow(*steps), capable())
+    assert (result.status, list(result.outputs), len(result.errors)) == (
+        "completed",
+        [step.step_id for step in steps],
+        0,
+    )
+    plan = plan_of(result.session)
+    assert (plan.status, set(plan_states(result.session))) == ("completed", {"done"})
+    assert len(result.session.select_all(StepRecord)) == len(steps)
+
+
+def test_a_failure_at_the_root_of_thousands_blocks_them_all() -> None:
+    steps = [called("s0", tool="nobody"), *chain()[1:]]
+    result = run_workflow(flow(*steps), capable())
+    assert (result.status, list(result.errors), len(result.outputs)) == ("failed", ["s0"], 0)
+    assert set(plan_states(result.session)) == {"blocked"}
+
+
+def test_inputs_nested_deeper_than_the_stack_are_an_error_of_their_step_or_arrive() -> None:
+    deep: Any = "${a.output}"
+    for _ in range(sys.getrecursionlimit()):
+        deep = [deep]
+    steps = [thought("a"), called("b", "a", inputs={"value": deep}), thought("c", "a")]
+    result = run_workflow(flow(*steps), capable(work=lambda value: 1))
+    assert result.outputs["c"] == "Do c"
+    assert ("b" in result.errors) is not ("b" in result.outputs)
+
+
+def out_of_memory() -> None:
+    raise MemoryError("4 GB")
+
+
+def test_a_tool_that_runs_out_of_memory_fails_its_step() -> None:
+    result = run_workflow(flow(called("a"), thought("b")), capable(work=out_of_memory))
+    message = "work failed. Call it again, or go on without it."
+    assert dict(result.errors) == {"a": told(message, "unknown", cause="4 GB")}
+    assert dict(result.outputs) == {"b": "Do b"}
+
+
+def test_a_session_that_runs_out_of_memory_stops_the_run_which_can_be_resumed() -> None:
+    is_full = [True]
+
+    def keep(_slice: tuple[Any, ...], event: StepChanged) -> tuple[Any, ...]:
+        if event.record.status == "completed" and is_full:
+            raise MemoryError
+        return ()
+
+    session = Session()
+    session.register_reducer(StepChanged, keep, Capabilities)
+    with pytest.raises(WorkflowError) as refused:
+        run_workflow(flow(thought("a")), capable(), session=session)
+    assert str(refused.value) == "memory ran out; run the workflow in this session again to resume it"
+    is_full.clear()
+    assert run_workflow(flow(thought("a")), capable(), session=session).status == "completed"
+    assert len(session.select_all(WorkflowRun)) == 1

@@ -178,7 +178,6 @@ def test_a_change_that_the_session_refuses_is_a_warning_with_the_reason() -> Non
 
 
 def run_with(session: Session, act: Any, *steps: Any) -> WorkflowResult:
-    """Run, and let somebody act on the plan in the middle."""
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     return run_workflow(
         flow(thought("a"), called("b", "a"), thought("c", "b"), *steps),

@@ -14,7 +14,7 @@ from run_cases import plan_states
 
 from planning import Plan
 from planning.workflow import Workflow, WorkflowResult, arun_workflow, run_workflow
-from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
+from planning.workflow.run.records import StepChanged, StepRecord
 from session import Session, Snapshot
 
 limits = st.integers(1, 4)
@@ -72,39 +72,6 @@ def test_a_step_begins_after_all_that_it_depends_on_and_each_change_follows_from
         now[record.step_id] = record
     times = [record.at for record in result.session.select_all(StepRecord)]
     assert times == sorted(times)
-
-
-def texts_of(drawn: Drawn, limit: int) -> list[str]:
-    """The session as JSON at every change of a step."""
-    session = Session()
-    texts: list[str] = []
-
-    def keep(_event: StepChanged) -> None:
-        texts.append(session.snapshot().to_json())
-
-    session.bus.subscribe(StepChanged, keep)
-    check(run_workflow(drawn.workflow, working(drawn.failing), session=session, max_parallel=limit), drawn)
-    return [*texts, session.snapshot().to_json()]
-
-
-@settings(max_examples=40, deadline=None)
-@given(drawn_runs(6), limits)
-def test_a_run_taken_up_from_the_json_of_any_moment_ends_the_same_and_repeats_nothing(
-    drawn: Drawn, limit: int
-) -> None:
-    for text in texts_of(drawn, limit):
-        session = Session()
-        session.rollback(Snapshot.from_json(text))
-        newest = {record.step_id: record.status for record in session.select_all(StepRecord)}
-        was_completed = [run.status for run in session.select_all(WorkflowRun)] == ["completed"]
-        calls: list[str] = []
-        again = run_workflow(
-            drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit
-        )
-        check(again, drawn)
-        assert len(calls) == len(set(calls))
-        if not was_completed:  # it would begin afresh
-            assert not [each for each in calls if newest.get(each) == "completed"]
 
 
 def interrupted(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from run_cases import called, capable, changes, flow, plan_notes, plan_of, thought
+from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, thought
 
 from planning import Plan
 from planning.workflow import Workflow, arun_workflow, run_workflow
@@ -48,23 +51,6 @@ def test_from_another_thread_the_workflow_agrees_with_the_plan_at_any_moment() -
     assert (result.status, wrong, len(looks) > 0) == ("completed", [], True)
 
 
-def test_a_tool_sees_its_step_in_progress_and_all_that_it_depends_on_done_however_quick_it_is() -> None:
-    session, seen = Session(), list[list[tuple[str, str]]]()
-
-    async def look() -> None:
-        records = session.select_all(StepRecord)
-        seen.append(changes(records))
-        plan = [step.status for step in plan_of(session).steps]
-        assert [MARKS[status] for status in states_of_steps(records, 5)] == plan
-
-    steps = [
-        called(f"s{number}", *([f"s{number - 1}"] if number else []), tool="look") for number in range(5)
-    ]
-    run_workflow(flow(*steps), capable(look=look), session=session)
-    every = [(f"s{number}", status) for number in range(5) for status in ("in_progress", "completed")]
-    assert seen == [every[: 2 * number + 1] for number in range(5)]
-
-
 def test_a_step_that_holds_the_event_loop_has_the_times_at_which_it_began_and_ended() -> None:
     session = Session()
 
@@ -79,12 +65,6 @@ def test_a_step_that_holds_the_event_loop_has_the_times_at_which_it_began_and_en
     assert [event.record.at for event in events] == [at.isoformat() for at in times.values()]
     ended = [times["a", "completed"], times["b", "completed"]]
     assert min(ended[0] - times["a", "in_progress"], ended[1] - ended[0]) >= timedelta(milliseconds=9)
-
-
-def states_of_steps(records: tuple[StepRecord, ...], count: int) -> list[str]:
-    """The status of each step by its records."""
-    known = {f"s{number}": "pending" for number in range(count)}
-    return list((known | {record.step_id: record.status for record in records}).values())
 
 
 @pytest.mark.parametrize("goals", [("one", "two"), ("one", "one")], ids=["unlike", "alike"])
@@ -135,3 +115,58 @@ def test_a_run_in_a_run_in_one_session_disturbs_neither() -> None:
         ("Find it out", "completed"),
     ]
     assert session.select_latest(Workflow) == result.workflow
+
+
+TAKEN = (
+    "another caller has resumed this run, or the session was rewound to before it began; this caller "
+    "stopped, and the session has its changes until then"
+)
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Threads that take turns after each few instructions."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_however_threads_take_turns_the_last_one_has_the_run_and_nothing_is_called_twice() -> None:
+    for _ in range(60):
+        mails, session = list[str](), Session()
+        mail = plain_tool("mail", lambda mails=mails: mails.append("sent"), idempotent=False)
+        steps, tools = flow(called("a"), called("m", "a", tool="mail")), capable(mail, work=dict)
+        with ThreadPoolExecutor(3) as threads:
+            outcomes = [threads.submit(run_workflow, steps, tools, session=session) for _ in range(3)]
+        errors = [str(each.exception()) for each in outcomes if each.exception() is not None]
+        assert set(errors) <= {TAKEN}
+        assert len(errors) < 3
+        begun = {
+            each.run_id
+            for each in session.select_all(StepRecord)
+            if (each.step_id, each.status, each.called) == ("m", "in_progress", True)
+        }
+        assert len(mails) == len(begun) <= len(session.select_all(WorkflowRun))
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_second_task_takes_over_a_run_and_the_first_one_ends(idempotent: bool) -> None:
+    calls: list[int] = []
+
+    async def work() -> None:
+        calls.append(1)
+        await asyncio.sleep(0)
+
+    async def scene() -> list[Any]:
+        capabilities = capable(plain_tool("work", work, idempotent=idempotent))
+        runs = [
+            arun_workflow(flow(thought("z"), called("a", "z")), capabilities, session=session) for _ in "12"
+        ]
+        return await asyncio.gather(*runs, return_exceptions=True)
+
+    session = Session()
+    first, second = asyncio.run(scene())
+    assert (str(first), second.status, calls) == (TAKEN, "completed", [1])
+    assert [run.status for run in session.select_all(WorkflowRun)] == ["completed"]

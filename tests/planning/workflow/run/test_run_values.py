@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections import UserDict
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
+import pydantic
 import pytest
-from json_runs import Page, Pair, Part, Row
-from run_cases import called, capable, flow, heard, plain_tool, thought
+from hypothesis import given
+from json_runs import STEPS, Colour, Page, Pair, Part, Row, giving, kept, values
+from run_cases import called, capable, flow, heard, plain_tool, states, thought, told
 
 from planning.tools import ToolContext, ToolResult
-from planning.workflow import Capabilities, run_workflow
+from planning.workflow import Capabilities, WorkflowError, run_workflow
 from planning.workflow.run.memory import MemoryItem
-from planning.workflow.run.records import StepRecord
+from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session, Snapshot
+from session.stores import MemoryStore
 
 HOLDERS: list[tuple[Any, Callable[[Any], Any], Any]] = [
     ([1], lambda value: value, [1]),
@@ -119,3 +127,158 @@ def test_an_attempt_that_changes_its_inputs_changes_neither_the_next_attempt_nor
     assert (dict(result.errors), result.outputs["b"]) == ({}, 3)
     assert inputs == {"rows": [1, 2], "options": {"deep": ["${a.output}"]}}
     assert result.workflow.steps[1].inputs == inputs
+
+
+def resumed(value: Any, store: MemoryStore | None) -> str:
+    """What a run keeps that stopped at its gate, and was resumed from a store or from a snapshot's JSON."""
+    breaks = [1, 0]
+
+    def gate() -> None:
+        1 // breaks.pop()
+
+    session = Session(session_id="run", store=store)
+    first = run_workflow(STEPS, giving(value, gate), session=session)
+    assert list(first.errors) == ["gate"]
+    again = Session(session_id="run", store=store)
+    if store is None:
+        again.rollback(Snapshot.from_json(session.snapshot().to_json()))
+    breaks[:] = [1]
+    return kept(run_workflow(STEPS, giving(value, gate), session=again))
+
+
+@given(values)
+def test_each_step_gets_and_keeps_the_same_live_and_after_a_resume(value: Any) -> None:
+    live = kept(run_workflow(STEPS, giving(value)))
+    assert resumed(value, None) == live
+    assert resumed(value, MemoryStore()) == live
+
+
+def later(day: date) -> date:
+    return day + timedelta(days=1)
+
+
+TYPED: list[Any] = [
+    date(2024, 1, 2), timedelta(days=-1, hours=3), timedelta(days=2, microseconds=1), UUID(int=5),
+    Decimal("1.50"), PurePosixPath("/a"), Colour.RED, Row("a", [1]), Part("a", [1]),
+    Page(title="a", lines=[1]), {1, 2}, (1, 2), b"raw",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", TYPED, ids=lambda each: type(each).__name__)
+def test_a_parameter_with_a_type_is_made_of_the_json_of_an_output(value: Any) -> None:
+    seen: list[Any] = []
+
+    def take(value: Any) -> None:
+        seen.append(value)
+
+    take.__annotations__["value"] = type(value)
+    steps = [called("a", tool="give"), called("b", "a", tool="take", inputs={"value": "${a.output}"})]
+    give = plain_tool("give", lambda: ToolResult(True, "Done.", value))
+    result = run_workflow(flow(*steps), capable(give, take=take))
+    assert (dict(result.errors), seen, type(seen[0])) == ({}, [value], type(value))
+
+
+def nested(levels: int) -> Any:
+    return [nested(levels - 1)] if levels > 1 else ["here"]
+
+
+def test_what_may_be_kept_is_whole_in_a_snapshot_and_in_a_result_as_json() -> None:
+    deepest = nested(100)
+    workflow = flow(called("a", tool="produce", expected_key="key"))
+    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", deepest))
+    result = run_workflow(workflow, capable(produce), inputs={"given": nested(99)})
+    assert dict(result.errors) == {}
+    snapshot = Snapshot.from_json(result.session.snapshot().to_json())
+    assert [item.value for item in snapshot.select_all(MemoryItem)] == [nested(99), deepest]
+    assert [run.inputs for run in snapshot.select_all(WorkflowRun)] == [{"given": nested(99)}]
+    told = result.to_dict()
+    assert (told["outputs"], told["memory"]) == ({"a": deepest}, {"given": nested(99), "key": deepest})
+    with pytest.raises(WorkflowError):
+        run_workflow(workflow, capable(produce), inputs={"given": deepest})
+
+
+class Connection:
+    def __repr__(self) -> str:
+        return "<Connection to postgres://u:hunter2@h>"
+
+
+class Greedy(dict[str, int]):
+    def __sizeof__(self) -> int:
+        raise MemoryError
+
+
+@dataclass
+class Record:
+    part: Any
+
+
+class Model(pydantic.BaseModel):
+    part: Any
+
+
+def nested_in(level: Callable[[Any], Any]) -> Any:
+    value: Any = "x"
+    for _ in range(101):
+        value = level(value)
+    return value
+
+
+TOO_DEEP = (
+    "produce returned a value that contains itself or is nested more than 100 levels deep; use text, "
+    "numbers, lists and objects"
+)
+NO_FORM = (
+    "produce returned an object of type Connection, which has no form in JSON; use text, numbers, lists and "
+    "objects"
+)
+UNKEPT: list[tuple[Any, str, str]] = [
+    (Connection(), NO_FORM, "bad_result"),
+    ({"in": [Connection()]}, NO_FORM, "bad_result"),
+    ({("a", 1): 2}, "produce returned an object with a key of type tuple; use text, numbers, lists and "
+     "objects", "bad_result"),
+    ({1: 2, "1": 3}, "produce returned an object with two keys that are the same text in JSON; use text, "
+     "numbers, lists and objects", "bad_result"),
+    *(
+        (each, "produce returned a number of more than 3,000 digits; use text, numbers, lists and objects",
+         "bad_result")
+        for each in (10**5000, {"n": [1, 10**5000]}, -(10**3000), [10**3000])
+    ),
+    *(
+        (nested_in(each), TOO_DEEP, "bad_result")
+        for each in (lambda part: [part], Record, lambda part: Model(part=part))
+    ),
+    (Greedy(a=1), "produce returned more than 32 MB, which is too much to keep; let it store its data "
+     "and return where it is", "too_large"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "message", "code"), UNKEPT, ids=range(len(UNKEPT)))
+def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, message: str, code: str) -> None:
+    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", value))
+    result = run_workflow(
+        flow(called("a", tool="produce", expected_key="key"), thought("b", "a"), thought("c")),
+        capable(produce),
+    )
+    assert (dict(result.errors), dict(result.memory)) == ({"a": told(message, code)}, {})
+    assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "completed"}
+
+
+@pytest.mark.parametrize("value", [10**3000 - 1, [1, -(10**3000) + 1]], ids=["alone", "listed"])
+def test_a_number_of_three_thousand_digits_is_an_output(value: Any) -> None:
+    result = run_workflow(flow(called("a", tool="produce")), capable(plain_tool("produce", lambda: value)))
+    assert dict(result.outputs) == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (Connection(), "the input '{db}' holds an object of type Connection, which has no form in JSON; use "
+         "text, numbers, lists and objects"),
+        ("x" * 33_000_000, "the input '{db}' takes more than 32 MB; store the data and pass where it is"),
+    ],
+)  # fmt: skip
+def test_a_run_does_not_begin_with_an_input_that_it_cannot_keep(value: Any, message: str) -> None:
+    session = Session()
+    with pytest.raises(WorkflowError) as refused:
+        run_workflow(flow(thought("a")), capable(), session=session, inputs={"x": 1, "{db}": value})
+    assert (str(refused.value), session.snapshot().slices) == (message, {})

@@ -17,7 +17,6 @@ import stored_worker
 from run_cases import MAYBE
 from stored_worker import ONCE, SESSION, lines
 
-from planning.workflow import run_workflow
 from planning.workflow.run.records import StepRecord, WorkflowRun, register_workflow
 from session import Session
 from session.stores import SqliteStore
@@ -30,20 +29,17 @@ KILLS = int(os.environ.get("KILLS", "4"))
 
 
 def start(folder: Path, pause: float = 0.01) -> subprocess.Popen[str]:
-    """A process that runs the workflow."""
     arguments = [sys.executable, stored_worker.__file__, str(folder / "plans.db"), str(folder), str(pause)]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
 def until_begun(folder: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until the process runs a step, or has ended."""
     while not (folder / "begun").exists() and process.poll() is None:
         time.sleep(0.001)
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[SqliteStore]:
-    """The store of the processes, in this one."""
     store = SqliteStore(folder / "plans.db")
     yield store
     store.close()
@@ -86,39 +82,3 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_where_it_was(tmp_path: Path)
         # None where the process was killed after the claim and before the call.
         assert [calls[each] for each in ONCE if calls[each] != 1 and newest[each].error is None] == []
         assert max(calls[each] for each in ONCE) <= 1
-
-
-def test_of_several_processes_the_last_one_has_the_run_and_the_others_end(tmp_path: Path) -> None:
-    processes = [start(tmp_path, 0.1) for _ in range(3)]
-    said = [process.communicate(timeout=60)[0].strip() for process in processes]
-    refused = [each for each in said if each.startswith("refused: another caller has resumed this run, or ")]
-    ended = [each for each in said if each not in refused]
-    assert {each.split()[0] for each in ended} == {"completed"}
-    with opened(tmp_path) as store:
-        session = Session(session_id=SESSION, store=store)
-        register_workflow(session)
-        runs = session.select_all(WorkflowRun)
-    # One that is late finds the run completed, and starts another.
-    assert [run.status for run in runs] == ["completed"] * len(ended)
-    calls = Counter(lines(tmp_path / "calls"))
-    assert [each for each in ONCE if calls[each] > len(runs)] == []
-
-
-def test_the_run_of_a_process_that_was_killed_is_resumed_in_this_one(tmp_path: Path) -> None:
-    process = start(tmp_path, 0.05)
-    until_begun(tmp_path, process)
-    time.sleep(0.08)
-    process.kill()
-    process.communicate(timeout=60)
-    kept = set(lines(tmp_path / "kept"))
-    called = len(lines(tmp_path / "calls"))
-    with opened(tmp_path) as store:
-        session = Session(session_id=SESSION, store=store)
-        result = run_workflow(
-            stored_worker.workflow(), stored_worker.capabilities(tmp_path, 0), session=session
-        )
-    assert result.status == "completed"
-    wanted = {each: text for each, text in OUTPUTS.items() if each not in result.errors}
-    assert dict(result.outputs) == wanted
-    assert dict(result.errors) == dict.fromkeys(result.errors, MAYBE)
-    assert not kept & set(lines(tmp_path / "calls")[called:])

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from drawn_runs import Drawn, drawn_runs, working
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_cases import MAYBE, called, cancelled, capable, flow, plain_tool, plan_of, states
-from stored_cases import STEPS, Bench, Opened, nightly
+from run_cases import MAYBE, called, capable, flow, plain_tool, states
 
 from planning import Plan
 from planning.workflow import (
+    Capabilities,
     WorkflowError,
     WorkflowResult,
     arun_workflow,
@@ -24,17 +27,52 @@ from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged as RunLog
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
 from session import Session
-from session.stores import MemoryStore
+from session.errors import StoreError
+from session.stores import MemoryStore, SqliteStore, Store
+
+Opened = Callable[..., SqliteStore]
+
+
+def nightly(store: Store) -> Session:
+    return Session(session_id="nightly", store=store)
+
+
+STEPS = flow(called("a"), called("b", "a", tool="hold"), called("c", "b"), called("m", "b", tool="mail"))
+
+
+class Bench:
+    """Tools that count their calls; ``hold`` does something to the store."""
+
+    def __init__(self, disturb: Callable[[], None]) -> None:
+        self.calls: list[str] = []
+        self._disturb = disturb
+
+    def run(self, session: Session) -> WorkflowResult:
+        return run_workflow(STEPS, self.tools(), session=session, max_parallel=1)
+
+    def tools(self) -> Capabilities:
+        def hold() -> str:
+            self.calls.append("hold")
+            self._disturb()
+            return "held"
+
+        def mail() -> str:
+            self.calls.append("mail")
+            return "sent"
+
+        def work() -> str:
+            self.calls.append("work")
+            return "worked"
+
+        return capable(plain_tool("mail", mail, idempotent=False), work=work, hold=hold)
 
 
 def outcome(result: WorkflowResult) -> tuple[Any, ...]:
-    """What a run came to."""
     values = dict(result.outputs), dict(result.memory), dict(result.errors)
     return result.status, states(result.workflow), *values, result.warnings
 
 
 def told(session: Session) -> dict[str, Any]:
-    """What a session says of its runs, without ids and times."""
     return {
         "records": [
             (each.step_id, each.status, each.attempt, each.called, each.skipped, each.output, each.error)
@@ -107,37 +145,6 @@ def test_a_step_behind_two_failures_comes_out_the_same_whichever_of_them_is_firs
 
 
 # Cancelled
-
-
-def test_a_stored_run_that_is_cancelled_says_so_in_the_store_and_is_resumed_elsewhere(
-    opened: Opened,
-) -> None:
-    store = opened()
-    begun = asyncio.Event()
-
-    async def slow() -> str:
-        begun.set()
-        await asyncio.sleep(60)
-        return "never"
-
-    workflow = flow(called("a"), called("b", "a", tool="slow"))
-
-    async def scene() -> None:
-        task = asyncio.create_task(
-            arun_workflow(workflow, capable(work=dict, slow=slow), session=nightly(store))
-        )
-        await begun.wait()
-        task.cancel()
-        await cancelled(task)
-
-    asyncio.run(scene())
-    store.close()
-    other = nightly(opened())
-    result = run_workflow(workflow, capable(work=lambda: 1 / 0, slow=lambda: "done"), session=other)
-    assert (result.status, dict(result.outputs)) == ("completed", {"a": {}, "b": "done"})
-    statuses = [each.status for each in other.select_all(StepRecord) if each.step_id == "b"]
-    assert statuses == ["in_progress", "pending", "in_progress", "completed"]
-    assert plan_of(other).status == "completed"
 
 
 # Two at once
@@ -214,3 +221,88 @@ def test_a_fork_from_before_a_step_ran_runs_it(opened: Opened) -> None:
     fork = session.fork(at=0, session_id="other")
     bench.calls.clear()
     assert (bench.run(fork).status, bench.calls) == ("completed", ["work", "hold", "work", "mail"])
+
+
+def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
+    opened: Opened, other: sqlite3.Connection
+) -> None:
+    store = opened(timeout=0.05)
+
+    def lock() -> None:
+        other.execute("BEGIN IMMEDIATE")
+
+    bench = Bench(lock)
+    session = nightly(store)
+    with pytest.raises(StoreError) as refused:
+        bench.run(session)
+    assert (
+        str(refused.value)
+        == "another worker or program is writing to the store, for more than 0.05 s: try again"
+    )
+    assert bench.calls == ["work", "hold"]
+    other.execute("ROLLBACK")
+    bench = Bench(lambda: None)
+    result = bench.run(session)
+    assert (result.status, bench.calls) == ("completed", ["hold", "work", "mail"])
+    assert dict(result.outputs) == {"a": "worked", "b": "held", "c": "worked", "m": "sent"}
+    assert (len(session.select_all(WorkflowRun)), store.verify("nightly")) == (1, session.version)
+
+
+def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_record_of_it(
+    opened: Opened, other: sqlite3.Connection
+) -> None:
+    store = opened(timeout=0.05)
+    session = nightly(store)
+
+    def lock(event: StepChanged) -> None:
+        if event.record.step_id == "m" and not other.in_transaction:
+            other.execute("BEGIN IMMEDIATE")
+
+    session.bus.subscribe(StepChanged, lock)
+    bench = Bench(lambda: None)
+    with pytest.raises(StoreError) as refused:
+        bench.run(session)
+    assert (
+        str(refused.value)
+        == "another worker or program is writing to the store, for more than 0.05 s: try again"
+    )
+    assert bench.calls == ["work", "hold", "work"]
+    other.execute("ROLLBACK")
+    session.bus.unsubscribe(StepChanged, lock)
+    assert (bench.run(session).status, bench.calls[3:]) == ("completed", ["mail"])
+
+
+def test_a_store_that_refuses_before_the_first_step_leaves_nothing_and_the_session_free(
+    opened: Opened, other: sqlite3.Connection
+) -> None:
+    store = opened(timeout=0.05)
+    other.execute("BEGIN IMMEDIATE")
+    bench, session = Bench(lambda: None), nightly(store)
+    with pytest.raises(StoreError):
+        bench.run(session)
+    assert (bench.calls, store.head("nightly")) == ([], None)
+    other.execute("ROLLBACK")
+    assert bench.run(session).status == "completed"
+
+
+def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(opened: Opened) -> None:
+    threads = set[int]()
+
+    class Watched(SqliteStore):
+        def _explaining(self, timeout: float | None = None) -> Any:
+            threads.add(threading.get_ident())
+            return super()._explaining(timeout)
+
+    async def scene(*wanted: str) -> None:
+        session = nightly(opened(Watched))
+        threads.clear()
+        bench = Bench(lambda: None)
+        result = await arun_workflow(steps, bench.tools(), session=session, max_parallel=1)
+        assert (result.status, bench.calls) == ("failed", list(wanted))
+
+    steps = flow(*STEPS.steps, called("k", "a", done_check="x", expected_key="k"), called("n", tool="nobody"))
+    asyncio.run(scene("work", "hold", "work", "work", "mail"))
+    nightly(opened()).rewind(1)
+    asyncio.run(scene("work", "hold", "work", "work"))
+    assert threads
+    assert threading.get_ident() not in threads

@@ -1,13 +1,3 @@
-"""A small music shop, as a file of SQLite and of DuckDB: its dates are texts, some with a time."""
-
-from __future__ import annotations
-
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
-
-_TABLES = """
 CREATE TABLE Artist (ArtistId INTEGER PRIMARY KEY, Name TEXT);
 CREATE TABLE Album (AlbumId INTEGER PRIMARY KEY, Title TEXT NOT NULL, ArtistId INTEGER NOT NULL);
 CREATE TABLE Track (
@@ -37,29 +27,3 @@ INSERT INTO Invoice VALUES
   (1, 1, '2022-01-05 00:00:00', 'Boston', 'USA', 5.0), (2, 2, '2022-02-06 00:00:00', 'Oslo', 'Norway', 3.0),
   (3, 1, '2021-01-07 10:30:00', 'Reno', 'USA', 2.0);
 INSERT INTO InvoiceLine VALUES (1, 1, 1, 0.99, 1), (2, 2, 2, 0.99, 2), (3, 3, 3, 1.99, 1);
-"""
-
-
-def make_sqlite(folder: Path) -> Path:
-    """The shop as a file of SQLite, with a view whose author wrote texts in double quotes."""
-    path = folder / "music.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(_TABLES)
-        connection.executescript(
-            'CREATE VIEW Quoted AS SELECT InvoiceId, "a text" AS note FROM Invoice '
-            'WHERE BillingCountry = "USA"'
-        )
-    return path
-
-
-def make_duckdb(folder: Path) -> Path:
-    """The shop as a file of DuckDB."""
-    import duckdb
-
-    path = folder / "music.duckdb"
-    with closing(duckdb.connect(str(path))) as connection:
-        connection.execute(_TABLES)
-    return path
-
-
-MAKE: dict[str, Callable[[Path], Path]] = {"sqlite": make_sqlite, "duckdb": make_duckdb}

@@ -7,18 +7,22 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
+from planning.agent.chat import OpenAIChat
+from planning.agent.databases.files import SqlDatabase
+from planning.cli.faces import face_of
+from planning.cli.progress import Progress
 from planning.cli.source import name_of, read_text
+from planning.cli.table import MOST_ROWS, csv_lines, laid_out, tab_lines
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_terminal, lines_of
 from planning.cli.usage import Refused, bad_option
-from planning.errors import line_of, printable
-
-if TYPE_CHECKING:
-    from planning.agent.databases.files import SqlDatabase
-    from session import Session
+from planning.errors import ToolError, line_of, printable
+from planning.plan.model import Plan
+from session import Session
+from session.address import is_address
 
 # \b keeps a paragraph as it is written.
 ASK_HELP: Final = """\b
@@ -105,8 +109,6 @@ def ask(
         from planning.agent.graph import build_text_to_sql_graph
     except ImportError as error:
         raise Refused(str(error)) from None
-    from planning.errors import ToolError
-    from session import Session
 
     session = Session()
     with ExitStack() as stack:
@@ -130,8 +132,6 @@ def _check(
     question: str | None, *, db: str | None, model: str | None, base_url: str | None, sql_from: str | None
 ) -> str:
     """Refuse options that do not go together; returns the path of the database."""
-    from session.address import is_address
-
     if db is None:
         raise bad_option("--db", "name the database to ask: --db FILE")
     if (model is None) == (sql_from is None):
@@ -165,7 +165,6 @@ def _generator(
     """What writes the SQL: the file, one statement at each attempt, or a model."""
     if model is None:
         return lambda attempts: statements[min(len(attempts), len(statements) - 1)]
-    from planning.agent.chat import OpenAIChat
 
     return stack.enter_context(OpenAIChat(model, base_url, timeout=timeout, dialect=database.dialect))
 
@@ -174,10 +173,6 @@ def _shown(
     question: str, states: Iterable[Mapping[str, Any]], session: Session, *, is_csv: bool, is_json: bool
 ) -> bool:
     """Show the states of a question as they come, and the answer; returns whether there is one."""
-    from planning.cli.faces import face_of
-    from planning.cli.progress import Progress
-    from planning.plan.model import Plan
-
     progress = Progress(title=question)
     state: Mapping[str, Any] = {}
     is_table = is_terminal(sys.stdout) and not is_csv
@@ -199,8 +194,6 @@ def _shown(
 
 def _print_rows(result: Mapping[str, Any], *, is_csv: bool) -> None:
     """Print the rows for a program: all of them, and nothing else."""
-    from planning.cli.table import csv_lines, tab_lines
-
     write = csv_lines if is_csv else tab_lines
     is_shown = is_terminal(sys.stdout)
     for line in write(result.get("columns") or (), result.get("data") or ()):
@@ -224,8 +217,6 @@ def answer_lines(state: Mapping[str, Any], width: int | None = None, *, is_table
 
 def _row_lines(result: Mapping[str, Any], width: int | None) -> list[Line]:
     """The rows of a result, how many there are, and what is not shown of them."""
-    from planning.cli.table import MOST_ROWS, laid_out
-
     rows = result.get("data") or ()
     columns = [str(name) for name in result.get("columns") or ()]
     (names, *body), shown = laid_out(columns, rows, width)

@@ -9,20 +9,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from planning.cli.arguments import Agents, Handlers, McpServers, Tools
+from planning.cli.capabilities import capabilities_of, tools_of_servers
 from planning.cli.source import name_of, writing
 from planning.cli.terminal import count, say
-from planning.cli.usage import EXIT_CODES, TOOLS_HELP, Refused
+from planning.cli.usage import TOOLS_HELP, Refused
 from planning.errors import listed, printable
-
-if TYPE_CHECKING:
-    from planning.workflow.capabilities import Capabilities
-    from planning.workflow.codes import Finding
-    from planning.workflow.model import Workflow, WorkflowStep
+from planning.tools.parameters.schema import options
+from planning.tools.tool import Tool
+from planning.workflow.capabilities import Capabilities, called_by_steps
+from planning.workflow.codes import Finding
+from planning.workflow.model import Workflow, WorkflowStep
+from planning.workflow.validate import validate_workflow
+from planning.workflow.wire.build import dump_workflow
 
 # \b keeps a paragraph as it is written.
 NEW_HELP: Final = f"""\b
@@ -32,8 +35,7 @@ Examples:
   planning new report.json --mcp "npx some-mcp-server"
   planning new > report.json
 
-{TOOLS_HELP}
-{EXIT_CODES}"""
+{TOOLS_HELP}"""
 _PROMPT: Final = "${user_prompt}"
 _MOST_ITEMS: Final = 9  # with more, the list becomes the prompt, as all that the tool refuses
 _GOAL: Final = "Say here what the steps are for"
@@ -61,10 +63,6 @@ def new(
     Inputs are taken from the examples of a tool, or made up; you are told which ones to fill in. A text
     becomes ${user_prompt}, the value of --prompt in 'planning run'. A file that exists is not replaced.
     """
-    from planning.cli.capabilities import capabilities_of, tools_of_servers
-    from planning.workflow.capabilities import Capabilities
-    from planning.workflow.wire.build import dump_workflow
-
     with tools_of_servers(mcp or ()) as served:
         given = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
         workflow = _written(given or Capabilities(), goal)
@@ -85,10 +83,6 @@ def new(
 
 def _written(given: Capabilities, goal: str) -> Workflow:
     """A workflow with a step for all that is given, one after the other."""
-    from planning.workflow.model import Workflow
-    from planning.workflow.validate import validate_workflow
-    from planning.workflow.wire.build import dump_workflow
-
     steps = list(_steps(given))
     for index in range(1, len(steps)):
         steps[index] = replace(steps[index], depends_on=(steps[index - 1].step_id,))
@@ -105,7 +99,6 @@ def _written(given: Capabilities, goal: str) -> Workflow:
 
 
 def _steps(given: Capabilities) -> Iterator[WorkflowStep]:
-    from planning.workflow.model import WorkflowStep
 
     known = {"tool": given.tools, "handler": given.handlers, "agent": given.agents}
     ids = set[str]()
@@ -125,9 +118,6 @@ def _steps(given: Capabilities) -> Iterator[WorkflowStep]:
 
 def _call_of(name: str, function: Callable[..., Any] | None, *, is_agent: bool) -> tuple[str, dict[str, Any]]:
     """What a call is for, and inputs for it."""
-    from planning.tools.tool import Tool
-    from planning.workflow.capabilities import called_by_steps
-
     tool = function if isinstance(function, Tool) or function is None else called_by_steps(name, function)
     purpose = "" if tool is None else tool.description.strip().partition("\n")[0]
     if tool is None:
@@ -142,8 +132,6 @@ def _call_of(name: str, function: Callable[..., Any] | None, *, is_agent: bool) 
 
 def _example(node: Mapping[str, Any]) -> Any:
     """A value that a schema takes, with what is required alone; of a text, the prompt."""
-    from planning.tools.parameters.schema import options
-
     for key in ("default", "const"):
         if key in node:
             return node[key]

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, redire
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import SIGTERM, Signals
-from typing import TYPE_CHECKING, Any, Final, Self, TextIO
+from typing import Any, Final, Self, TextIO
 
 import attrs
 
@@ -26,7 +26,7 @@ from planning.cli.terminal import HEADING, Line, as_json, can_redraw, count, lin
 from planning.cli.usage import Refused, bad_option
 from planning.cli.view import open_browser
 from planning.errors import printable, show
-from planning.observe.health import health_of_run
+from planning.observe.health import Health, health_of_run
 from planning.observe.steps import RunSteps, answer_steps, time_of
 from planning.observe.stores import open_session
 from planning.observe.text import line_of
@@ -45,9 +45,6 @@ from planning.workflow.run.values import step_with_prompt
 from session import Session, SessionError, StoreError
 from session.json_form import json_form
 from session.selectors import Selectable
-
-if TYPE_CHECKING:
-    from planning.observe.health import Health
 
 
 class RunPage:

@@ -13,6 +13,7 @@ import typer
 
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
+from session.address import is_address, show_address
 
 DEFAULT_STORE: Final = ".planning/runs.db"
 """Where ``planning run`` keeps runs, in the current folder."""
@@ -72,8 +73,6 @@ def name_of(path: str | None) -> str:
 
 def without_password(source: str) -> str:
     """A path as it is; an address without its user and password."""
-    from session.address import is_address, show_address
-
     return show_address(source) if is_address(source) else source
 
 

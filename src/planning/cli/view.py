@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import threading
+import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from planning.cli.arguments import SOURCES, AnySession, OneSession, ShownSource
+from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+from planning.cli.drive import until_signalled
+from planning.cli.opening import is_store, known_session, opened_page, opened_store
 from planning.cli.source import DEFAULT_STORE, name_of, writing
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
-
-if TYPE_CHECKING:
-    from planning.view.sources import StoreSource
-
+from planning.view.page import export_page
+from planning.view.sources import StoreSource
 
 # \b keeps a paragraph as it is written.
 EXPORT_HELP: Final = f"""\b
@@ -40,9 +43,6 @@ def export(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
 ) -> None:
     """Write what a run did as one HTML file, the page that 'planning view' shows."""
-    from planning.cli.opening import opened_page
-    from planning.view.page import export_page
-
     target = Path(output)
     if target.suffix.lower() not in {".html", ".htm"}:
         raise bad_option("--output", f"name a file that ends in .html, not {name_of(output)}")
@@ -96,11 +96,6 @@ def view(
     The page has the plan in each of its versions, what changed it, refusals, calls and their times, and a
     workflow as a graph.
     """
-    import signal
-
-    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
-    from planning.cli.drive import until_signalled
-
     try:
         from planning.view.server import serve
     except ImportError as error:
@@ -127,10 +122,6 @@ def view(
 
 def _shown(source: str, session: str | None) -> StoreSource | bytes:
     """Where the sessions are; or the page of a file."""
-    from planning.cli.opening import is_store, known_session, opened_page, opened_store
-    from planning.view.page import export_page
-    from planning.view.sources import StoreSource
-
     if not is_store(source):
         with opened_page(source, session) as given:
             return export_page("".join(given.document().parts()))
@@ -140,8 +131,6 @@ def _shown(source: str, session: str | None) -> StoreSource | bytes:
 
 def open_browser(link: str) -> None:
     """Open a link in a browser with windows of its own, if there is one."""
-    import webbrowser
-
     try:
         browser = webbrowser.get()
         is_drawn_here = type(browser) is webbrowser.GenericBrowser and "BROWSER" not in os.environ

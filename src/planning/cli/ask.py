@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from io import StringIO
 from itertools import chain
 from pathlib import Path
@@ -185,7 +186,6 @@ def ask(
     path = _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
     statements = () if sql_from is None else _read_statements(sql_from)
     try:
-        from planning.agent.databases.files import SqlDatabase
         from planning.agent.graph import build_text_to_sql_graph
     except ImportError as error:
         raise Refused(str(error)) from None
@@ -196,7 +196,10 @@ def ask(
             database = stack.enter_context(
                 SqlDatabase(path, timeout=timeout, max_rows=max_rows, samples=0 if no_samples else _SAMPLES)
             )
-            generate = _generator(model, base_url, statements, database, stack, model_timeout)
+            generate: Callable[..., Any] = partial(_next, statements)
+            if model is not None:
+                chat = OpenAIChat(model, base_url, timeout=model_timeout, dialect=database.dialect)
+                generate = stack.enter_context(chat)
             database.get_schema()  # a wrong file is an error of its own, and not of the question
         except (ToolError, ValueError, ImportError) as error:
             raise Refused(line_of(error)) from None
@@ -234,19 +237,9 @@ def _read_statements(path: str) -> tuple[str, ...]:
     return statements
 
 
-def _generator(
-    model: str | None,
-    base_url: str | None,
-    statements: Sequence[str],
-    database: SqlDatabase,
-    stack: ExitStack,
-    timeout: float,
-) -> Callable[..., Any]:
-    """What writes the SQL: the file, one statement at each attempt, or a model."""
-    if model is None:
-        return lambda attempts: statements[min(len(attempts), len(statements) - 1)]
-
-    return stack.enter_context(OpenAIChat(model, base_url, timeout=timeout, dialect=database.dialect))
+def _next(statements: Sequence[str], attempts: Sequence[Any]) -> str:
+    """The statement for an attempt: its own, or the last."""
+    return statements[min(len(attempts), len(statements) - 1)]
 
 
 def _shown(

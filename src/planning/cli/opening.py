@@ -141,12 +141,7 @@ class _Replay(Recent):
 
 @attrs.define(slots=False)
 class Opened:
-    """A session that a command was given, in a store or in a file.
-
-    Attributes:
-        kind: What it is in.
-        title: What it is called.
-    """
+    """A session that a command was given, in a store or in a file."""
 
     kind: Kind
     title: str

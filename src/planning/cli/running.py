@@ -51,7 +51,6 @@ class RunPage:
     """The page of a session, served in a thread of its own while the run has the others."""
 
     def __init__(self, store: str, session: str) -> None:
-        """Nothing is served yet: the session may not exist."""
         try:
             from planning.view.server import serve
         except ImportError as error:
@@ -63,7 +62,6 @@ class RunPage:
         self._task: asyncio.Task[None] | None = None
 
     def __enter__(self) -> Self:
-        """Return the page."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,23 +112,7 @@ ELSEWHERE: Final = "name a file elsewhere with --store PATH"
 
 @attrs.frozen(kw_only=True)
 class Asked:
-    """The run that the user asked for.
-
-    Attributes:
-        workflow: What runs.
-        capabilities: What its steps call.
-        user_prompt: The value of ``${user_prompt}``; None if none was given.
-        inputs: Values for the memory.
-        store: The file that keeps the run.
-        session: The session in it.
-        resume: Whether to resume the last run in it.
-        executor: Opens the executor; None for this process.
-        max_parallel: How many steps run at the same time at most.
-        timeout: Seconds for an attempt of a step; None for no limit.
-        is_viewed: Whether a page shows it.
-        is_json: Whether only the result is printed, as JSON.
-        line: The command that resumes it.
-    """
+    """The run that the user asked for; ``line`` is the command that resumes it."""
 
     workflow: Workflow
     capabilities: Capabilities
@@ -248,13 +230,7 @@ _NEXT: Final = {
 
 @attrs.define
 class Running:
-    """A run, what shows it, and its end.
-
-    Attributes:
-        asked: What the user asked for.
-        session: The session that keeps the run.
-        last: The run in it that is resumed; None to begin one.
-    """
+    """A run, what shows it, and its end."""
 
     asked: Asked
     session: Session

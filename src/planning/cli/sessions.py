@@ -161,7 +161,7 @@ def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
 
 def _fields(row: Listed, now: datetime) -> dict[str, Any]:
     head, health = row.head, row.health
-    names = ("state", "objective", "done", "total", "step", "title", "others", "error")
+    names = ("state", "objective", "done", "total", "step", "title", "error")
     return {
         "session_id": str(head.session_id),
         "version": head.version,
@@ -169,9 +169,9 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
         "changed_at": head.changed_at.isoformat(),
         "tags": dict(head.tags),
         "forked_from": [{"session_id": str(source), "version": last} for source, last in head.forked_from],
-        **dict.fromkeys((*names, "seconds")),
-        **({} if health is None else {name: getattr(health, name) for name in names}),
-        **({} if health is None else {"seconds": health.elapsed(now)}),
+        **{name: getattr(health, name, None) for name in names},
+        "others": None if health is None else health.other_steps,
+        "seconds": None if health is None else health.elapsed(now),
         **({} if row.problem is None else {"problem": row.problem}),
     }
 

@@ -100,13 +100,7 @@ class Step:
 
 
 class RunSteps:
-    """The steps of a run, record by record.
-
-    Attributes:
-        run: The run; None for a workflow that did not run.
-        workflow: What it runs.
-        steps: The steps by their ids, in order.
-    """
+    """The steps of a run, record by record."""
 
     def __init__(self, workflow: Workflow, run: WorkflowRun | None = None) -> None:
         """Begin before the first record."""

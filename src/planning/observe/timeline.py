@@ -87,14 +87,7 @@ class Moment:
 
 
 class Changes(ABC):
-    """The changes of a session in order, also those that are committed meanwhile.
-
-    Attributes:
-        session: The session, as far as it was read.
-        facts: What a policy knows of the plan after the last change that was read.
-        is_deleted: Whether the session was deleted meanwhile.
-        problem: Why the plan cannot be read here, though the changes can; None when it can.
-    """
+    """The changes of a session in order, also those that are committed meanwhile."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

@@ -131,11 +131,7 @@ class _ListFeed(_Feed):
 
 
 class Feeds:
-    """All that clients follow.
-
-    Attributes:
-        only: The session that is shown at once; None for the list.
-    """
+    """All that clients follow."""
 
     def __init__(self, source: StoreSource) -> None:
         """Nothing is read yet."""

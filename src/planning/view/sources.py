@@ -58,13 +58,7 @@ def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[D
 
 @attrs.frozen
 class Listed:
-    """A session in a list.
-
-    Attributes:
-        head: What the store has of it.
-        health: How it is doing; None where it has neither a plan nor a run, and where it cannot be read.
-        problem: Why it cannot be read; None where it can.
-    """
+    """A session in a list."""
 
     head: StoredSession
     health: Health | None
@@ -145,14 +139,7 @@ _MOMENT: Final = 0.5  # seconds
 
 @attrs.frozen
 class Run:
-    """A session that was opened.
-
-    Attributes:
-        document: What it did.
-        moments: Its changes.
-        stamp: Something that is another when it has changed; None while that is not known.
-        close: Lets go of it.
-    """
+    """A session that was opened."""
 
     document: Document
     moments: Timeline
@@ -161,11 +148,7 @@ class Run:
 
 
 class StoreSource:
-    """The sessions of a store.
-
-    Attributes:
-        only: The session that is shown at once; None for a list.
-    """
+    """The sessions of a store."""
 
     def __init__(self, place: str | Path, only: str | None) -> None:
         """Open a store."""

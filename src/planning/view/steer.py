@@ -22,12 +22,7 @@ _LONGEST_REASON = 512
 
 @attrs.frozen
 class PlanMoved(Exception):
-    """The plan is another than the one that the host has seen.
-
-    Attributes:
-        version: The session's version now.
-        plan: The plan now, as ``plan_to_dict`` has it.
-    """
+    """The plan is another than the one that the host has seen."""
 
     version: int
     plan: dict[str, Any] | None

@@ -112,7 +112,6 @@ def _audited(source: str | None, session: str | None) -> tuple[str, Audit, str]:
 
 
 def _fields(title: str, found: Audit) -> dict[str, Any]:
-
     findings = []
     for finding in found.findings:
         rule = FINDINGS[finding.code]
@@ -123,7 +122,6 @@ def _fields(title: str, found: Audit) -> dict[str, Any]:
 
 
 def _annotation(finding: AuditFinding) -> str:
-
     severity = FINDINGS[finding.code].severity
     return annotation(severity, f"Version {finding.version}: {finding.message}", title=finding.code)
 

@@ -29,7 +29,6 @@ from session.stores import StoreError
 HISTORY_HELP: Final = examples("history", "history plans.db nightly --after 40")
 WATCH_HELP: Final = examples("watch plans.db nightly", "watch plans.db nightly --json | my-dashboard")
 
-
 _POLL: Final = 0.05  # seconds between two looks at the store
 
 
@@ -106,7 +105,6 @@ def _as_they_come(changes: Changes) -> Iterator[Moment]:
 
 
 def _print_json(moment: Moment) -> None:
-
     typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))
 
 

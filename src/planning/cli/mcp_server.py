@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Coroutine
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -182,37 +181,21 @@ def mcp(
     )
     _log_plainly()
     if address is None:
-        _serve_here(serve_stdio(server))
-    else:
-        host, port = address
-        try:
-            _serve(
-                serve_http(
-                    server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where
-                )
-            )
-        except OSError as error:
-            number = error.errno or 0  # negative where the name of a host is not known
-            reason = os.strerror(number) if number > 0 else error.strerror
-            raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
-
-
-def _serve_here(serving: Coroutine[Any, Any, None]) -> None:
-    """Serve until the client leaves; a signal ends the process, whose standard input may never end."""
-    for each in SIGNAL_CODES:
-        signal.signal(each, lambda number, _: os._exit(SIGNAL_CODES[signal.Signals(number)]))
-    asyncio.run(serving)
-
-
-def _serve(serving: Coroutine[Any, Any, None]) -> None:
-
-    received = until_signalled(serving)
+        for each in SIGNAL_CODES:  # standard input may never end
+            signal.signal(each, lambda number, _: os._exit(SIGNAL_CODES[signal.Signals(number)]))
+        asyncio.run(serve_stdio(server))
+        return
+    hosts, started = allow_host or (), lambda url: say(f"serving MCP at {url}")
+    try:
+        received = until_signalled(
+            serve_http(server, *address, token=token, allowed_hosts=hosts, started=started)
+        )
+    except OSError as error:
+        number = error.errno or 0  # negative where the name of a host is not known
+        reason = os.strerror(number) if number > 0 else error.strerror
+        raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
     if received is not None:
         raise typer.Exit(SIGNAL_CODES[received])
-
-
-def _say_where(url: str) -> None:
-    say(f"serving MCP at {url}")
 
 
 def _plan_tools(given: str | None) -> tuple[str, ...]:

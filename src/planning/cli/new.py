@@ -86,7 +86,6 @@ def _written(given: Capabilities, goal: str) -> Workflow:
 
 
 def _steps(given: Capabilities) -> Iterator[WorkflowStep]:
-
     known = {"tool": given.tools, "handler": given.handlers, "agent": given.agents}
     ids = set[str]()
     for kind, by_name in known.items():

@@ -53,7 +53,7 @@ _NAMES: Final[Mapping[Kind, str]] = MappingProxyType({
 })  # fmt: skip
 _TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan, PlanFacts)
 _KEPT: Final = 64  # changes of a replayed session: the document has what each of them did
-_MOST_BYTES: Final = 100_000_000  # of a file that is not a store
+MOST_BYTES: Final = 100_000_000  # of a file that is not a store
 _LISTED: Final = 5
 _PREFIX: Final = "planning_"  # of the names of the planning tools
 
@@ -117,11 +117,6 @@ def replayed(calls: Iterable[Call], session: Session) -> Iterator[tuple[Call, To
         else:
             session.dispatch(ToolInvoked(call.name, call.arguments, None))
             yield call, None
-
-
-def read_transcript(source: str | None) -> tuple[Call, ...]:
-    """The tool calls in a file."""
-    return calls_in(read_bytes(source, "TRANSCRIPT", limit=_MOST_BYTES), source)
 
 
 # Sessions
@@ -230,7 +225,7 @@ def opened_page(source: str, session: str | None) -> AbstractContextManager[Open
 
 
 def _in_file(source: str | None, kinds: tuple[Kind, ...], wanted: str) -> Opened:
-    data = read_bytes(source, "SOURCE", limit=_MOST_BYTES)
+    data = read_bytes(source, "SOURCE", limit=MOST_BYTES)
     title = "standard input" if source in (None, "-") else Path(str(source)).name
     kind = kind_of(data)
     if kind is None or kind not in kinds:

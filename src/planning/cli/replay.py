@@ -12,8 +12,9 @@ from typing import Annotated, Final
 import typer
 
 from planning.cli.faces import face_of
-from planning.cli.opening import read_transcript, replayed
+from planning.cli.opening import MOST_BYTES, calls_in, replayed
 from planning.cli.progress import Progress
+from planning.cli.source import read_bytes
 from planning.cli.terminal import Line, as_json, can_redraw
 from planning.cli.transcript import Call
 from planning.cli.usage import examples
@@ -21,7 +22,6 @@ from planning.plan.model import Plan
 from session import Session, select_latest
 
 REPLAY_HELP: Final = examples("replay examples/triage.jsonl", "replay --json - < transcript.jsonl")
-
 
 _DELAY: Final = 0.15  # seconds after each change in a terminal
 
@@ -41,7 +41,7 @@ def replay(
     "messages". Messages may be in the form of chat completions, of OpenAI's Responses, of Anthropic or of
     LangChain. Calls to other tools are skipped and counted.
     """
-    calls = read_transcript(transcript)
+    calls = calls_in(read_bytes(transcript, "TRANSCRIPT", limit=MOST_BYTES), transcript)
     progress, seen = Progress(), Counter[str]()
     with face_of(sys.stdout, progress, is_json=as_json_) as face:
         for kind, lines in replay_lines(calls, progress):

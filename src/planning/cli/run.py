@@ -144,7 +144,8 @@ def run(
 
     with tools_of_servers(mcp or ()) as served:
         data = read_bytes(file, "WORKFLOW")
-        workflow, capabilities = _checked(data, file, tools, handlers, agents, served, is_finished=finished)
+        named = {"tools": tools, "handlers": handlers, "agents": agents}
+        workflow, capabilities = _checked(data, file, named, served, is_finished=finished)
 
         words = [hide_secrets(word.replace(store, without_password(store))) for word in context.obj]
         line = shlex.join(["planning", "run", *(word for word in words if word != "--resume"), "--resume"])
@@ -180,21 +181,19 @@ def _name_of(file: str | None, data: bytes) -> str:
 def _checked(
     data: bytes,
     file: str | None,
-    tools: list[str] | None,
-    handlers: list[str] | None,
-    agents: list[str] | None,
+    named: Mapping[str, list[str] | None],
     served: Mapping[str, Tool],
     *,
     is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are printed, and with errors the command ends here."""
-    capabilities = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
+    capabilities = capabilities_of(served, **named)
     report = validate_workflow(data, capabilities, finished=is_finished)
     if not report.ok:
         refuse_other(data, file, "a workflow", "workflow")
     if report.errors or report.warnings:
         print_report(report, file, err=True)
-    mention_colon(report, tools=tools, handlers=handlers, agents=agents)
+    mention_colon(report, **named)
     if not report.ok:
         raise typer.Exit(1)
     return report.workflow, capabilities or Capabilities(tools=None, handlers=None, agents=None)

@@ -83,7 +83,6 @@ def show(
 
 
 def _remind(source: Selectable) -> None:
-
     plan = source.select_latest(Plan)
     if plan is not None and plan.status == "active":
         typer.echo(plan_text(plan, source.select_latest(PlanFacts)))
@@ -150,7 +149,6 @@ def _health_of(steps: RunSteps, source: Selectable, at: datetime | None, *, is_p
 
 
 def _show_plan(plan: Plan | None, facts: PlanFacts, timed: list[Step], head: str) -> None:
-
     progress = Progress(has_dates=True)
     progress.take_plan(plan, facts, timed)
     with face_of(sys.stdout, progress) as face:
@@ -158,7 +156,6 @@ def _show_plan(plan: Plan | None, facts: PlanFacts, timed: list[Step], head: str
 
 
 def _show_run(result: WorkflowResult, steps: RunSteps, health: Health, *, is_verbose: bool) -> None:
-
     progress = Progress(steps, has_dates=True)
     progress.spent = health.elapsed(datetime.now(UTC)) if health.state in {"finished", "failed"} else None
     with face_of(sys.stdout, progress) as face:

@@ -101,7 +101,6 @@ def github_text(report: Report, file: str | None) -> str:
 
 
 def _command(finding: Finding, file: str | None) -> str:
-
     place: dict[str, object] = {}
     message = sentence(finding)
     if file is not None:

@@ -7,10 +7,12 @@ import io
 import json
 import os
 import pty
+import shlex
 import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,11 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> str:
     if result.stderr:
         shown += f"--- stderr\n{result.stderr}"
     return shown + (f"--- stdout\n{result.stdout}" if result.stdout else "")
+
+
+def runs(commands: Iterable[str], before: str = "") -> str:
+    """What several commands show, each below its line."""
+    return "".join(f"-- {each}\n{run(*shlex.split(before + each))}" for each in commands)
 
 
 def written_in_terminal(columns: int, *arguments: str, typed: str = "", **environment: str) -> str:

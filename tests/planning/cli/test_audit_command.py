@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import TRIAGE, run, written_in_terminal
+from cli_runs import TRIAGE, run, runs, written_in_terminal
 from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
@@ -127,7 +127,7 @@ def test_what_it_prints(snapshot: SnapshotAssertion) -> None:
 
 def test_what_it_refuses(snapshot: SnapshotAssertion) -> None:
     Path("plan.json").write_text('{"steps": [{"step_id": "a"}]}')
-    assert "".join(f"-- {each}\n{run(*each.split())}" for each in WRONG) == snapshot
+    assert runs(WRONG) == snapshot
 
 
 def test_in_a_terminal_of_eighty_columns_no_line_is_longer() -> None:

@@ -16,16 +16,10 @@ from syrupy.assertion import SnapshotAssertion
 APP = '''\
 from datetime import date
 from typing import Annotated, Literal
-from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from planning.tools import tool
-
-
-class Range(BaseModel):
-    first: Annotated[int, Field(gt=3)]
-    unit: str
 
 
 @tool
@@ -40,17 +34,9 @@ def search(query: str, limit: int = 5) -> dict:
 @tool
 def odd(
     ids: list[int],
-    pair: Annotated[list[str], Field(min_length=2)],
-    many: Annotated[list[int], Field(min_length=100)],
-    span: Range,
     side: Literal["left", "right"],
-    either: int | str,
-    nothing: int | None,
-    day: date,
-    key: UUID,
+    day: Annotated[date, Field(examples=["2026-01-31"])],
     word: Annotated[str, Field(pattern="^x+$")],
-    seventh: Annotated[int, Field(multiple_of=7)],
-    half: float,
     is_sure: bool,
 ) -> str:
     return "odd"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import run
+from cli_runs import run, runs
 from run_folders import FAILING, FINE, TOOLS, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
@@ -30,15 +30,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def ran(*arguments: str, stdin: str | None = None) -> str:
     return timeless(run("run", *arguments, stdin=stdin))
-
-
-def refused(*arguments: str) -> str:
-    """What a run says that cannot begin; nothing was called."""
-    shown = run("run", *arguments)
-    start = "exit code 2\n--- stderr\n"
-    assert shown.startswith(start)
-    assert calls(Path()) == []
-    return shown.removeprefix(start).splitlines()[-1]
 
 
 def test_a_completed_run_is_a_line_for_each_change() -> None:
@@ -137,58 +128,24 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
     assert calls(folder) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        *(
-            (
-                given,
-                "planning: step 'find' calls the tool 'find', which was not given; name an object that holds"
-                " it: --tools my_app:tools",
-            )
-            for given in ([], ["--tools", "find"])
-        ),
-        (
-            ["--tools", "nowhere:tools"],
-            "planning: --tools nowhere:tools: no module is named 'nowhere', in this folder or installed",
-        ),
-        (
-            [*WITH, "--var", "year"],
-            "Error: Invalid value for '--var': 'year' is not NAME=VALUE; write --var year=2022",
-        ),
-        (
-            [*WITH, "--var", "=1"],
-            "Error: Invalid value for '--var': '=1' is not NAME=VALUE; write --var year=2022",
-        ),
-        (
-            [*WITH, "--var", "a=1", "--var", "a=1"],
-            "Error: Invalid value for '--var': 'a' is given twice; keep one",
-        ),
-        (
-            [*WITH, "--prompt", "a", "--var", "user_prompt=a"],
-            "Error: Invalid value for '--var': the prompt is given twice; keep one of --prompt and"
-            " --var user_prompt=...",
-        ),
-        (
-            [*WITH, "--executor", "dask://nowhere"],
-            "Error: Invalid value for '--executor': Unknown executor 'dask://nowhere'. Use threads, processes"
-            " or dask://HOST:PORT.",
-        ),
-        (
-            [*WITH, "--timeout", "0"],
-            "Error: Invalid value for '--timeout': a timeout must be seconds of more than 0, at most 1000000,"
-            " or None; got 0.0",
-        ),
-        (
-            [*WITH, "--json"],
-            "Error: Invalid value for '--prompt': step 'find' refers to ${user_prompt}; give it: --prompt"
-            " TEXT",
-        ),
-    ],
-    ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
-)
-def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str], told: str) -> None:
-    assert refused("fine.json", *arguments) == told
+REFUSED = [
+    "",
+    "--tools find",
+    "--tools nowhere:tools",
+    "--tools step_tools:tools --var year",
+    "--tools step_tools:tools --var =1",
+    "--tools step_tools:tools --var a=1 --var a=1",
+    "--tools step_tools:tools --prompt a --var user_prompt=a",
+    "--tools step_tools:tools --executor dask://nowhere",
+    "--tools step_tools:tools --timeout 0",
+    "--tools step_tools:tools --json",
+]
+
+
+def test_what_cannot_be_done_is_refused_at_once(folder: Path, snapshot: SnapshotAssertion) -> None:
+    shown = runs(REFUSED, "run fine.json ")
+    assert (shown.count("exit code 2\n"), calls(folder)) == (len(REFUSED), [])
+    assert shown == snapshot
 
 
 @pytest.mark.parametrize(

@@ -262,10 +262,13 @@ def by_show(name: str) -> Answer:
     shown, lines = printed("show", "s.db", name, "--json"), run("show", "s.db", name).splitlines()
     plan, flow_run = shown["plan"], shown["run"]
     states = {"running": "in_progress", "done": "completed"}
+    state = {"completed": "finished"}.get(flow_run["status"], flow_run["status"]) if flow_run else None
+    label = {"waiting": "waiting for approval", "finished": "completed"}.get(str(state), state)
+    assert label is None or lines[-1].startswith(f"{label}: ")
     ids = [] if flow_run is None else [step["step_id"] for step in flow_run["workflow"]["steps"]]
     told = {found[1]: found[2] for line in lines if (found := re.match(r"(\w+) +(\w+) +20\d\d", line))}
     return Answer(
-        None,
+        state,
         plan and plan["status"],
         flow_run and flow_run["workflow"]["status"],
         words(*(step["status"] for step in plan["steps"])) if plan else "",
@@ -328,7 +331,7 @@ def test_every_face_gives_the_same_answer(history: str, kin: str) -> None:
     assert by_python(seen) == attrs.evolve(wanted, run=None, run_steps="")
     if seen.version:
         assert by_the_lists(name) == wanted.state
-        assert by_show(name) == attrs.evolve(wanted, state=None)
+        assert by_show(name) == attrs.evolve(wanted, state=wanted.run and wanted.state)
         assert by_the_page(name) == attrs.evolve(wanted, run=None)
         assert by_the_history(name) == wanted.plan
         totals = printed("audit", "s.db", name, "--json")["totals"]

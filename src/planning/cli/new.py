@@ -39,8 +39,7 @@ _GOAL: Final = "Say here what the steps are for"
 
 def new(
     file: Annotated[
-        str | None,
-        typer.Argument(metavar="WORKFLOW", help="The file to write; standard output if omitted."),
+        str | None, typer.Argument(metavar="WORKFLOW", help="The file to write; standard output if omitted.")
     ] = None,
     *,
     tools: Tools = None,

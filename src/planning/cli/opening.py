@@ -194,11 +194,7 @@ class Opened:
 
 @contextmanager
 def opened(
-    source: str | None,
-    session: str | None,
-    *kinds: Kind,
-    wanted: str = "one run",
-    is_live: bool = False,
+    source: str | None, session: str | None, *kinds: Kind, wanted: str = "one run", is_live: bool = False
 ) -> Iterator[Opened]:
     """Open what a command is given: a session of a store, None for its only one, or a file of these kinds.
 

@@ -122,8 +122,7 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Resume the last run of this workflow.")] = False,
     finished: Finished = False,
     view: Annotated[
-        bool,
-        typer.Option("--view", help="Show the run as a page in the browser, until you press Ctrl-C."),
+        bool, typer.Option("--view", help="Show the run as a page in the browser, until you press Ctrl-C.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
 ) -> None:

@@ -219,13 +219,7 @@ def diff(
     typer.echo(as_json({"from": first, "to": last, **fields}) if as_json_ else shown)
 
 
-def rewind(
-    store: StoreFile,
-    session: SessionName,
-    version: _Version,
-    *,
-    as_json_: AsJson = False,
-) -> None:
+def rewind(store: StoreFile, session: SessionName, version: _Version, *, as_json_: AsJson = False) -> None:
     """Restore the plan, and all else, of a version of a session.
 
     That is a new change: nothing in the history is rewritten, and a later version can be restored in the same

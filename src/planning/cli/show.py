@@ -53,8 +53,7 @@ def show(
     name: OneSession = None,
     *,
     at: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="VERSION", help="A version of it; the newest if omitted."),
+        int | None, typer.Option(min=0, metavar="VERSION", help="A version of it; the newest if omitted.")
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the whole output of every step of a run.")

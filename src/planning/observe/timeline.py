@@ -327,11 +327,7 @@ def between(before: Selectable, after: Selectable) -> dict[str, Any]:
     shown = named_diff(diff, both)
     steered = facts_words(named_facts(known, named), named_facts(facts, names), shown)
     said = [str(shown)] if diff or not steered else []
-    return {
-        **diff_fields(diff),
-        "text": " ".join([*said, *steered]),
-        **({"names": both} if both else {}),
-    }
+    return {**diff_fields(diff), "text": " ".join([*said, *steered]), **({"names": both} if both else {})}
 
 
 def plan_fields_of(plan: Plan, facts: PlanFacts) -> dict[str, Any]:

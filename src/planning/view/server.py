@@ -168,10 +168,7 @@ class _Closed:
 
 
 async def serve(
-    source: StoreSource | bytes,
-    port: int = 0,
-    *,
-    started: Callable[[str], object] = lambda _url: None,
+    source: StoreSource | bytes, port: int = 0, *, started: Callable[[str], object] = lambda _url: None
 ) -> None:
     """Serve the page on this machine until this is cancelled."""
     token = secrets.token_urlsafe(18)

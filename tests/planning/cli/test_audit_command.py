@@ -137,12 +137,7 @@ def test_in_a_terminal_of_eighty_columns_no_line_is_longer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fail_on", "code"),
-    [
-        ("done_without_call", 1),
-        ("stale, done_without_call", 1),
-        ("stale,unfinished", 0),
-    ],
+    ("fail_on", "code"), [("done_without_call", 1), ("stale, done_without_call", 1), ("stale,unfinished", 0)]
 )
 def test_the_exit_code_is_one_where_one_of_the_named_findings_is_there(fail_on: str, code: int) -> None:
     assert run("audit", "plans.db", "cheat", "--fail-on", fail_on).startswith(f"exit code {code}\n")

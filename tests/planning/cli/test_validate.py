@@ -215,10 +215,7 @@ def test_an_object_that_cannot_be_used_is_told_in_one_line(given: str, told: str
 
 @pytest.mark.parametrize(
     ("code", "told"),
-    [
-        ("raise SystemExit(3)", "SystemExit: 3"),
-        ("def", "SyntaxError: invalid syntax (failing.py, line 1)"),
-    ],
+    [("raise SystemExit(3)", "SystemExit: 3"), ("def", "SyntaxError: invalid syntax (failing.py, line 1)")],
 )
 def test_a_module_that_fails_is_told_in_one_line(code: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text(f"{code}\n")

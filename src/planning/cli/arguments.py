@@ -89,8 +89,8 @@ def _ids_in(place: str) -> list[str]:
 
 
 def _session(more: str) -> Any:
-    help_ = f"The id of a session in it{more}."
-    return typer.Argument(metavar="SESSION", help=help_, autocompletion=session_ids)
+    more = f"The id of a session in it{more}."
+    return typer.Argument(metavar="SESSION", help=more, autocompletion=session_ids)
 
 
 SessionName = Annotated[str, _session(", or its beginning")]

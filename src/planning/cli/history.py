@@ -84,7 +84,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
                 face.show(shown + [(approval, "")] * bool(approval))
             for moment in _as_they_come(changes):
                 if as_json_:
-                    _print_json(moment)
+                    typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))  # a line
                 else:
                     face.show(list(_changes(progress, moment)))
         except KeyboardInterrupt:
@@ -102,10 +102,6 @@ def _as_they_come(changes: Changes) -> Iterator[Moment]:
     while not changes.is_deleted:
         yield from changes.new()
         time.sleep(_POLL)
-
-
-def _print_json(moment: Moment) -> None:
-    typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))
 
 
 def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:

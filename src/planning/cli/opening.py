@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.cli.source import DEFAULT_STORE, name_of, no_session, read_bytes
+from planning.cli.source import DEFAULT_STORE, name_of, read_bytes
 from planning.cli.transcript import Call, TranscriptError, is_transcript, parse_transcript
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, nearest, printable
@@ -216,7 +216,8 @@ def opened(
 def opened_page(source: str, session: str | None) -> AbstractContextManager[Opened]:
     """Open what the page can show; a session is named only in a store."""
     if session is not None and not is_store(source):
-        raise no_session(source)
+        reason = f"it names a session of a store, and {name_of(source)} is not a store"
+        raise bad_option("SESSION", reason)
     return opened(source, session, "snapshot", "workflow", "transcript")
 
 

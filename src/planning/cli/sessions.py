@@ -91,7 +91,6 @@ def _asked() -> ApprovePlan | RejectPlan:
         raise Refused("no answer on standard input; nothing was decided. Give --yes or --reject") from None
 
 
-_ACTOR: Final = "planning rewind"
 _STYLES: Final[dict[HealthState, str]] = {
     "working": "cyan",
     "waiting": "bold yellow",
@@ -226,7 +225,7 @@ def rewind(store: StoreFile, session: SessionName, version: _Version, *, as_json
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
     with opened_session(store, session) as found:
-        now = found.rewind(version, actor=_ACTOR)
+        now = found.rewind(version, actor="planning rewind")
         fields = between(found.at(now - 1), found.at(now))
     if as_json_:
         typer.echo(as_json({"session_id": session, "version": now, "diff": fields}))

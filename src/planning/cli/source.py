@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-import typer
-
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 from session.address import is_address, show_address
@@ -59,11 +57,6 @@ def writing(path: str) -> Iterator[None]:
     except (OSError, ValueError) as error:  # ValueError: a null character in a path
         reason = getattr(error, "strerror", None) or error
         raise Refused(f"cannot write {name_of(path)}: {reason}") from None
-
-
-def no_session(source: str) -> typer.BadParameter:
-    """The error for a session that is named where there is only one."""
-    return bad_option("SESSION", f"it names a session of a store, and {name_of(source)} is not a store")
 
 
 def name_of(path: str | None) -> str:

@@ -53,23 +53,14 @@ _PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
 
 @attrs.frozen
 class Moment:
-    """A change, and what it did to the plan.
+    """A change, and what it did to the plan."""
 
-    Attributes:
-        change: The change; values of types that are not known here are ``Unread``.
-        plan: The plan before and after it; None where it left the plan as it was.
-        known: What a policy knew of the plan before it.
-        facts: What it knows after it.
-        named: The names of the plan's steps before it.
-        names: The names after it.
-    """
-
-    change: Change
-    plan: PlanChanged | None
-    known: PlanFacts = NO_FACTS
-    facts: PlanFacts = NO_FACTS
-    named: Names = attrs.field(factory=dict)
-    names: Names = attrs.field(factory=dict)
+    change: Change  # values of types that are not known here are ``Unread``
+    plan: PlanChanged | None  # the plan before and after it; None if it left it as it was
+    known: PlanFacts = NO_FACTS  # what a policy knew of the plan before it
+    facts: PlanFacts = NO_FACTS  # after it
+    named: Names = attrs.field(factory=dict)  # the names of the steps before it
+    names: Names = attrs.field(factory=dict)  # after it
 
     @property
     def diff(self) -> PlanDiff | None:
@@ -135,7 +126,7 @@ class Timeline(Changes):
         self._changed: dict[int, PlanChanged] = {}
         self.session.bus.subscribe(PlanChanged, self._keep)
         self._known: dict[int, PlanFacts] = {}
-        self.session.publish_on_change(PlanFacts, Commit, _of_facts)
+        self.session.publish_on_change(PlanFacts, Commit, lambda commit: commit)
         self.session.bus.subscribe(Commit, self._keep_facts)
         with suppress(StoreError):
             self.facts = self.session.select_latest(PlanFacts) or NO_FACTS
@@ -333,10 +324,6 @@ def between(before: Selectable, after: Selectable) -> dict[str, Any]:
 def plan_fields_of(plan: Plan, facts: PlanFacts) -> dict[str, Any]:
     """A plan; as ``plan_to_dict`` has it where a policy is at work."""
     return asdict(plan) if facts is NO_FACTS else plan_data(plan, facts)
-
-
-def _of_facts(commit: Commit[PlanFacts]) -> Commit[PlanFacts]:
-    return commit
 
 
 def diff_fields(diff: PlanDiff) -> dict[str, Any]:

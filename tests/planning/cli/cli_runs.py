@@ -44,6 +44,14 @@ def runs(commands: Iterable[str], before: str = "") -> str:
     return "".join(f"-- {each}\n{run(*shlex.split(before + each))}" for each in commands)
 
 
+def in_process(*arguments: str, without: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+    """A run of the command as a process, ``without`` a library where one is named."""
+    program = f"import sys; sys.modules[{without!r}] = None; from planning.cli import main; main()"
+    start = ["-c", program] if without else ["-m", "planning"]
+    command = [sys.executable, *start, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
 def written_in_terminal(columns: int, *arguments: str, typed: str = "", **environment: str) -> str:
     """What the command writes in a terminal of so many columns; it succeeds, or refuses the plan."""
     ours, theirs = pty.openpty()

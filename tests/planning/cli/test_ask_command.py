@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_server import ChatServer, failure, is_silent, reply, says
-from cli_runs import ROOT, in_terminal, run, runs
+from cli_runs import ROOT, in_process, in_terminal, run, runs
 from syrupy.assertion import SnapshotAssertion
 
 from examples.shop import create_database
@@ -242,10 +240,7 @@ def test_what_cannot_be_asked_is_refused(snapshot: SnapshotAssertion) -> None:
     ],
 )
 def test_without_an_extra_it_says_what_to_install(missing: str, options: list[str], line: str) -> None:
-    program = f"import sys; sys.modules[{missing!r}] = None; from planning.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "ask", *options], capture_output=True, text=True, check=False
-    )
+    done = in_process("ask", *options, without=missing)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("planning: ")
     assert done.stderr.endswith(line)

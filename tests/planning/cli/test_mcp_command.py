@@ -38,6 +38,7 @@ WRONG = [
     "--allow-host a.example",
     "--run search",
     "--session 'no name'",
+    "--store -",
 ]
 
 
@@ -47,12 +48,6 @@ def test_an_option_that_makes_no_sense_is_refused(snapshot: SnapshotAssertion) -
 
 def refused(reason: str) -> str:
     return f"exit code 2\n--- stderr\nplanning: {reason}\n"
-
-
-def test_standard_input_is_no_store() -> None:
-    assert run("mcp", "--store", "-") == refused(
-        "a store cannot be read from standard input; give the path of a SQLite file"
-    )
 
 
 def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,16 +61,6 @@ def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch
         assert run("mcp", "--http", where) == refused(
             "the token in PLANNING_MCP_TOKEN has fewer than 16 characters; take a longer one"
         )
-
-
-@pytest.mark.parametrize("arguments", [("mcp",), ("run", "--mcp", "x", "-")], ids=["mcp", "run"])
-def test_without_the_extra_it_says_what_to_install(arguments: tuple[str, ...]) -> None:
-    program = "import sys; sys.modules['mcp'] = None; from planning.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False, input="[]"
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "planning: MCP needs the mcp library: pip install 'session-planning[mcp]'\n"
 
 
 @pytest.mark.parametrize(

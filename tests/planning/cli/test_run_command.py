@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_runs import run, runs
-from run_folders import FAILING, FINE, TOOLS, calls, plan, step, thought, timeless
+from run_folders import FINE, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
 WITH = ("--tools", "step_tools:tools")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run in a folder with plans and tools, and forget the tools afterwards."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "fine.json").write_text(FINE)
-    (tmp_path / "failing.json").write_text(FAILING)
-    (tmp_path / "step_tools.py").write_text(TOOLS)
-    yield tmp_path
-    sys.modules.pop("step_tools", None)
+def folder(run_folder: Path) -> Path:
+    return run_folder
 
 
 def ran(*arguments: str, stdin: str | None = None) -> str:

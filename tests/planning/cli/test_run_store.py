@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import stat
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_runs import run, runs
-from run_folders import FAILING, FINE, TOOLS, Running, calls, plan, step, thought, timeless
+from run_folders import FAILING, Running, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning.cli.source import DEFAULT_STORE
@@ -22,15 +20,8 @@ LARKS = ("--prompt", "larks", "--var", "year=2022")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run in a folder with workflows and tools, and forget the tools afterwards."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "fine.json").write_text(FINE)
-    (tmp_path / "failing.json").write_text(FAILING)
-    (tmp_path / "step_tools.py").write_text(TOOLS)
-    yield tmp_path
-    sys.modules.pop("step_tools", None)
+def folder(run_folder: Path) -> Path:
+    return run_folder
 
 
 @pytest.fixture

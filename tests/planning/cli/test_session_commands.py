@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cli_runs import in_terminal, run, runs, written_in_terminal
-from store_files import a_store, timeless
+from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, Toolbox
@@ -24,11 +24,8 @@ from session.stores import SqliteStore
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a store."""
-    monkeypatch.chdir(tmp_path)
-    a_store(tmp_path / "plans.db")
-    return tmp_path
+def folder(store_folder: Path) -> Path:
+    return store_folder
 
 
 def opened(session_id: str) -> Session:

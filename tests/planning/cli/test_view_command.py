@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 from cli_runs import TRIAGE, run, runs
-from store_files import a_store
 from syrupy.assertion import SnapshotAssertion
 
 from planning.observe.stores import open_session
@@ -34,11 +33,8 @@ WORKFLOW = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a store."""
-    monkeypatch.chdir(tmp_path)
-    a_store(tmp_path / "plans.db")
-    return tmp_path
+def folder(store_folder: Path) -> Path:
+    return store_folder
 
 
 def heed_interrupts() -> None:
@@ -151,11 +147,3 @@ def test_a_session_of_a_file_that_is_not_a_store_is_wrong_use(folder: Path) -> N
         assert run(*command, "t.jsonl", "x").endswith(
             "Invalid value for 'SESSION': it names a session of a store, and 't.jsonl' is not a store\n"
         )
-
-
-def test_without_the_extra_it_says_what_to_install() -> None:
-    program = "import sys; sys.modules['uvicorn'] = None; from planning.cli import main; main()"
-    command = [sys.executable, "-c", program, "view", "plans.db"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    reason = "planning: the page needs starlette and uvicorn: pip install 'session-planning[view]'\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", reason)

@@ -38,7 +38,7 @@ _COMMANDS: Final = {
     "ask": ("ask:ask", "Ask a database a question: see the SQL and the rows."),
     "replay": ("replay:replay", "Replay a transcript: show the plan as it changes."),
     "mcp": ("mcp_server:mcp", "Serve the planning tools to MCP clients."),
-    "schema": ("definitions:schema", "Print the JSON Schema of a workflow."),
+    "schema": ("validate:schema", "Print the JSON Schema of a workflow."),
     "prompt": ("definitions:prompt", "Print the planning section of a prompt."),
     "tools": ("definitions:tools", "Print the definitions of the planning tools."),
 }

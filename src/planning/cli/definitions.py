@@ -1,4 +1,4 @@
-"""``planning prompt``, ``tools`` and ``schema``: what a model is given."""
+"""``planning prompt`` and ``planning tools``: what a model is given."""
 
 from __future__ import annotations
 
@@ -11,31 +11,15 @@ from planning.cli.usage import bad_option, examples
 from planning.errors import unknown_option
 from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
 from planning.prompt.definitions import tool_definitions
-from planning.workflow.wire.form import schema_text
 from session import Session
 
 _Form = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]
-SCHEMA_HELP: Final = examples("schema > workflow.schema.json", "schema --version 1")
+_STRATEGIES: Final = "react, plan-act-reflect or goal-decompose-route-synthesise; react if omitted."
 PROMPT_HELP: Final = examples("prompt", "prompt --strategy goal-decompose-route-synthesise")
 TOOLS_HELP: Final = examples("tools --format openai > tools.json", "tools --format anthropic --strict")
 
 
-def schema(
-    version: Annotated[Literal["1", "2"], typer.Option(help="The version of the format.")] = "2",
-) -> None:
-    """Print the JSON Schema of a workflow."""
-    typer.echo(schema_text(int(version)), nl=False)
-
-
-def prompt(
-    strategy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="react, plan-act-reflect or goal-decompose-route-synthesise; react if omitted.",
-        ),
-    ] = "react",
-) -> None:
+def prompt(strategy: Annotated[str, typer.Option(metavar="NAME", help=_STRATEGIES)] = "react") -> None:
     """Print the planning section of a prompt as a model reads it."""
     try:
         chosen = PlanningStrategy(strategy)

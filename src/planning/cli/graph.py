@@ -10,8 +10,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from planning.cli.arguments import WorkflowFile
-from planning.cli.opening import kind_of, refuse_other, session_of
-from planning.cli.source import name_of, read_bytes
+from planning.cli.source import kind_of, name_of, read_bytes, refuse_other
 from planning.cli.terminal import MARKS, count, is_ascii, is_terminal, painted, wants_color
 from planning.cli.usage import Refused
 from planning.cli.validate import print_report
@@ -71,6 +70,8 @@ def _steps_in(data: bytes, source: str | None) -> RunSteps:
         refuse_other(data, source, "a workflow", "workflow")
         print_report(report, source, err=True)
         raise typer.Exit(1)
+    from planning.cli.opening import session_of  # takes a moment to load
+
     steps = RunSteps.of(session_of(data, source))
     if steps is None:
         raise Refused(f"{name_of(source)} holds no workflow run; 'planning show' shows its plan")

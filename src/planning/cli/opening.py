@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Final
 
 import attrs
 
-from planning.cli.source import DEFAULT_STORE, name_of, read_bytes
-from planning.cli.transcript import Call, TranscriptError, is_transcript, parse_transcript
+from planning.cli.source import DEFAULT_STORE, SQLITE, Kind, kind_of, name_of, read_bytes, refuse_other
+from planning.cli.transcript import Call, TranscriptError, parse_transcript
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, nearest, printable
 from planning.observe.fact_words import NO_FACTS
@@ -42,15 +41,6 @@ from session.events import SessionId, session_id_of
 from session.slices import type_name
 from session.stores import Store, StoredSession
 
-Kind = Literal["store", "snapshot", "workflow", "transcript"]
-
-_SQLITE: Final = b"SQLite format 3\0"  # the first bytes of every SQLite file
-_NAMES: Final[Mapping[Kind, str]] = MappingProxyType({
-    "store": "a SQLite file; 'planning sessions' lists the sessions of a store",
-    "snapshot": "a snapshot of a session; 'planning show' shows it",
-    "workflow": "a workflow; 'planning graph' draws it, 'planning run' runs it",
-    "transcript": "a transcript; 'planning replay' replays it",
-})  # fmt: skip
 _TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan, PlanFacts)
 _KEPT: Final = 64  # changes of a replayed session: the document has what each of them did
 MOST_BYTES: Final = 100_000_000  # of a file that is not a store
@@ -58,45 +48,7 @@ _LISTED: Final = 5
 _PREFIX: Final = "planning_"  # of the names of the planning tools
 
 
-# Files
-
-
-def kind_of(data: bytes) -> Kind | None:
-    """What is in a file; None where it is nothing that a command takes, or is damaged."""
-    if data.startswith(_SQLITE):
-        return "store"
-    for text in (data, data.lstrip().partition(b"\n")[0]):  # a transcript has one message a line
-        try:
-            return _kind_of_json(json.loads(text))
-        except (ValueError, RecursionError):
-            continue
-    return None
-
-
-def _kind_of_json(document: Any) -> Kind | None:
-    if isinstance(document, dict) and isinstance(document.get("slices"), dict):
-        return "snapshot"
-    if is_transcript(document):
-        return "transcript"
-    steps = (
-        document
-        if isinstance(document, list)
-        else document.get("steps")
-        if isinstance(document, dict)
-        else None
-    )
-    first = steps[0] if isinstance(steps, list) and steps else None
-    return "workflow" if isinstance(first, dict) and first.keys() & {"step_id", "id"} else None
-
-
-def refuse_other(data: bytes, source: str | None, wanted: str, *kinds: Kind) -> None:
-    """Refuse a file of another kind, with the command that takes it; ``wanted`` is what this command takes.
-
-    What is of no kind is left to the caller.
-    """
-    kind = kind_of(data)
-    if kind is not None and kind not in kinds:
-        raise Refused(f"{name_of(source)} is not {wanted} but {_NAMES[kind]}")
+# Transcripts
 
 
 def calls_in(data: bytes, source: str | None) -> tuple[Call, ...]:
@@ -263,7 +215,7 @@ def is_store(source: str | None) -> bool:
     if is_address(source):
         return True
     # What is read from a pipe is gone.
-    return Path(source).is_file() and read_bytes(source, "STORE", first=len(_SQLITE)) == _SQLITE
+    return Path(source).is_file() and read_bytes(source, "STORE", first=len(SQLITE)) == SQLITE
 
 
 @contextmanager

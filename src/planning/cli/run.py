@@ -14,9 +14,8 @@ import typer
 
 from planning.cli.arguments import Agents, Finished, Handlers, McpServers, Tools, WorkflowFile, session_ids
 from planning.cli.capabilities import capabilities_of, mention_colon, tools_of_servers
-from planning.cli.opening import refuse_other
 from planning.cli.running import Asked, Running, opened_run
-from planning.cli.source import DEFAULT_STORE, read_bytes, without_password
+from planning.cli.source import DEFAULT_STORE, read_bytes, refuse_other, without_password
 from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.cli.validate import print_report
 from planning.errors import show

@@ -11,14 +11,14 @@ import typer
 
 from planning.cli.arguments import Agents, Finished, Handlers, Tools, WorkflowFile
 from planning.cli.capabilities import capabilities_of, mention_colon
-from planning.cli.opening import refuse_other
-from planning.cli.source import read_bytes
+from planning.cli.source import read_bytes, refuse_other
 from planning.cli.terminal import columns, wants_color
-from planning.cli.usage import TOOLS_HELP
+from planning.cli.usage import TOOLS_HELP, examples
 from planning.errors import printable
 from planning.workflow.codes import Finding
 from planning.workflow.report import Report, sentence
 from planning.workflow.validate import validate_workflow
+from planning.workflow.wire.form import schema_text
 
 # \b keeps a paragraph as it is written.
 VALIDATE_HELP: Final = f"""\b
@@ -29,6 +29,7 @@ Examples:
   planning validate workflows/report.json --format github
 
 {TOOLS_HELP}"""
+SCHEMA_HELP: Final = examples("schema > workflow.schema.json", "schema --version 1")
 _Format = Literal["text", "json", "prompt", "github"]
 
 
@@ -64,6 +65,13 @@ def validate(
     mention_colon(report, tools=tools, handlers=handlers, agents=agents)
     if not report.ok:
         raise typer.Exit(1)
+
+
+def schema(
+    version: Annotated[Literal["1", "2"], typer.Option(help="The version of the format.")] = "2",
+) -> None:
+    """Print the JSON Schema of a workflow."""
+    typer.echo(schema_text(int(version)), nl=False)
 
 
 def print_report(report: Report, file: str | None, *, err: bool = False) -> None:

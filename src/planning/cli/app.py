@@ -10,7 +10,6 @@ import typer
 from typer.core import TyperGroup
 
 from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, Command
-from session.address import hide_secrets
 
 # The module, the function and the short line of each command, which fits beside the names in 80 columns. The
 # module has the rest of its help: SHOW_HELP for the function ``show``.
@@ -81,6 +80,8 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
+            from session.address import hide_secrets  # --help needs no sessions
+
             if isinstance(getattr(error, "message", None), str):
                 error.message = hide_secrets(error.message)  # type: ignore[attr-defined]  # of a click error
             raise

@@ -15,9 +15,8 @@ from planning.cli.opening import opened
 from planning.cli.terminal import as_json, columns, count, say
 from planning.cli.usage import bad_option
 from planning.cli.validate import annotation
-from planning.errors import one_line, show
+from planning.errors import line_of, one_line, show
 from planning.observe.audit import FINDINGS, Audit, AuditFinding, audit_plan
-from planning.observe.text import line_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
 from planning.workflow.run.records import WorkflowRun

@@ -13,8 +13,7 @@ from planning.cli.opening import known_session, opened_store
 from planning.cli.source import name_of, without_password
 from planning.cli.terminal import as_json, count, say
 from planning.cli.usage import Refused, bad_option, examples
-from planning.errors import listed, printable
-from planning.observe.text import line_of
+from planning.errors import line_of, listed, printable
 from session.address import database_of, is_address
 from session.stores import PostgresStore, SqliteStore, StoreError, copy_session
 

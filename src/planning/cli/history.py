@@ -17,10 +17,9 @@ from planning.cli.progress import Progress
 from planning.cli.source import DEFAULT_STORE
 from planning.cli.terminal import Line, as_json, say
 from planning.cli.usage import examples
-from planning.errors import one_line
+from planning.errors import line_of, one_line
 from planning.observe.fact_words import approval_words
 from planning.observe.names import named_facts, named_plan
-from planning.observe.text import line_of
 from planning.observe.timeline import Changes, Moment, fields_of_moment, refusal_of, words_of
 from planning.policy.reducers import AskToFinish
 from session import ToolFailed

@@ -16,12 +16,11 @@ import attrs
 from planning.cli.source import DEFAULT_STORE, SQLITE, Kind, kind_of, name_of, read_bytes, refuse_other
 from planning.cli.transcript import Call, TranscriptError, parse_transcript
 from planning.cli.usage import Refused, bad_option
-from planning.errors import listed, nearest, printable
+from planning.errors import line_of, listed, nearest, printable
 from planning.observe.fact_words import NO_FACTS
 from planning.observe.names import names_in
 from planning.observe.steps import RunSteps
 from planning.observe.stores import ShownStore, open_session, open_store
-from planning.observe.text import line_of
 from planning.observe.timeline import Changes, Moment, Recent, Timeline
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan

@@ -25,11 +25,10 @@ from planning.cli.source import DEFAULT_STORE, name_of
 from planning.cli.terminal import HEADING, Line, as_json, can_redraw, count, lines_of, say
 from planning.cli.usage import Refused, bad_option
 from planning.cli.view import open_browser
-from planning.errors import printable, show
+from planning.errors import line_of, printable, show
 from planning.observe.health import Health, health_of_run
 from planning.observe.steps import RunSteps, answer_steps, time_of
 from planning.observe.stores import open_session
-from planning.observe.text import line_of
 from planning.view.sources import StoreSource
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.jobs import AnyExecutor, ExecutorUnavailable

@@ -15,9 +15,9 @@ from planning.cli.opening import known_session, opened_session, opened_store
 from planning.cli.source import DEFAULT_STORE
 from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
 from planning.cli.usage import Refused, bad_option, examples
-from planning.errors import printable
+from planning.errors import line_of, printable
 from planning.observe.health import HealthState
-from planning.observe.text import fitted, line_of, one_line
+from planning.observe.text import fitted, one_line
 from planning.observe.timeline import between
 from planning.plan.commands import ApprovePlan, RejectPlan
 from planning.suite.approval import PendingApproval, decide_approval, decision_of, pending_approval

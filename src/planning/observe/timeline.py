@@ -49,6 +49,11 @@ _LEFT_OUT: Final = (
 )
 _REFUSED: Final = "Refused, nothing changed. "
 _PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
+# What these did is in the words of the plan and of the facts.
+_SILENT: Final = (
+    *(FrameworkChange, EvidenceCall, PlanFacts, SetDependencies, RecordEvidence),
+    *(RequestApproval, TakeNotice, ApprovePlan, RejectPlan),
+)
 
 
 @attrs.frozen
@@ -246,6 +251,8 @@ def words_of(moment: Moment) -> str:
 
 def _words_of_event(event: object, *, is_told: bool) -> str:
     """An event in words; empty for one that the words of the plan's change tell already."""
+    if isinstance(event, _SILENT):
+        return ""
     match event:
         case Rewound():
             return f"Rewound to version {event.version}."
@@ -258,17 +265,6 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
-        case FrameworkChange() | EvidenceCall() | PlanFacts():
-            return ""
-        case (
-            SetDependencies()
-            | RecordEvidence()
-            | RequestApproval()
-            | TakeNotice()
-            | ApprovePlan()
-            | RejectPlan()
-        ):
-            return ""  # what they did is in the words of the facts
         case AskToFinish():
             steps = f"with {listed_ids(event.open_steps)} open"
             return f"The agent {'was let go' if event.let_go else 'was held back'} {steps}."

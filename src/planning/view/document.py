@@ -13,14 +13,14 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.errors import ToolError
+from planning.errors import ToolError, line_of
 from planning.observe.calls import calls_of
 from planning.observe.deltas import Fields, applied, delta_of, plan_fields
 from planning.observe.fact_words import NO_FACTS
 from planning.observe.health import Health, health_of, health_of_run, is_over
 from planning.observe.names import Names
 from planning.observe.steps import RunSteps, Step, answer_steps
-from planning.observe.text import as_text, line_of, shortened
+from planning.observe.text import as_text, shortened
 from planning.observe.timeline import Changes, Moment, refusal_of, words_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
@@ -157,19 +157,10 @@ def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
     """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
     if health is None:
         return {}
-    fields: Fields = {
-        "state": health.state,
-        "objective": health.objective,
-        "done": health.done,
-        "total": health.total,
-        "step": health.step,
-        "title": health.title,
-        "others": health.other_steps or None,
-        "error": health.error,
-        "began": _seconds(health.began_at),
-        "changed": _seconds(health.changed_at),
-        "cut": is_cut or None,
-    }
+    names = ("state", "objective", "done", "total", "step", "title", "error")
+    fields: Fields = {name: getattr(health, name) for name in names}
+    fields |= {"others": health.other_steps or None, "cut": is_cut or None}
+    fields |= {"began": _seconds(health.began_at), "changed": _seconds(health.changed_at)}
     return {name: value for name, value in fields.items() if value not in {None, ""}}
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Final
 
 from planning.observe.deltas import Fields
-from planning.view.document import Document, as_json
+from planning.view.document import as_json
 from planning.view.sources import Run, StoreSource
 
 _POLLED: Final = 0.1  # seconds between two looks at a session
@@ -96,12 +96,8 @@ class _SessionFeed(_Feed):
         super().__init__(self._read, run.stamp, _POLLED)
         self.run = run
 
-    @property
-    def document(self) -> Document:
-        return self.run.document
-
     def _read(self) -> bool:
-        document = self.document
+        document = self.run.document
         before = document.version, document.problem, document.health_fields
         document.read(self.run.moments)
         if document.problem is not None:
@@ -143,14 +139,14 @@ class Feeds:
         """A session as JSON, in parts."""
         feed = await self._feed(name)
         async with feed.followed():
-            return feed.document.parts()
+            return feed.run.document.parts()
 
     async def changes(self, name: str, after: int) -> AsyncGenerator[str]:
         """The changes of a session after a version as server-sent events, until the server ends."""
         return self._changes(await self._feed(name), name, after)
 
     async def _changes(self, feed: _SessionFeed, name: str, after: int) -> AsyncGenerator[str]:
-        document, problem, health = feed.document, None, Fields()
+        document, problem, health = feed.run.document, None, Fields()
         try:
             async with feed.followed():
                 while after >= document.first:

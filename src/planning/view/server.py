@@ -9,8 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, I
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
-from planning.errors import printable
-from planning.observe.text import line_of
+from planning.errors import line_of, printable
 from planning.view.document import Document, as_json
 from planning.view.feeds import Feeds, problem_event
 from planning.view.page import live_page, policy

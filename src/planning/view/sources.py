@@ -11,11 +11,11 @@ from typing import Final
 
 import attrs
 
+from planning.errors import line_of
 from planning.observe.deltas import Fields
 from planning.observe.health import Health, health_of
 from planning.observe.steps import RunSteps
 from planning.observe.stores import ShownStore, open_session, open_store
-from planning.observe.text import line_of
 from planning.observe.timeline import Timeline
 from planning.view.document import MOST_CHANGES, Document, RunData, health_fields
 from session import IdentityError, Session, StoreError

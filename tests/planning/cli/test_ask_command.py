@@ -185,12 +185,6 @@ def test_a_slow_model_is_waited_for_as_long_as_asked_and_twice() -> None:
     assert shown.splitlines()[-1] == f"The question could not be answered: {why}"
 
 
-def test_a_text_that_would_be_a_formula_is_data_in_csv() -> None:
-    Path("formula.sql").write_text("SELECT '=1+1' AS \"=x\", -5 AS number, '@a' AS name, 'b' AS plain")
-    shown = ask("--sql-from", "formula.sql", "--csv")
-    assert shown.split("--- stdout\n")[1].split("--- stderr")[0] == "'=x,number,name,plain\n'=1+1,-5,'@a,b\n"
-
-
 # Nothing is asked
 
 SHOP = ["--db", "shop.db"]
@@ -202,18 +196,10 @@ REFUSED = [
     "'How many?' --db shop.db",
     "'How many?'",
     "'  ' --db shop.db --model m",
-    *(
-        f"--db shop.db --sql-from {each}"
-        for each in (
-            "count.sql --csv --json",
-            "count.sql --base-url http://127.0.0.1:1/v1",
-            *(f"count.sql --timeout {seconds}" for seconds in ("0", "nan", "1e9")),
-            "-",
-            "none.sql",
-            "shop.db",
-            "blank.sql",
-        )
-    ),
+    "--db shop.db --sql-from count.sql --csv --json",
+    "--db shop.db --sql-from count.sql --base-url http://127.0.0.1:1/v1",
+    *(f"--db shop.db --sql-from count.sql --timeout {seconds}" for seconds in ("0", "nan", "1e9")),
+    *(f"--db shop.db --sql-from {file}" for file in ("-", "none.sql", "shop.db", "blank.sql")),
     "--db /dev/zero --sql-from count.sql",
     "'How many?' --model m --db none.db",
     "'How many?' --model m --db shop.db",

@@ -289,8 +289,9 @@ KIN = [("a plan that is begun", "forked"), ("a run that failed", "forked"), ("a 
 
 @pytest.mark.parametrize(("history", "kin"), [*((each, "alone") for each in HISTORIES), *KIN])
 def test_every_face_gives_the_same_answer(history: str, kin: str) -> None:
-    build, statuses, *steps_of_each = HISTORIES[history]
-    wanted = Answer(*(None if each == "-" else each for each in statuses.split()), *steps_of_each)
+    build, statuses, plan_steps, run_steps = HISTORIES[history]
+    of_session, of_plan, of_run = (None if each == "-" else each for each in statuses.split())
+    wanted = Answer(of_session, of_plan, of_run, plan_steps, run_steps)
     store = SqliteStore("s.db")
     parent = Session(session_id="parent", store=store) if kin == "a child" else None
     session = Session(session_id="one", store=store, parent=parent)

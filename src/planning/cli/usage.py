@@ -63,3 +63,9 @@ class Command(TyperCommand):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
             raise
+        except Exception as error:
+            names = [str(each.metavar) for each in self.params if each.param_type_name == "argument"]
+            if getattr(error, "option_name", None) != "--session" or "SESSION" not in names:
+                raise
+            used = " ".join([ctx.command_path, *names[: names.index("SESSION") + 1]])
+            raise Refused(f"the session is an argument, not an option: {used}") from None

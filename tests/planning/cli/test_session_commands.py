@@ -276,7 +276,9 @@ WRONG = [
     "rewind plans.db nightly -1",
     "diff plans.db nightly one 2",
     "history plans.db",
-    "show plans.db --session nightly",
+    *(f"{each} plans.db --session nightly" for each in ("show", "view", "export", "sessions delete")),
+    "run plan.json --session=nightly",
+    "sessions --session nightly",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from threading import Thread
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -36,34 +36,18 @@ McpServers = Annotated[
     ),
 ]
 
-StoreFile = Annotated[
-    str, typer.Argument(metavar="STORE", help="A SQLite file with sessions, or postgresql://HOST/DATABASE.")
-]
+_STORE: Final = "A SQLite file with sessions, or postgresql://HOST/DATABASE"
+_SOURCE: Final = "A store, by default that of 'planning run'; or a file with one {}, or - for standard input."
+
+StoreFile = Annotated[str, typer.Argument(metavar="STORE", help=f"{_STORE}.")]
 
 RunsFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="STORE",
-        help="A SQLite file with sessions, or postgresql://HOST/DATABASE; by default that of 'planning run'.",
-    ),
+    str, typer.Argument(metavar="STORE", help=f"{_STORE}; by default that of 'planning run'.")
 ]
 
-AnySource = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="SOURCE",
-        help="A store, by default that of 'planning run'; or a file with one session, or - for standard"
-        " input.",
-    ),
-]
+AnySource = Annotated[str | None, typer.Argument(metavar="SOURCE", help=_SOURCE.format("session"))]
 
-ShownSource = Annotated[
-    str,
-    typer.Argument(
-        metavar="SOURCE",
-        help="A store, by default that of 'planning run'; or a file with one run, or - for standard input.",
-    ),
-]
+ShownSource = Annotated[str, typer.Argument(metavar="SOURCE", help=_SOURCE.format("run"))]
 
 SOURCES: Final = """\b
 What it reads:
@@ -71,7 +55,6 @@ What it reads:
   JSON of Session.snapshot().to_json(). Or a transcript, as 'planning
   replay' reads it. Or a workflow.
 """
-"""What ``view`` and ``export`` read, for their help."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")]
 
@@ -105,25 +88,11 @@ def _ids_in(place: str) -> list[str]:
     return []
 
 
-SessionName = Annotated[
-    str,
-    typer.Argument(
-        metavar="SESSION", help="The id of a session in it, or its beginning.", autocompletion=session_ids
-    ),
-]
+def _session(more: str) -> Any:
+    more = f"The id of a session in it{more}."
+    return typer.Argument(metavar="SESSION", help=more, autocompletion=session_ids)
 
-AnySession = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="SESSION", help="The id of a session in it; all if omitted.", autocompletion=session_ids
-    ),
-]
 
-OneSession = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="SESSION",
-        help="The id of a session in it, or its beginning; may be omitted if it has only one.",
-        autocompletion=session_ids,
-    ),
-]
+SessionName = Annotated[str, _session(", or its beginning")]
+AnySession = Annotated[str | None, _session("; all if omitted")]
+OneSession = Annotated[str | None, _session(", or its beginning; may be omitted if it has only one")]

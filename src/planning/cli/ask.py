@@ -2,23 +2,108 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
+from io import StringIO
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
 
+from planning.agent.chat import OpenAIChat
+from planning.agent.databases.files import SqlDatabase
+from planning.cli.faces import face_of
+from planning.cli.progress import Progress
 from planning.cli.source import name_of, read_text
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_terminal, lines_of
 from planning.cli.usage import Refused, bad_option
-from planning.errors import line_of, printable
+from planning.errors import ToolError, line_of, one_line, printable
+from planning.plan.model import Plan
+from session import Session
+from session.address import is_address
 
-if TYPE_CHECKING:
-    from planning.agent.databases.files import SqlDatabase
-    from session import Session
+MOST_ROWS: Final = 50
+_WIDEST: Final = 120  # columns of a cell where nothing else bounds it
+_NARROW: Final = 10  # columns below which a text says little: a date has ten
+_LONGEST: Final = 1_000  # characters of a text that are read
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER: Final = re.compile(r"[+-]?(inf|nan|\d+(\.\d*)?(e[+-]?\d+)?|\.\d+)", re.IGNORECASE)
+_NO_END: Final = 1_000_000  # columns
+
+
+def laid_out(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> tuple[list[str], int]:
+    """Lay out rows as a table. NULL is not a text: a text that reads so is in quotes."""
+    rows, wide = rows[:MOST_ROWS], _NO_END if width is None else width
+    shown = names[: max(1, wide // _NARROW)]
+    columns = list[Column]()
+    for place, name in enumerate(shown):
+        is_number = all(isinstance(row[place], (int, float, type(None))) for row in rows)  # never cut
+        column = Column(_line_text(one_line(name)), no_wrap=is_number, max_width=_WIDEST)
+        column.justify = "right" if is_number and rows else "left"
+        columns.append(column)
+    table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for row in rows:
+        table.add_row(*(_line_text(_cell(value, _LONGEST)) for value in row[: len(shown)]))
+    lines = Console(width=wide, color_system=None).render_lines(table, pad=False)
+    return ["".join(part.text for part in line).rstrip() for line in lines], len(shown)
+
+
+def tab_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Rows as lines with tabs between the values, the names first. NULL is written as in a table."""
+    yield "\t".join(map(one_line, names)) + "\n"
+    for row in rows:
+        yield "\t".join(map(_cell, row)) + "\n"
+
+
+def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Rows as CSV, the names first: texts whole, NULL as nothing.
+
+    A text that a spreadsheet would run as a formula is data: it begins with an apostrophe.
+    """
+    buffer = StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    for row in chain([names], rows):
+        texts = ("" if value is None else _text_of(value) for value in row)
+        writer.writerow(
+            f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+            for text in texts
+        )
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def _line_text(text: str) -> Text:
+    """A printable line as the text of a cell, cut with an ellipsis where it has no room."""
+    return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def _cell(value: object, limit: int | None = None) -> str:
+    """A value on one line; of a long one, so many characters or bytes."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _text_of(bytes(value)[:limit])
+    text = one_line(_text_of(value)[:limit])
+    return "'" + text.replace("'", "''") + "'" if text.strip("'") == "NULL" else text
+
+
+def _text_of(value: object) -> str:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"x'{bytes(value).hex()}'"
+    is_json = isinstance(value, (bool, list, dict))
+    return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
+
 
 # \b keeps a paragraph as it is written.
 ASK_HELP: Final = """\b
@@ -101,12 +186,9 @@ def ask(
     path = _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
     statements = () if sql_from is None else _read_statements(sql_from)
     try:
-        from planning.agent.databases.files import SqlDatabase
         from planning.agent.graph import build_text_to_sql_graph
     except ImportError as error:
         raise Refused(str(error)) from None
-    from planning.errors import ToolError
-    from session import Session
 
     session = Session()
     with ExitStack() as stack:
@@ -114,7 +196,10 @@ def ask(
             database = stack.enter_context(
                 SqlDatabase(path, timeout=timeout, max_rows=max_rows, samples=0 if no_samples else _SAMPLES)
             )
-            generate = _generator(model, base_url, statements, database, stack, model_timeout)
+            generate: Callable[..., Any] = partial(_next, statements)
+            if model is not None:
+                chat = OpenAIChat(model, base_url, timeout=model_timeout, dialect=database.dialect)
+                generate = stack.enter_context(chat)
             database.get_schema()  # a wrong file is an error of its own, and not of the question
         except (ToolError, ValueError, ImportError) as error:
             raise Refused(line_of(error)) from None
@@ -130,8 +215,6 @@ def _check(
     question: str | None, *, db: str | None, model: str | None, base_url: str | None, sql_from: str | None
 ) -> str:
     """Refuse options that do not go together; returns the path of the database."""
-    from session.address import is_address
-
     if db is None:
         raise bad_option("--db", "name the database to ask: --db FILE")
     if (model is None) == (sql_from is None):
@@ -154,30 +237,15 @@ def _read_statements(path: str) -> tuple[str, ...]:
     return statements
 
 
-def _generator(
-    model: str | None,
-    base_url: str | None,
-    statements: Sequence[str],
-    database: SqlDatabase,
-    stack: ExitStack,
-    timeout: float,
-) -> Callable[..., Any]:
-    """What writes the SQL: the file, one statement at each attempt, or a model."""
-    if model is None:
-        return lambda attempts: statements[min(len(attempts), len(statements) - 1)]
-    from planning.agent.chat import OpenAIChat
-
-    return stack.enter_context(OpenAIChat(model, base_url, timeout=timeout, dialect=database.dialect))
+def _next(statements: Sequence[str], attempts: Sequence[Any]) -> str:
+    """The statement for an attempt: its own, or the last."""
+    return statements[min(len(attempts), len(statements) - 1)]
 
 
 def _shown(
     question: str, states: Iterable[Mapping[str, Any]], session: Session, *, is_csv: bool, is_json: bool
 ) -> bool:
     """Show the states of a question as they come, and the answer; returns whether there is one."""
-    from planning.cli.faces import face_of
-    from planning.cli.progress import Progress
-    from planning.plan.model import Plan
-
     progress = Progress(title=question)
     state: Mapping[str, Any] = {}
     is_table = is_terminal(sys.stdout) and not is_csv
@@ -199,8 +267,6 @@ def _shown(
 
 def _print_rows(result: Mapping[str, Any], *, is_csv: bool) -> None:
     """Print the rows for a program: all of them, and nothing else."""
-    from planning.cli.table import csv_lines, tab_lines
-
     write = csv_lines if is_csv else tab_lines
     is_shown = is_terminal(sys.stdout)
     for line in write(result.get("columns") or (), result.get("data") or ()):
@@ -224,8 +290,6 @@ def answer_lines(state: Mapping[str, Any], width: int | None = None, *, is_table
 
 def _row_lines(result: Mapping[str, Any], width: int | None) -> list[Line]:
     """The rows of a result, how many there are, and what is not shown of them."""
-    from planning.cli.table import MOST_ROWS, laid_out
-
     rows = result.get("data") or ()
     columns = [str(name) for name in result.get("columns") or ()]
     (names, *body), shown = laid_out(columns, rows, width)

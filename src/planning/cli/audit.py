@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import attrs
 import typer
 
 from planning.cli.arguments import AnySource, AsJson, OneSession
+from planning.cli.opening import opened
 from planning.cli.terminal import as_json, columns, count, say
 from planning.cli.usage import bad_option
-from planning.errors import one_line, show
-
-if TYPE_CHECKING:
-    from planning.observe.audit import Audit, AuditFinding
+from planning.cli.validate import annotation
+from planning.errors import line_of, one_line, show
+from planning.observe.audit import FINDINGS, Audit, AuditFinding, audit_plan
+from planning.plan.facts import PlanFacts
+from planning.plan.model import Plan
+from planning.workflow.run.records import WorkflowRun
+from session.stores import StoreError
 
 # \b keeps a paragraph as it is written.
 AUDIT_HELP: Final = """\b
@@ -63,8 +67,6 @@ def audit(
 
     It needs no policy, and names the setting of PlanPolicy that guards against each finding.
     """
-    from planning.observe.audit import FINDINGS
-
     failing = set() if fail_on is None else {name.strip() for name in fail_on.split(",")}
     for name in sorted(failing - FINDINGS.keys()):
         raise bad_option("--fail-on", f"no finding is named {show(name)}; use {', '.join(FINDINGS)}")
@@ -87,14 +89,6 @@ def audit(
 
 def _audited(source: str | None, session: str | None) -> tuple[str, Audit, str]:
     """What is audited by name, the audit, and what of the history cannot be read."""
-    from planning.cli.opening import opened
-    from planning.observe.audit import audit_plan
-    from planning.observe.text import line_of
-    from planning.plan.facts import PlanFacts
-    from planning.plan.model import Plan
-    from planning.workflow.run.records import WorkflowRun
-    from session.stores import StoreError
-
     damage: list[StoreError] = []
     kinds: Any = ("snapshot", "transcript")
     with opened(source, session, *kinds, wanted="a session") as given, given.history() as changes:
@@ -117,8 +111,6 @@ def _audited(source: str | None, session: str | None) -> tuple[str, Audit, str]:
 
 
 def _fields(title: str, found: Audit) -> dict[str, Any]:
-    from planning.observe.audit import FINDINGS
-
     findings = []
     for finding in found.findings:
         rule = FINDINGS[finding.code]
@@ -129,17 +121,12 @@ def _fields(title: str, found: Audit) -> dict[str, Any]:
 
 
 def _annotation(finding: AuditFinding) -> str:
-    from planning.cli.validate import annotation
-    from planning.observe.audit import FINDINGS
-
     severity = FINDINGS[finding.code].severity
     return annotation(severity, f"Version {finding.version}: {finding.message}", title=finding.code)
 
 
 def _lines(title: str, found: Audit) -> Iterator[str]:
     """The audit for a person: findings by their kind, then what planning cost."""
-    from planning.observe.audit import FINDINGS
-
     totals = found.totals
     number = count(len(found.findings), "finding") if found.findings else "no findings"
     proofs = [f"{totals[proof]} {proof}" for proof in ("verified", "reported") if totals[proof]]

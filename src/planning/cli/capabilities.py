@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from planning.cli.terminal import say
 from planning.cli.usage import Refused
 from planning.errors import ToolError, printable, show
+from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
-
-if TYPE_CHECKING:
-    from planning.tools.tool import Tool
-    from planning.workflow.report import Report
+from planning.workflow.report import Report
 
 
 @contextmanager
@@ -38,7 +37,6 @@ def tools_of_servers(commands: Sequence[str]) -> Iterator[Mapping[str, Tool]]:
         from planning.integrations.mcp import open_server, tools_from
     except ImportError as error:
         raise Refused(str(error)) from None
-    import logging
 
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # of servers that print more than MCP
     found: dict[str, Tool] = {}

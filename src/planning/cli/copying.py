@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from planning.cli.arguments import AsJson, StoreFile, session_ids
+from planning.cli.opening import known_session, opened_store
 from planning.cli.source import name_of, without_password
 from planning.cli.terminal import as_json, count, say
-from planning.cli.usage import Refused, bad_option
-from planning.errors import listed, printable
+from planning.cli.usage import Refused, bad_option, examples
+from planning.errors import line_of, listed, printable
+from session.address import database_of, is_address
+from session.stores import PostgresStore, SqliteStore, StoreError, copy_session
+
+DELETE_HELP: Final = examples(
+    "sessions delete plans.db what-if", "sessions delete plans.db nightly what-if --yes"
+)
+COPY_HELP: Final = examples(
+    "store copy plans.db postgresql://me@db.example.org/plans",
+    "store copy postgresql://me@db.example.org/plans copy.db nightly what-if",
+)
+COMPACT_HELP: Final = examples("store compact plans.db")
 
 # \b keeps a paragraph as it is written.
 CREATE_HELP: Final = """\b
@@ -44,14 +57,9 @@ def create(
     ] = False,
 ) -> None:
     """Make the tables of a store in a PostgreSQL database, where they are not yet."""
-    from planning.cli.opening import opened_store
-    from session.address import database_of, is_address
-
     if not is_address(database):
         raise bad_option("URL", "give postgresql://HOST/DATABASE; a SQLite file is created on first use")
     with opened_store(database) as store:
-        from session.stores import PostgresStore
-
         if print_:
             typer.echo(f"{PostgresStore.schema_sql(database_of(database)[1])};")
         elif isinstance(store, PostgresStore):
@@ -79,10 +87,6 @@ def copy(
     TO has one of the sessions already, nothing is copied. If one cannot be copied, the others are, and the
     exit code is 1.
     """
-    from planning.cli.opening import known_session, opened_store
-    from planning.observe.text import line_of
-    from session.stores import StoreError, copy_session
-
     copied, failed = list[dict[str, Any]](), dict[str, str]()
     with opened_store(source) as store:
         chosen = [head.session_id for head in store.sessions()]
@@ -114,9 +118,6 @@ def compact(store: StoreFile) -> None:
 
     Programs may go on; those that write wait until it is over.
     """
-    from planning.cli.opening import opened_store
-    from session.stores import SqliteStore
-
     with opened_store(store) as opened:
         if not isinstance(opened, SqliteStore):
             raise bad_option("STORE", "give a SQLite file; a PostgreSQL server reuses the room by itself")
@@ -141,8 +142,6 @@ def delete(
 
     In a terminal you are asked first. The exit code is 1 where you answer no.
     """
-    from planning.cli.opening import known_session, opened_store
-
     with opened_store(store) as opened:
         chosen = [known_session(opened, name, is_whole=True) for name in dict.fromkeys(sessions)]
         if not yes:
@@ -157,8 +156,6 @@ def delete(
 
 def _require_yes(question: str) -> None:
     """Ask the user."""
-    import sys
-
     if sys.stdin is None or not sys.stdin.isatty():
         raise Refused("nothing was deleted: give --yes, or run this in a terminal, which asks")
     typer.echo(f"{question} Type yes: ", nl=False, err=True)

@@ -29,11 +29,6 @@ class Drive(Generic[Result]):
 
     The first SIGINT or SIGTERM cancels the coroutine, which ends its steps. A second one interrupts whatever
     runs in the main thread, and nothing more is waited for.
-
-    Attributes:
-        result: The result of the coroutine; None if it was stopped or failed.
-        error: Why it failed; also what a tool raised to end the program.
-        signal: The first signal that came.
     """
 
     def __init__(self, stopping: Callable[[], object] = lambda: None) -> None:
@@ -41,9 +36,9 @@ class Drive(Generic[Result]):
         self._stopping = stopping
         self._task: asyncio.Task[Result] | None = None
         self._last = 0.0  # when the last signal came, in seconds
-        self.result: Result | None = None
-        self.error: BaseException | None = None
-        self.signal: signal.Signals | None = None
+        self.result: Result | None = None  # None if it was stopped or failed
+        self.error: BaseException | None = None  # also what a tool raised to end the program
+        self.signal: signal.Signals | None = None  # the first that came
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> None:
         """Run it to its end; then read ``result``, ``error`` and ``signal``."""

@@ -5,30 +5,29 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
 from planning.cli.arguments import WorkflowFile
-from planning.cli.source import name_of, read_bytes
+from planning.cli.source import kind_of, name_of, read_bytes, refuse_other
 from planning.cli.terminal import MARKS, count, is_ascii, is_terminal, painted, wants_color
-from planning.cli.usage import EXIT_CODES, Refused
+from planning.cli.usage import Refused
+from planning.cli.validate import print_report
 from planning.errors import cut, one_line
 from planning.graph import Graph
-
-if TYPE_CHECKING:
-    from planning.observe.steps import RunSteps
-    from planning.workflow.drawing import State
-    from planning.workflow.model import Workflow
+from planning.observe.steps import RunSteps
+from planning.workflow.drawing import State, called, mermaid, states_in
+from planning.workflow.model import Workflow
+from planning.workflow.validate import validate_workflow
 
 # \b keeps a paragraph as it is written.
-GRAPH_HELP: Final = f"""\b
+GRAPH_HELP: Final = """\b
 Examples:
   planning graph report.json
   planning graph report.json --format mermaid > report.mmd
   my-agent | planning graph - | mmdc -i - -o report.svg
-
-{EXIT_CODES}"""
+"""
 _ORDER: Final = ("completed", "skipped", "in_progress", "failed", "blocked", "stopped", "pending")
 _LONGEST: Final = 100
 _DEEPEST: Final = 20
@@ -59,18 +58,11 @@ def graph(
         text = graph_text(steps.workflow, steps.states, color=color, ascii_only=is_ascii(sys.stdout))
         typer.echo(text, nl=False, color=color)
     else:
-        from planning.workflow.drawing import mermaid
-
         typer.echo(mermaid(steps.workflow, steps.states), nl=False)
 
 
 def _steps_in(data: bytes, source: str | None) -> RunSteps:
     """The steps of the workflow in the bytes of a file, or of the run in them."""
-    from planning.cli.opening import kind_of, refuse_other, session_of
-    from planning.cli.validate import print_report
-    from planning.observe.steps import RunSteps
-    from planning.workflow.validate import validate_workflow
-
     report = validate_workflow(data)
     if report.ok:
         return RunSteps(report.workflow)
@@ -78,6 +70,8 @@ def _steps_in(data: bytes, source: str | None) -> RunSteps:
         refuse_other(data, source, "a workflow", "workflow")
         print_report(report, source, err=True)
         raise typer.Exit(1)
+    from planning.cli.opening import session_of  # takes a moment to load
+
     steps = RunSteps.of(session_of(data, source))
     if steps is None:
         raise Refused(f"{name_of(source)} holds no workflow run; 'planning show' shows its plan")
@@ -96,8 +90,6 @@ def graph_text(
 
     Nothing in the workflow can act on a terminal.
     """
-    from planning.workflow.drawing import called, states_in
-
     states = states_in(workflow) if states is None else states
     goal, counts = workflow.goal.strip(), Counter(states.values())
     head = count(len(workflow.steps), "step")

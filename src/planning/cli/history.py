@@ -6,19 +6,27 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from planning.cli.arguments import AsJson, OneSession, RunsFile, StoreFile
+from planning.cli.faces import face_of
+from planning.cli.opening import opened
+from planning.cli.progress import Progress
 from planning.cli.source import DEFAULT_STORE
-from planning.cli.terminal import as_json, say
-from planning.errors import one_line
+from planning.cli.terminal import Line, as_json, say
+from planning.cli.usage import examples
+from planning.errors import line_of, one_line
+from planning.observe.fact_words import approval_words
+from planning.observe.names import named_facts, named_plan
+from planning.observe.timeline import Changes, Moment, fields_of_moment, refusal_of, words_of
+from planning.policy.reducers import AskToFinish
+from session import ToolFailed
+from session.stores import StoreError
 
-if TYPE_CHECKING:
-    from planning.cli.progress import Progress
-    from planning.cli.terminal import Line
-    from planning.observe.timeline import Changes, Moment
+HISTORY_HELP: Final = examples("history", "history plans.db nightly --after 40")
+WATCH_HELP: Final = examples("watch plans.db nightly", "watch plans.db nightly --json | my-dashboard")
 
 _POLL: Final = 0.05  # seconds between two looks at the store
 
@@ -36,11 +44,6 @@ def history(
 
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
-    from planning.cli.opening import opened
-    from planning.observe.text import line_of
-    from planning.observe.timeline import fields_of_moment, words_of
-    from session.stores import StoreError
-
     damage, fields = "", []
     with opened(store, session) as given, given.history(after) as changes:
         try:
@@ -66,14 +69,6 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
     With --json, each change of the session is printed on a line of its own. It ends when you press Ctrl-C, or
     when the session is deleted; the exit code is 0 then.
     """
-    from planning.cli.faces import face_of
-    from planning.cli.opening import opened
-    from planning.cli.progress import Progress
-    from planning.observe.fact_words import approval_words
-    from planning.observe.names import named_facts, named_plan
-    from planning.observe.text import line_of
-    from session.stores import StoreError
-
     progress = Progress()
     with (
         opened(store, session, is_live=True) as given,
@@ -88,7 +83,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
                 face.show(shown + [(approval, "")] * bool(approval))
             for moment in _as_they_come(changes):
                 if as_json_:
-                    _print_json(moment)
+                    typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))  # a line
                 else:
                     face.show(list(_changes(progress, moment)))
         except KeyboardInterrupt:
@@ -108,19 +103,8 @@ def _as_they_come(changes: Changes) -> Iterator[Moment]:
         time.sleep(_POLL)
 
 
-def _print_json(moment: Moment) -> None:
-    from planning.observe.timeline import fields_of_moment
-
-    typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))
-
-
 def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
     """What a change did to the plan, and the calls in it that were refused."""
-    from planning.observe.names import named_facts, named_plan
-    from planning.observe.timeline import refusal_of, words_of
-    from planning.policy.reducers import AskToFinish
-    from session import ToolFailed
-
     for event in moment.change.events:
         if isinstance(event, ToolFailed):
             is_refused, reason = refusal_of(event)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import signal
 import sys
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import typer
 
 from planning.cli.arguments import session_ids
+from planning.cli.capabilities import capabilities_of
+from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+from planning.cli.drive import until_signalled
+from planning.cli.opening import found_store
 from planning.cli.terminal import say
-from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.cli.usage import Refused, bad_option
 from planning.errors import printable, show
-
-if TYPE_CHECKING:
-    from planning.workflow.capabilities import Capabilities
-    from session import Session
+from planning.policy.policy import PlanPolicy
+from planning.workflow.capabilities import Capabilities
+from session import IdentityError, Session
+from session.stores import StoreError
 
 _TOKEN: Final = "PLANNING_MCP_TOKEN"  # noqa: S105 - the name of the variable that holds it
 _SHORTEST_TOKEN: Final = 16
@@ -77,8 +82,7 @@ Running workflows:
   --run module:object adds a tool that runs workflow documents, whose
   steps call the tools of the object. The module is imported, which
   runs its code; name only modules that you trust.
-
-{EXIT_CODES}"""
+"""
 
 
 def mcp(
@@ -149,7 +153,6 @@ def mcp(
         from planning.serving import is_loopback
     except ImportError as error:
         raise Refused(str(error)) from None
-    from planning.policy.policy import PlanPolicy
 
     names = _plan_tools(tools)
     policy = PlanPolicy(evidence=evidence, approval=approval, dependencies=dependencies)
@@ -178,48 +181,26 @@ def mcp(
     )
     _log_plainly()
     if address is None:
-        _serve_here(serve_stdio(server))
-    else:
-        host, port = address
-        try:
-            _serve(
-                serve_http(
-                    server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where
-                )
-            )
-        except OSError as error:
-            number = error.errno or 0  # negative where the name of a host is not known
-            reason = os.strerror(number) if number > 0 else error.strerror
-            raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
-
-
-def _serve_here(serving: Coroutine[Any, Any, None]) -> None:
-    """Serve until the client leaves; a signal ends the process, whose standard input may never end."""
-    import asyncio
-
-    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
-
-    for each in SIGNAL_CODES:
-        signal.signal(each, lambda number, _: os._exit(SIGNAL_CODES[signal.Signals(number)]))
-    asyncio.run(serving)
-
-
-def _serve(serving: Coroutine[Any, Any, None]) -> None:
-    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
-    from planning.cli.drive import until_signalled
-
-    received = until_signalled(serving)
+        for each in SIGNAL_CODES:  # standard input may never end
+            signal.signal(each, lambda number, _: os._exit(SIGNAL_CODES[signal.Signals(number)]))
+        asyncio.run(serve_stdio(server))
+        return
+    hosts, started = allow_host or (), lambda url: say(f"serving MCP at {url}")
+    try:
+        received = until_signalled(
+            serve_http(server, *address, token=token, allowed_hosts=hosts, started=started)
+        )
+    except OSError as error:
+        number = error.errno or 0  # negative where the name of a host is not known
+        reason = os.strerror(number) if number > 0 else error.strerror
+        raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
     if received is not None:
         raise typer.Exit(SIGNAL_CODES[received])
 
 
-def _say_where(url: str) -> None:
-    say(f"serving MCP at {url}")
-
-
 def _plan_tools(given: str | None) -> tuple[str, ...]:
     """The planning tools by their names, with or without what all of them begin with and end with."""
-    from planning.integrations.mcp.server import PLAN_TOOLS
+    from planning.integrations.mcp.server import PLAN_TOOLS  # an extra
 
     if given is None:
         return PLAN_TOOLS
@@ -232,10 +213,6 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
 
 def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
     """How ``build_server`` finds the sessions: one for all clients, or one for each."""
-    from planning.cli.opening import found_store
-    from session import IdentityError, Session
-    from session.stores import StoreError
-
     try:
         store = None if file is None else found_store(file)
         if store is not None:
@@ -262,7 +239,6 @@ def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
 def _workflows(given: list[str] | None) -> Capabilities | None:
     if not given:
         return None
-    from planning.cli.capabilities import capabilities_of
 
     if any(":" not in value for value in given):
         raise bad_option("--run", "write module:object, such as my_app.tools:registry")
@@ -286,7 +262,6 @@ def _address(given: str) -> tuple[str, int]:
 
 def _log_plainly() -> None:
     """Log warnings on standard error, each on one line: clients decide what is in them."""
-    import logging
 
     class OneLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:

@@ -8,21 +8,21 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from planning.cli.arguments import Agents, Handlers, McpServers, Tools
+from planning.cli.capabilities import capabilities_of, tools_of_servers
 from planning.cli.source import name_of, writing
 from planning.cli.terminal import count, say
-from planning.cli.usage import EXIT_CODES, TOOLS_HELP, Refused
+from planning.cli.usage import TOOLS_HELP, Refused
 from planning.errors import listed, printable
-
-if TYPE_CHECKING:
-    from planning.workflow.capabilities import Capabilities
-    from planning.workflow.codes import Finding
-    from planning.workflow.model import Workflow, WorkflowStep
+from planning.tools.tool import Tool
+from planning.workflow.capabilities import Capabilities, called_by_steps
+from planning.workflow.model import Workflow, WorkflowStep
+from planning.workflow.validate import validate_workflow
+from planning.workflow.wire.build import dump_workflow
 
 # \b keeps a paragraph as it is written.
 NEW_HELP: Final = f"""\b
@@ -32,22 +32,14 @@ Examples:
   planning new report.json --mcp "npx some-mcp-server"
   planning new > report.json
 
-{TOOLS_HELP}
-{EXIT_CODES}"""
+{TOOLS_HELP}"""
 _PROMPT: Final = "${user_prompt}"
-_MOST_ITEMS: Final = 9  # with more, the list becomes the prompt, as all that the tool refuses
 _GOAL: Final = "Say here what the steps are for"
-_OF_FORMAT: Final = MappingProxyType({
-    "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00", "duration": "PT1H",
-    "uri": "https://example.org", "email": "name@example.org",
-    "uuid": "00000000-0000-4000-8000-000000000000", "decimal": "1.50", "ipv4": "192.0.2.1",
-})  # fmt: skip
 
 
 def new(
     file: Annotated[
-        str | None,
-        typer.Argument(metavar="WORKFLOW", help="The file to write; standard output if omitted."),
+        str | None, typer.Argument(metavar="WORKFLOW", help="The file to write; standard output if omitted.")
     ] = None,
     *,
     tools: Tools = None,
@@ -58,13 +50,9 @@ def new(
 ) -> None:
     """Write a first workflow: a valid one, with a step for each tool, to be changed by hand.
 
-    Inputs are taken from the examples of a tool, or made up; you are told which ones to fill in. A text
-    becomes ${user_prompt}, the value of --prompt in 'planning run'. A file that exists is not replaced.
+    Inputs are taken from the examples of a tool, or are ${user_prompt}, the value of --prompt in 'planning
+    run'; you are told which ones to fill in. A file that exists is not replaced.
     """
-    from planning.cli.capabilities import capabilities_of, tools_of_servers
-    from planning.workflow.capabilities import Capabilities
-    from planning.workflow.wire.build import dump_workflow
-
     with tools_of_servers(mcp or ()) as served:
         given = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
         workflow = _written(given or Capabilities(), goal)
@@ -85,18 +73,10 @@ def new(
 
 def _written(given: Capabilities, goal: str) -> Workflow:
     """A workflow with a step for all that is given, one after the other."""
-    from planning.workflow.model import Workflow
-    from planning.workflow.validate import validate_workflow
-    from planning.workflow.wire.build import dump_workflow
-
     steps = list(_steps(given))
     for index in range(1, len(steps)):
         steps[index] = replace(steps[index], depends_on=(steps[index - 1].step_id,))
     workflow = Workflow(goal=goal, steps=tuple(steps))
-    errors = validate_workflow(dump_workflow(workflow), given).errors
-    for error in errors:
-        steps = [_yielding(step, error) if step.step_id == error.step_id else step for step in steps]
-    workflow = replace(workflow, steps=tuple(steps))
     report = validate_workflow(dump_workflow(workflow), given)
     if not report.ok:
         first = report.errors[0]
@@ -105,8 +85,6 @@ def _written(given: Capabilities, goal: str) -> Workflow:
 
 
 def _steps(given: Capabilities) -> Iterator[WorkflowStep]:
-    from planning.workflow.model import WorkflowStep
-
     known = {"tool": given.tools, "handler": given.handlers, "agent": given.agents}
     ids = set[str]()
     for kind, by_name in known.items():
@@ -125,57 +103,24 @@ def _steps(given: Capabilities) -> Iterator[WorkflowStep]:
 
 def _call_of(name: str, function: Callable[..., Any] | None, *, is_agent: bool) -> tuple[str, dict[str, Any]]:
     """What a call is for, and inputs for it."""
-    from planning.tools.tool import Tool
-    from planning.workflow.capabilities import called_by_steps
-
     tool = function if isinstance(function, Tool) or function is None else called_by_steps(name, function)
     purpose = "" if tool is None else tool.description.strip().partition("\n")[0]
     if tool is None:
         return f"Call {name}", {}
     if tool.examples:
         return purpose or f"Call {name}", dict(tool.examples[0].arguments)
-    inputs = _example(tool.parameters_schema())
+    schema = tool.parameters_schema()
+    fields = schema.get("properties", {})
+    inputs = {name: _example(fields.get(name, {})) for name in schema.get("required", ())}
     if is_agent and len(inputs) == 1:
         inputs = {}  # its one parameter is the step's description
     return purpose or f"Call {name}", inputs
 
 
 def _example(node: Mapping[str, Any]) -> Any:
-    """A value that a schema takes, with what is required alone; of a text, the prompt."""
-    from planning.tools.parameters.schema import options
-
-    for key in ("default", "const"):
-        if key in node:
-            return node[key]
-    for key in ("examples", "enum"):
-        if node.get(key):
-            return node[key][0]
-    allowed = [each for each in options({}, node) if each.get("type") != "null"]
-    if allowed and allowed[0] is not node:
-        return _example(allowed[0])
-    match node.get("type"):
-        case "object":
-            fields = node.get("properties", {})
-            return {name: _example(fields.get(name, {})) for name in node.get("required", ())}
-        case "array":
-            places = node.get("prefixItems", ())
-            rest = [node.get("items", {})] * (min(node.get("minItems", 0), _MOST_ITEMS) - len(places))
-            return [_example(place) for place in (*places, *rest)]
-        case "integer" | "number":
-            low = node.get("minimum", node.get("exclusiveMinimum", 0) + 1)
-            return min(low, node.get("maximum", low), node.get("exclusiveMaximum", low + 1) - 1)
-        case "boolean":
-            return False
-        case "null":
-            return None
-        case _:
-            return _OF_FORMAT.get(node.get("format", ""), _PROMPT)
-
-
-def _yielding(step: WorkflowStep, error: Finding) -> WorkflowStep:
-    """The step with the prompt in place of the input that an error is about: what it will be is not known."""
-    name = error.pointer.partition("/inputs/")[2].partition("/")[0].replace("~1", "/").replace("~0", "~")
-    return replace(step, inputs={**step.inputs, name: _PROMPT}) if name in step.inputs else step
+    """A value that a schema names; else the prompt, which is checked when the step runs."""
+    named = [node[key] for key in ("default", "const") if key in node]
+    return next(iter([*named, *node.get("examples", ()), *node.get("enum", ())]), _PROMPT)
 
 
 def _advice(workflow: Workflow, given: Capabilities | None) -> Iterator[str]:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Final
 
 import attrs
 
-from planning.cli.source import DEFAULT_STORE, name_of, no_session, read_bytes
-from planning.cli.transcript import Call, TranscriptError, is_transcript, parse_transcript
+from planning.cli.source import DEFAULT_STORE, SQLITE, Kind, kind_of, name_of, read_bytes, refuse_other
+from planning.cli.transcript import Call, TranscriptError, parse_transcript
 from planning.cli.usage import Refused, bad_option
-from planning.errors import listed, nearest, printable
+from planning.errors import line_of, listed, nearest, printable
 from planning.observe.fact_words import NO_FACTS
 from planning.observe.names import names_in
 from planning.observe.steps import RunSteps
 from planning.observe.stores import ShownStore, open_session, open_store
-from planning.observe.text import line_of
 from planning.observe.timeline import Changes, Moment, Recent, Timeline
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
@@ -42,61 +40,14 @@ from session.events import SessionId, session_id_of
 from session.slices import type_name
 from session.stores import Store, StoredSession
 
-Kind = Literal["store", "snapshot", "workflow", "transcript"]
-
-_SQLITE: Final = b"SQLite format 3\0"  # the first bytes of every SQLite file
-_NAMES: Final[Mapping[Kind, str]] = MappingProxyType({
-    "store": "a SQLite file; 'planning sessions' lists the sessions of a store",
-    "snapshot": "a snapshot of a session; 'planning show' shows it",
-    "workflow": "a workflow; 'planning graph' draws it, 'planning run' runs it",
-    "transcript": "a transcript; 'planning replay' replays it",
-})  # fmt: skip
 _TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan, PlanFacts)
 _KEPT: Final = 64  # changes of a replayed session: the document has what each of them did
-_MOST_BYTES: Final = 100_000_000  # of a file that is not a store
+MOST_BYTES: Final = 100_000_000  # of a file that is not a store
 _LISTED: Final = 5
 _PREFIX: Final = "planning_"  # of the names of the planning tools
 
 
-# Files
-
-
-def kind_of(data: bytes) -> Kind | None:
-    """What is in a file; None where it is nothing that a command takes, or is damaged."""
-    if data.startswith(_SQLITE):
-        return "store"
-    for text in (data, data.lstrip().partition(b"\n")[0]):  # a transcript has one message a line
-        try:
-            return _kind_of_json(json.loads(text))
-        except (ValueError, RecursionError):
-            continue
-    return None
-
-
-def _kind_of_json(document: Any) -> Kind | None:
-    if isinstance(document, dict) and isinstance(document.get("slices"), dict):
-        return "snapshot"
-    if is_transcript(document):
-        return "transcript"
-    steps = (
-        document
-        if isinstance(document, list)
-        else document.get("steps")
-        if isinstance(document, dict)
-        else None
-    )
-    first = steps[0] if isinstance(steps, list) and steps else None
-    return "workflow" if isinstance(first, dict) and first.keys() & {"step_id", "id"} else None
-
-
-def refuse_other(data: bytes, source: str | None, wanted: str, *kinds: Kind) -> None:
-    """Refuse a file of another kind, with the command that takes it; ``wanted`` is what this command takes.
-
-    What is of no kind is left to the caller.
-    """
-    kind = kind_of(data)
-    if kind is not None and kind not in kinds:
-        raise Refused(f"{name_of(source)} is not {wanted} but {_NAMES[kind]}")
+# Transcripts
 
 
 def calls_in(data: bytes, source: str | None) -> tuple[Call, ...]:
@@ -119,11 +70,6 @@ def replayed(calls: Iterable[Call], session: Session) -> Iterator[tuple[Call, To
             yield call, None
 
 
-def read_transcript(source: str | None) -> tuple[Call, ...]:
-    """The tool calls in a file."""
-    return calls_in(read_bytes(source, "TRANSCRIPT", limit=_MOST_BYTES), source)
-
-
 # Sessions
 
 
@@ -141,12 +87,7 @@ class _Replay(Recent):
 
 @attrs.define(slots=False)
 class Opened:
-    """A session that a command was given, in a store or in a file.
-
-    Attributes:
-        kind: What it is in.
-        title: What it is called.
-    """
+    """A session that a command was given, in a store or in a file."""
 
     kind: Kind
     title: str
@@ -204,11 +145,7 @@ class Opened:
 
 @contextmanager
 def opened(
-    source: str | None,
-    session: str | None,
-    *kinds: Kind,
-    wanted: str = "one run",
-    is_live: bool = False,
+    source: str | None, session: str | None, *kinds: Kind, wanted: str = "one run", is_live: bool = False
 ) -> Iterator[Opened]:
     """Open what a command is given: a session of a store, None for its only one, or a file of these kinds.
 
@@ -230,12 +167,13 @@ def opened(
 def opened_page(source: str, session: str | None) -> AbstractContextManager[Opened]:
     """Open what the page can show; a session is named only in a store."""
     if session is not None and not is_store(source):
-        raise no_session(source)
+        reason = f"it names a session of a store, and {name_of(source)} is not a store"
+        raise bad_option("SESSION", reason)
     return opened(source, session, "snapshot", "workflow", "transcript")
 
 
 def _in_file(source: str | None, kinds: tuple[Kind, ...], wanted: str) -> Opened:
-    data = read_bytes(source, "SOURCE", limit=_MOST_BYTES)
+    data = read_bytes(source, "SOURCE", limit=MOST_BYTES)
     title = "standard input" if source in (None, "-") else Path(str(source)).name
     kind = kind_of(data)
     if kind is None or kind not in kinds:
@@ -276,7 +214,7 @@ def is_store(source: str | None) -> bool:
     if is_address(source):
         return True
     # What is read from a pipe is gone.
-    return Path(source).is_file() and read_bytes(source, "STORE", first=len(_SQLITE)) == _SQLITE
+    return Path(source).is_file() and read_bytes(source, "STORE", first=len(SQLITE)) == SQLITE
 
 
 @contextmanager

@@ -36,17 +36,7 @@ _STATE: Final = 8  # characters of "retrying"
 
 
 class Progress:
-    """The steps of a plan or of a run, and how far they are.
-
-    Attributes:
-        title: What the steps are for.
-        plan: The latest plan; None for a run, and before there is one.
-        facts: What a policy knows of it.
-        run: The steps of the run; None for a plan.
-        refused: How many planning calls were refused.
-        now: Returns the time; None where times mean nothing, as in a replay.
-        has_dates: Whether to say when steps got into their states.
-    """
+    """The steps of a plan or of a run, and how far they are."""
 
     def __init__(
         self,
@@ -58,7 +48,7 @@ class Progress:
         has_dates: bool = False,
     ) -> None:
         """Start with the steps of a run that began at a time, by default now; or with nothing."""
-        self.run, self.now, self.has_dates = run, now, has_dates
+        self.run, self.now, self.has_dates = run, now, has_dates  # without a clock, times mean nothing
         self.title = title if run is None else run.workflow.goal
         self.plan: Plan | None = None
         self.facts = NO_FACTS

@@ -7,17 +7,21 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from planning.cli.terminal import as_json, can_redraw
+from planning.cli.faces import face_of
+from planning.cli.opening import MOST_BYTES, calls_in, replayed
+from planning.cli.progress import Progress
+from planning.cli.source import read_bytes
+from planning.cli.terminal import Line, as_json, can_redraw
+from planning.cli.transcript import Call
+from planning.cli.usage import examples
+from planning.plan.model import Plan
+from session import Session, select_latest
 
-if TYPE_CHECKING:
-    from planning.cli.progress import Progress
-    from planning.cli.terminal import Line
-    from planning.cli.transcript import Call
-
+REPLAY_HELP: Final = examples("replay examples/triage.jsonl", "replay --json - < transcript.jsonl")
 
 _DELAY: Final = 0.15  # seconds after each change in a terminal
 
@@ -37,11 +41,7 @@ def replay(
     "messages". Messages may be in the form of chat completions, of OpenAI's Responses, of Anthropic or of
     LangChain. Calls to other tools are skipped and counted.
     """
-    from planning.cli.faces import face_of
-    from planning.cli.opening import read_transcript
-    from planning.cli.progress import Progress
-
-    calls = read_transcript(transcript)
+    calls = calls_in(read_bytes(transcript, "TRANSCRIPT", limit=MOST_BYTES), transcript)
     progress, seen = Progress(), Counter[str]()
     with face_of(sys.stdout, progress, is_json=as_json_) as face:
         for kind, lines in replay_lines(calls, progress):
@@ -57,10 +57,6 @@ def replay(
 
 def replay_lines(calls: Iterable[Call], progress: Progress) -> Iterator[tuple[str, list[Line]]]:
     """Carry out calls one by one, each when it is asked for: how it ended, and its lines."""
-    from planning.cli.opening import replayed
-    from planning.plan.model import Plan
-    from session import Session, select_latest
-
     session = Session()
     for call, result in replayed(calls, session):
         plan = select_latest(session, Plan)

@@ -6,20 +6,26 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
 from planning.cli.arguments import Agents, Finished, Handlers, McpServers, Tools, WorkflowFile, session_ids
-from planning.cli.source import DEFAULT_STORE, read_bytes, without_password
+from planning.cli.capabilities import capabilities_of, mention_colon, tools_of_servers
+from planning.cli.running import Asked, Running, opened_run
+from planning.cli.source import DEFAULT_STORE, read_bytes, refuse_other, without_password
 from planning.cli.usage import TOOLS_HELP, bad_option
+from planning.cli.validate import print_report
 from planning.errors import show
-
-if TYPE_CHECKING:
-    from planning.tools.tool import Tool
-    from planning.workflow.capabilities import Capabilities
-    from planning.workflow.model import Workflow
+from planning.tools.contract import check_timeout
+from planning.tools.tool import Tool
+from planning.workflow.capabilities import Capabilities
+from planning.workflow.executors import open_executor
+from planning.workflow.model import Workflow
+from planning.workflow.validate import validate_workflow
+from session.address import hide_secrets
 
 # \b keeps a paragraph as it is written.
 RUN_HELP: Final = f"""\b
@@ -115,8 +121,7 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Resume the last run of this workflow.")] = False,
     finished: Finished = False,
     view: Annotated[
-        bool,
-        typer.Option("--view", help="Show the run as a page in the browser, until you press Ctrl-C."),
+        bool, typer.Option("--view", help="Show the run as a page in the browser, until you press Ctrl-C.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
 ) -> None:
@@ -125,9 +130,6 @@ def run(
     The answer is the output of the last steps, those that no other step depends on. The workflow is checked
     first, as by 'planning validate'; one with errors does not run.
     """
-    from planning.tools.contract import check_timeout
-    from planning.workflow.executors import open_executor
-
     user_prompt, inputs = _given(prompt, var or ())
     try:
         opened = None if executor is None else open_executor(executor, max_parallel)
@@ -137,13 +139,11 @@ def run(
         check_timeout(timeout)
     except ValueError as error:
         raise bad_option("--timeout", error) from None
-    from planning.cli.capabilities import tools_of_servers
 
     with tools_of_servers(mcp or ()) as served:
         data = read_bytes(file, "WORKFLOW")
-        workflow, capabilities = _checked(data, file, tools, handlers, agents, served, is_finished=finished)
-        from planning.cli.running import Asked, Running, opened_run
-        from session.address import hide_secrets
+        named = {"tools": tools, "handlers": handlers, "agents": agents}
+        workflow, capabilities = _checked(data, file, named, served, is_finished=finished)
 
         words = [hide_secrets(word.replace(store, without_password(store))) for word in context.obj]
         line = shlex.join(["planning", "run", *(word for word in words if word != "--resume"), "--resume"])
@@ -171,8 +171,6 @@ def run(
 def _name_of(file: str | None, data: bytes) -> str:
     """The session of a workflow, by the name of its file: ``report`` for ``report.json``."""
     if file in {None, "-"}:
-        from hashlib import sha256
-
         return f"stdin-{sha256(data).hexdigest()[:8]}"
     name = re.sub(r"[^\w.:-]+", "-", Path(file).stem, flags=re.ASCII)[:_LONGEST_NAME].strip("-")
     return name if name.strip(".") else "workflow"
@@ -181,28 +179,19 @@ def _name_of(file: str | None, data: bytes) -> str:
 def _checked(
     data: bytes,
     file: str | None,
-    tools: list[str] | None,
-    handlers: list[str] | None,
-    agents: list[str] | None,
+    named: Mapping[str, list[str] | None],
     served: Mapping[str, Tool],
     *,
     is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are printed, and with errors the command ends here."""
-    from planning.cli.capabilities import capabilities_of, mention_colon
-    from planning.cli.validate import print_report
-    from planning.workflow.capabilities import Capabilities
-    from planning.workflow.validate import validate_workflow
-
-    capabilities = capabilities_of(served, tools=tools, handlers=handlers, agents=agents)
+    capabilities = capabilities_of(served, **named)
     report = validate_workflow(data, capabilities, finished=is_finished)
     if not report.ok:
-        from planning.cli.opening import refuse_other
-
         refuse_other(data, file, "a workflow", "workflow")
     if report.errors or report.warnings:
         print_report(report, file, err=True)
-    mention_colon(report, tools=tools, handlers=handlers, agents=agents)
+    mention_colon(report, **named)
     if not report.ok:
         raise typer.Exit(1)
     return report.workflow, capabilities or Capabilities(tools=None, handlers=None, agents=None)

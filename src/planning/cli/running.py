@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, redire
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import SIGTERM, Signals
-from typing import TYPE_CHECKING, Any, Final, Self, TextIO
+from typing import Any, Final, Self, TextIO
 
 import attrs
 
@@ -25,11 +25,10 @@ from planning.cli.source import DEFAULT_STORE, name_of
 from planning.cli.terminal import HEADING, Line, as_json, can_redraw, count, lines_of, say
 from planning.cli.usage import Refused, bad_option
 from planning.cli.view import open_browser
-from planning.errors import printable, show
-from planning.observe.health import health_of_run
+from planning.errors import line_of, printable, show
+from planning.observe.health import Health, health_of_run
 from planning.observe.steps import RunSteps, answer_steps, time_of
 from planning.observe.stores import open_session
-from planning.observe.text import line_of
 from planning.view.sources import StoreSource
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.jobs import AnyExecutor, ExecutorUnavailable
@@ -46,15 +45,11 @@ from session import Session, SessionError, StoreError
 from session.json_form import json_form
 from session.selectors import Selectable
 
-if TYPE_CHECKING:
-    from planning.observe.health import Health
-
 
 class RunPage:
     """The page of a session, served in a thread of its own while the run has the others."""
 
     def __init__(self, store: str, session: str) -> None:
-        """Nothing is served yet: the session may not exist."""
         try:
             from planning.view.server import serve
         except ImportError as error:
@@ -66,7 +61,6 @@ class RunPage:
         self._task: asyncio.Task[None] | None = None
 
     def __enter__(self) -> Self:
-        """Return the page."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,23 +111,7 @@ ELSEWHERE: Final = "name a file elsewhere with --store PATH"
 
 @attrs.frozen(kw_only=True)
 class Asked:
-    """The run that the user asked for.
-
-    Attributes:
-        workflow: What runs.
-        capabilities: What its steps call.
-        user_prompt: The value of ``${user_prompt}``; None if none was given.
-        inputs: Values for the memory.
-        store: The file that keeps the run.
-        session: The session in it.
-        resume: Whether to resume the last run in it.
-        executor: Opens the executor; None for this process.
-        max_parallel: How many steps run at the same time at most.
-        timeout: Seconds for an attempt of a step; None for no limit.
-        is_viewed: Whether a page shows it.
-        is_json: Whether only the result is printed, as JSON.
-        line: The command that resumes it.
-    """
+    """The run that the user asked for; ``line`` is the command that resumes it."""
 
     workflow: Workflow
     capabilities: Capabilities
@@ -251,13 +229,7 @@ _NEXT: Final = {
 
 @attrs.define
 class Running:
-    """A run, what shows it, and its end.
-
-    Attributes:
-        asked: What the user asked for.
-        session: The session that keeps the run.
-        last: The run in it that is resumed; None to begin one.
-    """
+    """A run, what shows it, and its end."""
 
     asked: Asked
     session: Session

@@ -6,21 +6,35 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from planning.cli.arguments import AnySession, AsJson, OneSession, RunsFile, SessionName, StoreFile
+from planning.cli.opening import known_session, opened_session, opened_store
 from planning.cli.source import DEFAULT_STORE
 from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
-from planning.cli.usage import Refused, bad_option
-from planning.errors import printable
+from planning.cli.usage import Refused, bad_option, examples
+from planning.errors import line_of, printable
+from planning.observe.health import HealthState
+from planning.observe.text import fitted, one_line
+from planning.observe.timeline import between
+from planning.plan.commands import ApprovePlan, RejectPlan
+from planning.suite.approval import PendingApproval, decide_approval, decision_of, pending_approval
+from planning.view.sources import Listed, listed
+from session import IdentityError
+from session.stores import StoreError
 
-if TYPE_CHECKING:
-    from planning.observe.health import HealthState
-    from planning.plan.commands import ApprovePlan, RejectPlan
-    from planning.suite.approval import PendingApproval
-    from planning.view.sources import Listed
+SESSIONS_HELP: Final = examples("sessions", "sessions plans.db --json")
+DIFF_HELP: Final = examples(
+    "diff plans.db nightly", "diff plans.db nightly 3", "diff plans.db nightly 3 7 --json"
+)
+REWIND_HELP: Final = examples("rewind plans.db nightly 3")
+FORK_HELP: Final = examples("fork plans.db nightly", "fork plans.db nightly --at 3 --as what-if")
+VERIFY_HELP: Final = examples("verify plans.db", "verify plans.db nightly")
+APPROVE_HELP: Final = examples(
+    "approve plans.db nightly", 'approve plans.db nightly --reject "Test it first"'
+)
 
 
 def approve(
@@ -38,10 +52,6 @@ def approve(
     changed it by then, you see the new one. The exit code is 1 where nothing waits, or you rejected the plan
     when asked.
     """
-    from planning.cli.opening import opened_session
-    from planning.plan.commands import RejectPlan
-    from planning.suite.approval import decide_approval, decision_of, pending_approval
-
     if reject is not None and (yes or not reject.strip()):
         raise bad_option("--reject", "omit --yes" if yes else "say what the agent should change")
     given = {"decision": "reject", "reason": reject} if reject is not None else "approve" if yes else None
@@ -70,8 +80,6 @@ def _shown(pending: PendingApproval) -> str:
 
 def _asked() -> ApprovePlan | RejectPlan:
     """The user's decision; asked until there is one."""
-    from planning.suite.approval import decision_of
-
     try:
         while True:
             answer = input("Type approve or reject: ").strip().lower()
@@ -83,7 +91,6 @@ def _asked() -> ApprovePlan | RejectPlan:
         raise Refused("no answer on standard input; nothing was decided. Give --yes or --reject") from None
 
 
-_ACTOR: Final = "planning rewind"
 _STYLES: Final[dict[HealthState, str]] = {
     "working": "cyan",
     "waiting": "bold yellow",
@@ -112,9 +119,6 @@ def sessions(
     The session that was changed last is the first. Times are in UTC. A session is working, waiting for
     approval, finished, failed or stopped; nothing works on one that is stopped.
     """
-    from planning.cli.opening import opened_store
-    from planning.view.sources import listed
-
     now = datetime.now(UTC)
     with opened_store(store) as opened, opened.reading():
         found = opened.sessions()
@@ -135,8 +139,6 @@ def sessions(
 
 def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
     """A session as a row of the list; the last cell is its step at hand or its error, and its objective."""
-    from planning.observe.text import one_line
-
     health, head = row.health, row.head
     name = str(head.session_id)
     changed = "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
@@ -158,7 +160,7 @@ def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
 
 def _fields(row: Listed, now: datetime) -> dict[str, Any]:
     head, health = row.head, row.health
-    names = ("state", "objective", "done", "total", "step", "title", "others", "error")
+    names = ("state", "objective", "done", "total", "step", "title", "error")
     return {
         "session_id": str(head.session_id),
         "version": head.version,
@@ -166,17 +168,15 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
         "changed_at": head.changed_at.isoformat(),
         "tags": dict(head.tags),
         "forked_from": [{"session_id": str(source), "version": last} for source, last in head.forked_from],
-        **dict.fromkeys((*names, "seconds")),
-        **({} if health is None else {name: getattr(health, name) for name in names}),
-        **({} if health is None else {"seconds": health.elapsed(now)}),
+        **{name: getattr(health, name, None) for name in names},
+        "others": None if health is None else health.other_steps,
+        "seconds": None if health is None else health.elapsed(now),
         **({} if row.problem is None else {"problem": row.problem}),
     }
 
 
 def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | None) -> Iterator[str]:
     """A line for each row, or two where a line has no room: only the last cell is cut, cells before it go."""
-    from planning.observe.text import fitted
-
     *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
     sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
     ends = list(accumulate(size + len(_GAP) for size in sizes))
@@ -210,10 +210,6 @@ def diff(
     as_json_: AsJson = False,
 ) -> None:
     """Say what differs between the plans of two versions of a session, by default the last two."""
-    from planning.cli.opening import opened_session
-    from planning.observe.text import one_line
-    from planning.observe.timeline import between
-
     with opened_session(store, session, is_read=True) as found:
         first = max(0, found.version - 1) if before is None else before
         last = found.version if after is None else after
@@ -222,24 +218,14 @@ def diff(
     typer.echo(as_json({"from": first, "to": last, **fields}) if as_json_ else shown)
 
 
-def rewind(
-    store: StoreFile,
-    session: SessionName,
-    version: _Version,
-    *,
-    as_json_: AsJson = False,
-) -> None:
+def rewind(store: StoreFile, session: SessionName, version: _Version, *, as_json_: AsJson = False) -> None:
     """Restore the plan, and all else, of a version of a session.
 
     That is a new change: nothing in the history is rewritten, and a later version can be restored in the same
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
-    from planning.cli.opening import opened_session
-    from planning.observe.text import one_line
-    from planning.observe.timeline import between
-
     with opened_session(store, session) as found:
-        now = found.rewind(version, actor=_ACTOR)
+        now = found.rewind(version, actor="planning rewind")
         fields = between(found.at(now - 1), found.at(now))
     if as_json_:
         typer.echo(as_json({"session_id": session, "version": now, "diff": fields}))
@@ -262,9 +248,6 @@ def fork(
     as_json_: AsJson = False,
 ) -> None:
     """Copy the history of a session, up to a version, into a session of its own."""
-    from planning.cli.opening import opened_session
-    from session import IdentityError
-
     with opened_session(store, session) as found:
         try:
             forked = found.fork(at, session_id=as_)
@@ -281,10 +264,6 @@ def verify(store: RunsFile = DEFAULT_STORE, session: AnySession = None, *, as_js
 
     The exit code is 1 where something is damaged.
     """
-    from planning.cli.opening import known_session, opened_store
-    from planning.observe.text import line_of
-    from session.stores import StoreError
-
     found = list[dict[str, Any]]()
     with opened_store(store) as opened, opened.reading():
         names = [head.session_id for head in opened.sessions()] if session is None else [session]

@@ -6,25 +6,33 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 from attrs import evolve
 
 from planning.cli.arguments import AnySource, AsJson, OneSession
+from planning.cli.faces import face_of
+from planning.cli.opening import Opened, is_store, opened
+from planning.cli.progress import Progress
+from planning.cli.running import past_result, report_lines
 from planning.cli.source import DEFAULT_STORE, name_of
 from planning.cli.terminal import HEADING, as_json
 from planning.cli.usage import Refused, bad_option
-
-if TYPE_CHECKING:
-    from planning.cli.opening import Opened
-    from planning.observe.health import Health
-    from planning.observe.steps import RunSteps, Step
-    from planning.plan.facts import PlanFacts
-    from planning.plan.model import Plan
-    from planning.workflow.run.steps import WorkflowResult
-    from session import Session, SessionView
-    from session.selectors import Selectable
+from planning.observe.fact_words import NO_FACTS
+from planning.observe.health import Health, health_of_run, is_over
+from planning.observe.names import named_facts, named_plan
+from planning.observe.steps import PlanSteps, RunSteps, Step
+from planning.observe.timeline import plan_fields_of
+from planning.plan.facts import PlanFacts
+from planning.plan.model import Plan
+from planning.plan.render import plan_text
+from planning.view.document import MOST_CHANGES
+from planning.workflow.run.mirror import own_ids
+from planning.workflow.run.steps import WorkflowResult
+from session import Session, SessionView
+from session.selectors import Selectable
+from session.stores import StoreError
 
 SHOW_HELP: Final = """\b
 Examples:
@@ -45,8 +53,7 @@ def show(
     name: OneSession = None,
     *,
     at: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="VERSION", help="A version of it; the newest if omitted."),
+        int | None, typer.Option(min=0, metavar="VERSION", help="A version of it; the newest if omitted.")
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the whole output of every step of a run.")
@@ -61,8 +68,6 @@ def show(
     The plan of a session with a run is shown only where it differs: it mirrors the run otherwise. Each step
     has the time when it got into its state, in UTC, and how long it was in progress.
     """
-    from planning.cli.opening import is_store, opened
-
     if at is not None and name is None and not is_store(source or DEFAULT_STORE):
         raise bad_option("--at", "it is a version of a session in a store; name the session")
     with opened(source, name, "snapshot", "workflow", "transcript") as given:
@@ -77,10 +82,6 @@ def show(
 
 
 def _remind(source: Selectable) -> None:
-    from planning.plan.facts import PlanFacts
-    from planning.plan.model import Plan
-    from planning.plan.render import plan_text
-
     plan = source.select_latest(Plan)
     if plan is not None and plan.status == "active":
         typer.echo(plan_text(plan, source.select_latest(PlanFacts)))
@@ -88,10 +89,6 @@ def _remind(source: Selectable) -> None:
 
 def _history(given: Opened, version: int) -> tuple[datetime | None, list[Step]]:
     """When a version was made, and its plan's steps with their times; from the last 10,000 changes."""
-    from planning.observe.steps import PlanSteps
-    from planning.view.document import MOST_CHANGES
-    from session.stores import StoreError
-
     made, fold = None, PlanSteps()
     with given.history(max(0, version - MOST_CHANGES)) as changes, suppress(StoreError):
         for moment in takewhile(lambda each: each.change.version <= version, changes.new()):
@@ -105,15 +102,6 @@ def _show(
     given: Opened, session: Session, source: Session | SessionView, *, is_verbose: bool, is_json: bool
 ) -> None:
     """Show the slices of a session, or of a version of one in a store."""
-    from planning.cli.running import past_result
-    from planning.observe.fact_words import NO_FACTS
-    from planning.observe.names import named_facts, named_plan
-    from planning.observe.steps import RunSteps
-    from planning.observe.timeline import plan_fields_of
-    from planning.plan.facts import PlanFacts
-    from planning.plan.model import Plan
-    from planning.workflow.run.mirror import own_ids
-
     plan, steps = source.select_latest(Plan), RunSteps.of(source)
     facts, run = source.select_latest(PlanFacts) or NO_FACTS, None if steps is None else steps.run
     version = None if source is session else source.version
@@ -151,8 +139,6 @@ def _show(
 
 def _health_of(steps: RunSteps, source: Selectable, at: datetime | None, *, is_past: bool) -> Health:
     """How a run is doing, or was doing at an earlier version: then it went on after it."""
-    from planning.observe.health import health_of_run, is_over
-
     health = health_of_run(source, steps, datetime.now(UTC), changed_at=at)
     if is_past and health.state == "stopped":
         return evolve(health, state="working")
@@ -162,9 +148,6 @@ def _health_of(steps: RunSteps, source: Selectable, at: datetime | None, *, is_p
 
 
 def _show_plan(plan: Plan | None, facts: PlanFacts, timed: list[Step], head: str) -> None:
-    from planning.cli.faces import face_of
-    from planning.cli.progress import Progress
-
     progress = Progress(has_dates=True)
     progress.take_plan(plan, facts, timed)
     with face_of(sys.stdout, progress) as face:
@@ -172,10 +155,6 @@ def _show_plan(plan: Plan | None, facts: PlanFacts, timed: list[Step], head: str
 
 
 def _show_run(result: WorkflowResult, steps: RunSteps, health: Health, *, is_verbose: bool) -> None:
-    from planning.cli.faces import face_of
-    from planning.cli.progress import Progress
-    from planning.cli.running import report_lines
-
     progress = Progress(steps, has_dates=True)
     progress.spent = health.elapsed(datetime.now(UTC)) if health.state in {"finished", "failed"} else None
     with face_of(sys.stdout, progress) as face:

@@ -1,19 +1,30 @@
-"""What commands read: files and standard input, up to a limit."""
+"""What commands read: files and standard input, up to a limit, and of which kind they are."""
 
 from __future__ import annotations
 
+import json
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
+from types import MappingProxyType
+from typing import Any, BinaryIO, Final, Literal
 
-import typer
-
+from planning.cli.transcript import is_transcript
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
+from session.address import is_address, show_address
 
+Kind = Literal["store", "snapshot", "workflow", "transcript"]
+
+SQLITE: Final = b"SQLite format 3\0"  # the first bytes of every SQLite file
+_NAMES: Final[Mapping[Kind, str]] = MappingProxyType({
+    "store": "a SQLite file; 'planning sessions' lists the sessions of a store",
+    "snapshot": "a snapshot of a session; 'planning show' shows it",
+    "workflow": "a workflow; 'planning graph' draws it, 'planning run' runs it",
+    "transcript": "a transcript; 'planning replay' replays it",
+})  # fmt: skip
 DEFAULT_STORE: Final = ".planning/runs.db"
 """Where ``planning run`` keeps runs, in the current folder."""
 _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
@@ -60,11 +71,6 @@ def writing(path: str) -> Iterator[None]:
         raise Refused(f"cannot write {name_of(path)}: {reason}") from None
 
 
-def no_session(source: str) -> typer.BadParameter:
-    """The error for a session that is named where there is only one."""
-    return bad_option("SESSION", f"it names a session of a store, and {name_of(source)} is not a store")
-
-
 def name_of(path: str | None) -> str:
     """A source as a message names it."""
     return "standard input" if path in (None, "-") else f"'{printable(without_password(str(path)))}'"
@@ -72,8 +78,6 @@ def name_of(path: str | None) -> str:
 
 def without_password(source: str) -> str:
     """A path as it is; an address without its user and password."""
-    from session.address import is_address, show_address
-
     return show_address(source) if is_address(source) else source
 
 
@@ -84,3 +88,41 @@ def _read(file: BinaryIO, limit: int) -> bytes:
         chunks.append(chunk)
         limit -= len(chunk)
     return b"".join(chunks)
+
+
+def kind_of(data: bytes) -> Kind | None:
+    """What is in a file; None where it is nothing that a command takes, or is damaged."""
+    if data.startswith(SQLITE):
+        return "store"
+    for text in (data, data.lstrip().partition(b"\n")[0]):  # a transcript has one message a line
+        try:
+            return _kind_of_json(json.loads(text))
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _kind_of_json(document: Any) -> Kind | None:
+    if isinstance(document, dict) and isinstance(document.get("slices"), dict):
+        return "snapshot"
+    if is_transcript(document):
+        return "transcript"
+    steps = (
+        document
+        if isinstance(document, list)
+        else document.get("steps")
+        if isinstance(document, dict)
+        else None
+    )
+    first = steps[0] if isinstance(steps, list) and steps else None
+    return "workflow" if isinstance(first, dict) and first.keys() & {"step_id", "id"} else None
+
+
+def refuse_other(data: bytes, source: str | None, wanted: str, *kinds: Kind) -> None:
+    """Refuse a file of another kind, with the command that takes it; ``wanted`` is what this command takes.
+
+    What is of no kind is left to the caller.
+    """
+    kind = kind_of(data)
+    if kind is not None and kind not in kinds:
+        raise Refused(f"{name_of(source)} is not {wanted} but {_NAMES[kind]}")

@@ -33,19 +33,12 @@ _USAGE: Final = MappingProxyType({
 
 @attrs.frozen
 class Call:
-    """One tool call that a model made.
-
-    Attributes:
-        name: The tool's name.
-        arguments: JSON text as the provider hands it over, or the object itself.
-        call_id: The id that the provider gave it, if there is one.
-        usage: The ``input`` and ``output`` tokens and the ``cost`` of its message, and of messages since the
-            last call, as far as they are known; a further call of one message has none.
-    """
+    """One tool call that a model made."""
 
     name: str
-    arguments: str | Mapping[str, Any] | None
+    arguments: str | Mapping[str, Any] | None  # JSON text as the provider hands it over, or the object
     call_id: str | None = attrs.field(default=None, eq=False)
+    # What its message cost, and messages since the last call; a further call of one message has nothing.
     usage: Mapping[str, float] = attrs.field(factory=dict, eq=False)
 
 

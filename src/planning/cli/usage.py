@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from planning.errors import printable
 
@@ -69,25 +69,3 @@ class Command(TyperCommand):
                 raise
             used = " ".join([ctx.command_path, *names[: names.index("SESSION") + 1]])
             raise Refused(f"the session is an argument, not an option: {used}") from None
-
-
-class Commands(TyperGroup):
-    """Commands, some of whose names are two words: ``sessions delete`` beside ``sessions``."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Find the command that arguments begin with, the longest name first."""
-        name = " ".join(args[:2])
-        if name in self.commands:
-            return name, self.commands[name], args[2:]
-        return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command; the error of one quotes no password."""
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            if isinstance(getattr(error, "message", None), str):
-                from session.address import hide_secrets
-
-                error.message = hide_secrets(error.message)  # type: ignore[attr-defined]  # of a click error
-            raise

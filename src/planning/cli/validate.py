@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import attrs
 import typer
 
 from planning.cli.arguments import Agents, Finished, Handlers, Tools, WorkflowFile
-from planning.cli.source import read_bytes
+from planning.cli.capabilities import capabilities_of, mention_colon
+from planning.cli.source import read_bytes, refuse_other
 from planning.cli.terminal import columns, wants_color
+from planning.cli.usage import TOOLS_HELP, examples
 from planning.errors import printable
+from planning.workflow.codes import Finding
+from planning.workflow.report import Report, sentence
+from planning.workflow.validate import validate_workflow
+from planning.workflow.wire.form import schema_text
 
-if TYPE_CHECKING:
-    from planning.workflow.codes import Finding
-    from planning.workflow.report import Report
+# \b keeps a paragraph as it is written.
+VALIDATE_HELP: Final = f"""\b
+Examples:
+  planning validate report.json
+  planning validate report.json --tools search,fetch --handlers summarise
+  planning validate report.json --tools my_app.tools:registry
+  planning validate workflows/report.json --format github
 
-
+{TOOLS_HELP}"""
+SCHEMA_HELP: Final = examples("schema > workflow.schema.json", "schema --version 1")
 _Format = Literal["text", "json", "prompt", "github"]
 
 
@@ -45,14 +56,10 @@ def validate(
     wrote it: in a code fence, with text around it, or slightly broken.
     """
     source = read_bytes(file, "WORKFLOW")
-    from planning.cli.capabilities import capabilities_of, mention_colon
-    from planning.workflow.validate import validate_workflow
 
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(source, capabilities, finished=finished)
     if not report.ok:
-        from planning.cli.opening import refuse_other
-
         refuse_other(source, file, "a workflow", "workflow")
     _print(report, form, file)
     mention_colon(report, tools=tools, handlers=handlers, agents=agents)
@@ -60,12 +67,10 @@ def validate(
         raise typer.Exit(1)
 
 
-def print_schema(
+def schema(
     version: Annotated[Literal["1", "2"], typer.Option(help="The version of the format.")] = "2",
 ) -> None:
     """Print the JSON Schema of a workflow."""
-    from planning.workflow.wire.form import schema_text
-
     typer.echo(schema_text(int(version)), nl=False)
 
 
@@ -104,8 +109,6 @@ def github_text(report: Report, file: str | None) -> str:
 
 
 def _command(finding: Finding, file: str | None) -> str:
-    from planning.workflow.report import sentence
-
     place: dict[str, object] = {}
     message = sentence(finding)
     if file is not None:

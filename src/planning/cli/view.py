@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import threading
+import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from planning.cli.arguments import SOURCES, AnySession, OneSession, ShownSource
+from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+from planning.cli.drive import until_signalled
+from planning.cli.opening import is_store, known_session, opened_page, opened_store
 from planning.cli.source import DEFAULT_STORE, name_of, writing
 from planning.cli.terminal import say
 from planning.cli.usage import Refused, bad_option
-
-if TYPE_CHECKING:
-    from planning.view.sources import StoreSource
-
+from planning.view.page import export_page
+from planning.view.sources import StoreSource
 
 # \b keeps a paragraph as it is written.
 EXPORT_HELP: Final = f"""\b
@@ -40,9 +43,6 @@ def export(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
 ) -> None:
     """Write what a run did as one HTML file, the page that 'planning view' shows."""
-    from planning.cli.opening import opened_page
-    from planning.view.page import export_page
-
     target = Path(output)
     if target.suffix.lower() not in {".html", ".htm"}:
         raise bad_option("--output", f"name a file that ends in .html, not {name_of(output)}")
@@ -64,7 +64,6 @@ Examples:
   planning view plans.db nightly
   planning view transcript.jsonl
   planning view --no-open --port 8000 plans.db
-  planning view --steer plans.db
 
 {SOURCES}
 \b
@@ -72,8 +71,7 @@ The page:
   It is served on 127.0.0.1 alone, at a link with a random token, and
   shows changes as they are made. Ctrl-C ends it; the exit code is 0
   then. 'planning export' writes the same page as a file.
-  It changes nothing. With --steer it has buttons that approve or reject
-  a plan, and move or remove its steps: keep the link to yourself.
+  It changes nothing.
 """
 _MOST_PORT: Final = 65_535
 
@@ -85,10 +83,6 @@ def view(
     port: Annotated[
         int, typer.Option(min=0, max=_MOST_PORT, metavar="N", help="The port; 0 for any free one.")
     ] = 0,
-    steer: Annotated[
-        bool,
-        typer.Option("--steer", help="Let the page approve and reject plans, and move and remove steps."),
-    ] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, and open no browser.")] = False,
 ) -> None:
     """Show what a run did as a page in the browser, live while it goes on.
@@ -96,11 +90,6 @@ def view(
     The page has the plan in each of its versions, what changed it, refusals, calls and their times, and a
     workflow as a graph.
     """
-    import signal
-
-    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
-    from planning.cli.drive import until_signalled
-
     try:
         from planning.view.server import serve
     except ImportError as error:
@@ -113,10 +102,8 @@ def view(
             threading.Thread(target=open_browser, args=(link,), name="browser", daemon=True).start()
 
     shown = _shown(source, session)
-    if steer and isinstance(shown, bytes):
-        raise bad_option("--steer", "it changes a plan in a store; a file is only shown")
     try:
-        received = until_signalled(serve(shown, port, started=started, steers=steer))
+        received = until_signalled(serve(shown, port, started=started))
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise Refused(f"port {port} is in use; name another with --port, or omit it") from None
@@ -127,10 +114,6 @@ def view(
 
 def _shown(source: str, session: str | None) -> StoreSource | bytes:
     """Where the sessions are; or the page of a file."""
-    from planning.cli.opening import is_store, known_session, opened_page, opened_store
-    from planning.view.page import export_page
-    from planning.view.sources import StoreSource
-
     if not is_store(source):
         with opened_page(source, session) as given:
             return export_page("".join(given.document().parts()))
@@ -140,8 +123,6 @@ def _shown(source: str, session: str | None) -> StoreSource | bytes:
 
 def open_browser(link: str) -> None:
     """Open a link in a browser with windows of its own, if there is one."""
-    import webbrowser
-
     try:
         browser = webbrowser.get()
         is_drawn_here = type(browser) is webbrowser.GenericBrowser and "BROWSER" not in os.environ

@@ -33,17 +33,11 @@ _LONGEST_REASON: Final = 200
 
 @attrs.frozen
 class Rule:
-    """A kind of finding.
+    """A kind of finding."""
 
-    Attributes:
-        severity: ``warning``: the plan cannot be relied on here; ``notice``: it is worth a look.
-        meaning: What happened, in one sentence.
-        prevented_by: The setting of ``PlanPolicy`` against it; None when there is none.
-    """
-
-    severity: Literal["warning", "notice"]
+    severity: Literal["warning", "notice"]  # a plan cannot be relied on; it is worth a look
     meaning: str
-    prevented_by: str | None
+    prevented_by: str | None  # the setting of ``PlanPolicy`` against it
 
 
 # fmt: off
@@ -73,19 +67,10 @@ FINDINGS: Final = MappingProxyType({
 
 @attrs.frozen
 class AuditFinding:
-    """Something that the history says of the plan.
-
-    Attributes:
-        code: The kind, a key of ``FINDINGS``.
-        version: The version of the session at which it shows.
-        at: When that was committed, in UTC.
-        actor: Who made that change, when it is known.
-        steps: The ids of the steps that it is about.
-        message: What happened, in one sentence.
-    """
+    """Something that the history says of the plan."""
 
     code: str
-    version: int
+    version: int  # at which it shows; when that was committed, and by whom
     at: datetime | None
     actor: str | None
     steps: tuple[str, ...]

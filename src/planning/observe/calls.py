@@ -30,9 +30,8 @@ def calls_of(change: Change, *, is_timed: bool = True) -> list[Fields]:
 
 def characters_of(change: Change) -> int:
     """The characters of the arguments and replies of the planning calls in a change, where they are known."""
-    events = [each for each in change.events if isinstance(each, (ToolInvoked, ToolFailed))]
-    shown = zip(events, calls_of(change), strict=True)
-    return sum(call.get("characters", 0) for event, call in shown if is_planning(event))
+    calls = [each for each in change.events if isinstance(each, (ToolInvoked, ToolFailed))]
+    return sum(_call(each).get("characters", 0) for each in calls if is_planning(each))
 
 
 def is_planning(event: ToolInvoked | ToolFailed) -> bool:

@@ -20,10 +20,7 @@ def plan_fields(plan: Plan, facts: PlanFacts = NO_FACTS) -> Fields:
 
 
 def delta_of(
-    before: Plan | None,
-    after: Plan | None,
-    known: PlanFacts = NO_FACTS,
-    facts: PlanFacts = NO_FACTS,
+    before: Plan | None, after: Plan | None, known: PlanFacts = NO_FACTS, facts: PlanFacts = NO_FACTS
 ) -> Fields | int | None:
     """What makes the second plan of the first: 0 where there is none after it, None where nothing differs.
 

@@ -93,11 +93,7 @@ def is_over(health: Health) -> bool:
 
 
 def health_of(
-    source: Selectable,
-    now: datetime,
-    *,
-    began_at: datetime | None = None,
-    changed_at: datetime | None = None,
+    source: Selectable, now: datetime, *, began_at: datetime | None = None, changed_at: datetime | None = None
 ) -> Health | None:
     """How a session is doing; None where it has neither a plan nor a workflow run.
 

@@ -29,11 +29,7 @@ def names_in(source: Selectable) -> Names:
 
 @attrs.define
 class Naming:
-    """The names of the steps of a plan, change by change.
-
-    Attributes:
-        names: The names after the last change.
-    """
+    """The names of the steps of a plan, change by change."""
 
     _plan: Plan | None = None
     _run: WorkflowRun | None = None

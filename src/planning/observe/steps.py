@@ -27,39 +27,18 @@ OVER: Final[tuple[State, ...]] = ("completed", "skipped", "failed", "blocked")
 
 @attrs.frozen
 class Span:
-    """A time in which a step was in progress.
-
-    Attributes:
-        began: When it began.
-        ended: When it ended; None while it goes on.
-        state: The state that the step had at its end.
-        attempt: Which attempt it was, from 1; 0 for a step that calls nothing.
-        waits: Whether the tool is not called yet.
-    """
+    """A time in which a step was in progress."""
 
     began: datetime
-    ended: datetime | None
-    state: State
-    attempt: int = 1
-    waits: bool = False
+    ended: datetime | None  # None while it goes on
+    state: State  # at its end
+    attempt: int = 1  # from 1; 0 for a step that calls nothing
+    waits: bool = False  # whether the tool is not called yet
 
 
 @attrs.frozen(kw_only=True)
 class Step:
-    """A step of a run or of a plan.
-
-    Attributes:
-        step_id: Its id.
-        title: What it is for.
-        state: How far it is.
-        is_done: Whether it counts as done, as one does that its ``done_check`` skips.
-        details: More about it, in a plan.
-        notes: The notes in a plan, oldest first.
-        remark: What a policy shows of it in a plan.
-        at: When it got into its state; None where that is not known.
-        spans: When it was in progress.
-        record: Its newest record; None in a plan, and where there is none.
-    """
+    """A step of a run or of a plan."""
 
     step_id: str
     title: str
@@ -67,10 +46,10 @@ class Step:
     is_done: bool = False
     details: str | None = None
     notes: tuple[str, ...] = ()
-    remark: str = ""
-    at: datetime | None = None
+    remark: str = ""  # what a policy shows of it, in a plan
+    at: datetime | None = None  # when it got into its state
     spans: tuple[Span, ...] = ()
-    record: StepRecord | None = None
+    record: StepRecord | None = None  # its newest; None in a plan
 
     @property
     def attempt(self) -> int:
@@ -100,13 +79,7 @@ class Step:
 
 
 class RunSteps:
-    """The steps of a run, record by record.
-
-    Attributes:
-        run: The run; None for a workflow that did not run.
-        workflow: What it runs.
-        steps: The steps by their ids, in order.
-    """
+    """The steps of a run, record by record."""
 
     def __init__(self, workflow: Workflow, run: WorkflowRun | None = None) -> None:
         """Begin before the first record."""

@@ -21,12 +21,7 @@ _MOMENT: Final = 0.1  # seconds
 
 
 class ShownStore(Store):
-    """A store whose sessions can be opened as they were; the store itself is mixed in behind it.
-
-    Attributes:
-        name: What messages and pages call it, without a password.
-        shown: The session as it is shown; None for as it is.
-    """
+    """A store whose sessions can be opened as they were; the store itself is mixed in behind it."""
 
     name: str
     shown: StoredSession | None = None

@@ -11,8 +11,6 @@ from planning.errors import printable
 from planning.plan.text import UNSEEN
 from session.json_form import json_form
 
-line_of = errors.line_of
-
 
 def one_line(text: str) -> str:
     """The lines of a text beside each other, with the joiners and the blanks that its language needs."""

@@ -49,27 +49,23 @@ _LEFT_OUT: Final = (
 )
 _REFUSED: Final = "Refused, nothing changed. "
 _PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
+# What these did is in the words of the plan and of the facts.
+_SILENT: Final = (
+    *(FrameworkChange, EvidenceCall, PlanFacts, SetDependencies, RecordEvidence),
+    *(RequestApproval, TakeNotice, ApprovePlan, RejectPlan),
+)
 
 
 @attrs.frozen
 class Moment:
-    """A change, and what it did to the plan.
+    """A change, and what it did to the plan."""
 
-    Attributes:
-        change: The change; values of types that are not known here are ``Unread``.
-        plan: The plan before and after it; None where it left the plan as it was.
-        known: What a policy knew of the plan before it.
-        facts: What it knows after it.
-        named: The names of the plan's steps before it.
-        names: The names after it.
-    """
-
-    change: Change
-    plan: PlanChanged | None
-    known: PlanFacts = NO_FACTS
-    facts: PlanFacts = NO_FACTS
-    named: Names = attrs.field(factory=dict)
-    names: Names = attrs.field(factory=dict)
+    change: Change  # values of types that are not known here are ``Unread``
+    plan: PlanChanged | None  # the plan before and after it; None if it left it as it was
+    known: PlanFacts = NO_FACTS  # what a policy knew of the plan before it
+    facts: PlanFacts = NO_FACTS  # after it
+    named: Names = attrs.field(factory=dict)  # the names of the steps before it
+    names: Names = attrs.field(factory=dict)  # after it
 
     @property
     def diff(self) -> PlanDiff | None:
@@ -87,14 +83,7 @@ class Moment:
 
 
 class Changes(ABC):
-    """The changes of a session in order, also those that are committed meanwhile.
-
-    Attributes:
-        session: The session, as far as it was read.
-        facts: What a policy knows of the plan after the last change that was read.
-        is_deleted: Whether the session was deleted meanwhile.
-        problem: Why the plan cannot be read here, though the changes can; None when it can.
-    """
+    """The changes of a session in order, also those that are committed meanwhile."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -142,7 +131,7 @@ class Timeline(Changes):
         self._changed: dict[int, PlanChanged] = {}
         self.session.bus.subscribe(PlanChanged, self._keep)
         self._known: dict[int, PlanFacts] = {}
-        self.session.publish_on_change(PlanFacts, Commit, _of_facts)
+        self.session.publish_on_change(PlanFacts, Commit, lambda commit: commit)
         self.session.bus.subscribe(Commit, self._keep_facts)
         with suppress(StoreError):
             self.facts = self.session.select_latest(PlanFacts) or NO_FACTS
@@ -262,6 +251,8 @@ def words_of(moment: Moment) -> str:
 
 def _words_of_event(event: object, *, is_told: bool) -> str:
     """An event in words; empty for one that the words of the plan's change tell already."""
+    if isinstance(event, _SILENT):
+        return ""
     match event:
         case Rewound():
             return f"Rewound to version {event.version}."
@@ -274,17 +265,6 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
-        case FrameworkChange() | EvidenceCall() | PlanFacts():
-            return ""
-        case (
-            SetDependencies()
-            | RecordEvidence()
-            | RequestApproval()
-            | TakeNotice()
-            | ApprovePlan()
-            | RejectPlan()
-        ):
-            return ""  # what they did is in the words of the facts
         case AskToFinish():
             steps = f"with {listed_ids(event.open_steps)} open"
             return f"The agent {'was let go' if event.let_go else 'was held back'} {steps}."
@@ -334,20 +314,12 @@ def between(before: Selectable, after: Selectable) -> dict[str, Any]:
     shown = named_diff(diff, both)
     steered = facts_words(named_facts(known, named), named_facts(facts, names), shown)
     said = [str(shown)] if diff or not steered else []
-    return {
-        **diff_fields(diff),
-        "text": " ".join([*said, *steered]),
-        **({"names": both} if both else {}),
-    }
+    return {**diff_fields(diff), "text": " ".join([*said, *steered]), **({"names": both} if both else {})}
 
 
 def plan_fields_of(plan: Plan, facts: PlanFacts) -> dict[str, Any]:
     """A plan; as ``plan_to_dict`` has it where a policy is at work."""
     return asdict(plan) if facts is NO_FACTS else plan_data(plan, facts)
-
-
-def _of_facts(commit: Commit[PlanFacts]) -> Commit[PlanFacts]:
-    return commit
 
 
 def diff_fields(diff: PlanDiff) -> dict[str, Any]:

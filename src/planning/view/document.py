@@ -13,14 +13,14 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from planning.errors import ToolError
+from planning.errors import ToolError, line_of
 from planning.observe.calls import calls_of
 from planning.observe.deltas import Fields, applied, delta_of, plan_fields
 from planning.observe.fact_words import NO_FACTS
 from planning.observe.health import Health, health_of, health_of_run, is_over
 from planning.observe.names import Names
 from planning.observe.steps import RunSteps, Step, answer_steps
-from planning.observe.text import as_text, line_of, shortened
+from planning.observe.text import as_text, shortened
 from planning.observe.timeline import Changes, Moment, refusal_of, words_of
 from planning.plan.facts import PlanFacts
 from planning.plan.model import Plan
@@ -47,12 +47,7 @@ Kind = Literal["session", "snapshot", "transcript", "workflow"]
 
 
 class RunData:
-    """The newest run of a session as the page has it.
-
-    Attributes:
-        steps: How its steps are doing; None without a run.
-        fields: By step, what the page has of it; a pending step has nothing.
-    """
+    """The newest run of a session as the page has it."""
 
     def __init__(self, steps: RunSteps | None = None) -> None:
         """Begin with a run, or without one."""
@@ -162,19 +157,10 @@ def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
     """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
     if health is None:
         return {}
-    fields: Fields = {
-        "state": health.state,
-        "objective": health.objective,
-        "done": health.done,
-        "total": health.total,
-        "step": health.step,
-        "title": health.title,
-        "others": health.other_steps or None,
-        "error": health.error,
-        "began": _seconds(health.began_at),
-        "changed": _seconds(health.changed_at),
-        "cut": is_cut or None,
-    }
+    names = ("state", "objective", "done", "total", "step", "title", "error")
+    fields: Fields = {name: getattr(health, name) for name in names}
+    fields |= {"others": health.other_steps or None, "cut": is_cut or None}
+    fields |= {"began": _seconds(health.began_at), "changed": _seconds(health.changed_at)}
     return {name: value for name, value in fields.items() if value not in {None, ""}}
 
 
@@ -183,40 +169,23 @@ class Document:
     """What a run did, as far as it was read. The oldest changes are folded into where it begins.
 
     One thread may read changes while others ask for what was read.
-
-    Attributes:
-        title: What the run is called.
-        kind: What it was read from.
-        source: The file.
-        session_id: The session; None where it has no id that a person knows.
-        began_at: When it began; None for the time of the first change that is read.
-        health: How the session is doing; None where that is not known.
-        first: The version that it begins at.
-        plan: The plan there.
-        facts: What a policy knows of it.
-        names: The names of its steps.
-        run: The workflow run there.
-        family: The session, its forks and its children; empty where it is alone.
-        problem: What cannot be shown, and why; None for nothing.
-        is_timed: Whether the times are those of the run.
-        limit: How many changes are kept.
     """
 
     title: str
     kind: Kind
     source: str
-    session_id: str | None = None
+    session_id: str | None = None  # of a stored session
     began_at: datetime | None = None
     health: Health | None = None
-    first: int = 0
+    first: int = 0  # the version that it begins at; the plan, the facts, the names and the run are of then
     plan: Plan | None = None
     facts: PlanFacts = NO_FACTS
     names: Names = attrs.field(factory=dict)
     run: RunData = attrs.field(factory=RunData)
     family: list[Fields] = attrs.field(factory=list)
     problem: str | None = None
-    is_timed: bool = True
-    limit: int = MOST_CHANGES
+    is_timed: bool = True  # whether the times are those of the run
+    limit: int = MOST_CHANGES  # that are kept
     _run_health: Health | None = attrs.field(init=False, default=None)
     _changes: list[tuple[int, str]] = attrs.field(init=False, factory=list)
     _characters: int = attrs.field(init=False, default=0)

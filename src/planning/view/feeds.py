@@ -10,9 +10,8 @@ from threading import Lock
 from typing import Final
 
 from planning.observe.deltas import Fields
-from planning.view.document import Document, as_json
+from planning.view.document import as_json
 from planning.view.sources import Run, StoreSource
-from planning.view.steer import HostCommand
 
 _POLLED: Final = 0.1  # seconds between two looks at a session
 _LIST_POLLED: Final = 1.0  # the same at the list
@@ -97,12 +96,8 @@ class _SessionFeed(_Feed):
         super().__init__(self._read, run.stamp, _POLLED)
         self.run = run
 
-    @property
-    def document(self) -> Document:
-        return self.run.document
-
     def _read(self) -> bool:
-        document = self.document
+        document = self.run.document
         before = document.version, document.problem, document.health_fields
         document.read(self.run.moments)
         if document.problem is not None:
@@ -131,11 +126,7 @@ class _ListFeed(_Feed):
 
 
 class Feeds:
-    """All that clients follow.
-
-    Attributes:
-        only: The session that is shown at once; None for the list.
-    """
+    """All that clients follow."""
 
     def __init__(self, source: StoreSource) -> None:
         """Nothing is read yet."""
@@ -148,14 +139,14 @@ class Feeds:
         """A session as JSON, in parts."""
         feed = await self._feed(name)
         async with feed.followed():
-            return feed.document.parts()
+            return feed.run.document.parts()
 
     async def changes(self, name: str, after: int) -> AsyncGenerator[str]:
         """The changes of a session after a version as server-sent events, until the server ends."""
         return self._changes(await self._feed(name), name, after)
 
     async def _changes(self, feed: _SessionFeed, name: str, after: int) -> AsyncGenerator[str]:
-        document, problem, health = feed.document, None, Fields()
+        document, problem, health = feed.run.document, None, Fields()
         try:
             async with feed.followed():
                 while after >= document.first:
@@ -196,10 +187,6 @@ class Feeds:
                 if not await feed.news():
                     yield ":\n\n"
             yield _END
-
-    async def steer(self, name: str, command: HostCommand, version: int) -> int:
-        """Change the plan of a session, as ``StoreSource.steer`` does; those who follow it hear of it."""
-        return await asyncio.to_thread(self._source.steer, name, command, version)
 
     async def end(self) -> None:
         """Let all clients have what is newest, and leave."""

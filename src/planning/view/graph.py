@@ -38,16 +38,7 @@ _SWEEPS: Final = 4
 
 @attrs.frozen
 class Layout:
-    """Where everything is drawn.
-
-    Attributes:
-        width: How wide it is.
-        height: How high it is.
-        places: The left and the top of each step.
-        lines: The numbers of two steps, and the points of the line from the first to the second.
-        omitted: How many lines are not drawn.
-        is_across: Whether the layers follow each other to the right.
-    """
+    """Where everything is drawn."""
 
     width: int
     height: int

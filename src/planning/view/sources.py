@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import Final
 
 import attrs
 
+from planning.errors import line_of
 from planning.observe.deltas import Fields
 from planning.observe.health import Health, health_of
 from planning.observe.steps import RunSteps
 from planning.observe.stores import ShownStore, open_session, open_store
-from planning.observe.text import line_of
 from planning.observe.timeline import Timeline
 from planning.view.document import MOST_CHANGES, Document, RunData, health_fields
-from planning.view.steer import HostCommand, steer
 from session import IdentityError, Session, StoreError
 from session.events import SessionId, session_id_of
 from session.stores import Store, StoredSession
@@ -58,13 +56,7 @@ def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[D
 
 @attrs.frozen
 class Listed:
-    """A session in a list.
-
-    Attributes:
-        head: What the store has of it.
-        health: How it is doing; None where it has neither a plan nor a run, and where it cannot be read.
-        problem: Why it cannot be read; None where it can.
-    """
+    """A session in a list."""
 
     head: StoredSession
     health: Health | None
@@ -145,14 +137,7 @@ _MOMENT: Final = 0.5  # seconds
 
 @attrs.frozen
 class Run:
-    """A session that was opened.
-
-    Attributes:
-        document: What it did.
-        moments: Its changes.
-        stamp: Something that is another when it has changed; None while that is not known.
-        close: Lets go of it.
-    """
+    """A session that was opened."""
 
     document: Document
     moments: Timeline
@@ -161,11 +146,7 @@ class Run:
 
 
 class StoreSource:
-    """The sessions of a store.
-
-    Attributes:
-        only: The session that is shown at once; None for a list.
-    """
+    """The sessions of a store."""
 
     def __init__(self, place: str | Path, only: str | None) -> None:
         """Open a store."""
@@ -228,14 +209,6 @@ class StoreSource:
                 raise LookupError(name)
             document, timeline = read_session(store, head, store.name)
         return Run(document, timeline, store.stamp, store.close)
-
-    def steer(self, name: str, command: HostCommand, version: int) -> int:
-        """Change the plan of a session as its host, as ``steer`` does."""
-        identity = self._identity(name)
-        with closing(self._store.another()) as store:
-            if store.newest(identity) is None:
-                raise LookupError(name)
-            return steer(open_session(store, identity), command, version)
 
     def _identity(self, name: str) -> SessionId:
         try:

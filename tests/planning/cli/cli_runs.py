@@ -7,10 +7,12 @@ import io
 import json
 import os
 import pty
+import shlex
 import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,19 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> str:
     if result.stderr:
         shown += f"--- stderr\n{result.stderr}"
     return shown + (f"--- stdout\n{result.stdout}" if result.stdout else "")
+
+
+def runs(commands: Iterable[str], before: str = "") -> str:
+    """What several commands show, each below its line."""
+    return "".join(f"-- {each}\n{run(*shlex.split(before + each))}" for each in commands)
+
+
+def in_process(*arguments: str, without: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+    """A run of the command as a process, ``without`` a library where one is named."""
+    program = f"import sys; sys.modules[{without!r}] = None; from planning.cli import main; main()"
+    start = ["-c", program] if without else ["-m", "planning"]
+    command = [sys.executable, *start, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 def written_in_terminal(columns: int, *arguments: str, typed: str = "", **environment: str) -> str:

@@ -54,11 +54,7 @@ def test_a_signal_ends_it_and_leaves_nothing_behind(number: signal.Signals, code
 
 
 def test_a_reader_that_goes_away_ends_it_quietly_and_leaves_nothing_behind(folder: Path) -> None:
-    running = subprocess.Popen(
-        [*COMMAND, *COUNT],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    running = subprocess.Popen([*COMMAND, *COUNT], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout is not None
     assert running.stderr is not None
     with running, running.stderr as errors:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import TRIAGE, run, written_in_terminal
+from cli_runs import TRIAGE, run, runs, written_in_terminal
 from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
@@ -127,7 +127,7 @@ def test_what_it_prints(snapshot: SnapshotAssertion) -> None:
 
 def test_what_it_refuses(snapshot: SnapshotAssertion) -> None:
     Path("plan.json").write_text('{"steps": [{"step_id": "a"}]}')
-    assert "".join(f"-- {each}\n{run(*each.split())}" for each in WRONG) == snapshot
+    assert runs(WRONG) == snapshot
 
 
 def test_in_a_terminal_of_eighty_columns_no_line_is_longer() -> None:
@@ -137,12 +137,7 @@ def test_in_a_terminal_of_eighty_columns_no_line_is_longer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fail_on", "code"),
-    [
-        ("done_without_call", 1),
-        ("stale, done_without_call", 1),
-        ("stale,unfinished", 0),
-    ],
+    ("fail_on", "code"), [("done_without_call", 1), ("stale, done_without_call", 1), ("stale,unfinished", 0)]
 )
 def test_the_exit_code_is_one_where_one_of_the_named_findings_is_there(fail_on: str, code: int) -> None:
     assert run("audit", "plans.db", "cheat", "--fail-on", fail_on).startswith(f"exit code {code}\n")

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from cli_runs import TRIAGE, TRIAGE_ANTHROPIC, lines, run, said
 from page_data import of_store
-from store_files import a_store
 from test_page import embedded
 
 from planning import Plan
@@ -21,11 +20,8 @@ from session.stores import SqliteStore
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a store."""
-    monkeypatch.chdir(tmp_path)
-    a_store(tmp_path / "plans.db")
-    return tmp_path
+def folder(store_folder: Path) -> Path:
+    return store_folder
 
 
 def planned(path: str, name: str, *objectives: str) -> None:

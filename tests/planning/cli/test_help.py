@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any, get_args
 
 import pytest
-from cli_runs import run
+from cli_runs import run, runs
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningStrategy, PlanningToolsSection
@@ -86,7 +86,7 @@ WRONG = [
 
 
 def test_wrong_usage_is_exit_code_two(snapshot: SnapshotAssertion) -> None:
-    assert "".join(f"-- {each}\n{run(*each.split())}" for each in WRONG) == snapshot
+    assert runs(WRONG) == snapshot
 
 
 @pytest.mark.parametrize("version", ["1", "2"])

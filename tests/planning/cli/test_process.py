@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import TRIAGE, run
+from cli_runs import TRIAGE, in_process, run
 
 import planning
 
@@ -20,9 +20,7 @@ SOURCE = Path(planning.__file__).parents[1]
 @pytest.mark.parametrize("path", [[str(TRIAGE)], []], ids=["a file", "a pipe"])
 def test_the_command_runs_as_a_process_as_it_does_within_one(path: list[str]) -> None:
     with TRIAGE.open("rb") as transcript:
-        done = subprocess.run(
-            [*COMMAND, "replay", *path], stdin=transcript, capture_output=True, text=True, check=False
-        )
+        done = in_process("replay", *path, stdin=transcript)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"exit code 0\n--- stdout\n{done.stdout}" == run("replay", str(TRIAGE))
 
@@ -86,14 +84,21 @@ def test_an_output_that_is_closed_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_without_the_extra_it_says_what_to_install() -> None:
-    for missing in ("typer", "rich"):
-        program = f"import sys; sys.modules[{missing!r}] = None; from planning.cli import main; main()"
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == (
-            "planning: the command needs typer and rich; run pip install 'session-planning[cli]'\n"
-        )
+@pytest.mark.parametrize(
+    ("missing", "command", "reason"),
+    [
+        ("typer", "", "the command needs typer and rich; run pip install 'session-planning[cli]'"),
+        ("rich", "", "the command needs typer and rich; run pip install 'session-planning[cli]'"),
+        ("mcp", "mcp", "MCP needs the mcp library: pip install 'session-planning[mcp]'"),
+        ("mcp", "run --mcp x -", "MCP needs the mcp library: pip install 'session-planning[mcp]'"),
+        ("uvicorn", "view", "the page needs starlette and uvicorn: pip install 'session-planning[view]'"),
+    ],
+)
+def test_without_an_extra_it_says_what_to_install(
+    missing: str, command: str, reason: str, tmp_path: Path
+) -> None:
+    done = in_process(*command.split(), without=missing, input="[]", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"planning: {reason}\n")
 
 
 INTERRUPTED = """

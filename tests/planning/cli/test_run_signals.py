@@ -91,12 +91,7 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, fol
 
 @pytest.mark.parametrize(
     ("name", "executor"),
-    [
-        ("hanging", "threads"),
-        ("hanging", "processes"),
-        ("stubborn", None),
-        ("blocking", None),
-    ],
+    [("hanging", "threads"), ("hanging", "processes"), ("stubborn", None), ("blocking", None)],
 )
 def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, folder: Path) -> None:
     options = () if executor is None else ("--executor", executor)

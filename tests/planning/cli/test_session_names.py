@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from store_files import a_store
 from typer.testing import CliRunner
 
 from planning.cli import arguments, opening
@@ -19,11 +18,8 @@ ALL = ["other", "run", "what-if", "nightly"]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with a store."""
-    monkeypatch.chdir(tmp_path)
-    a_store(tmp_path / "plans.db")
-    return tmp_path
+def folder(store_folder: Path) -> Path:
+    return store_folder
 
 
 def completed(line: str) -> list[str]:

@@ -6,32 +6,18 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
-from cli_runs import ERASED_LINE, TRIAGE, plain, run, written_in_terminal
+from cli_runs import ERASED_LINE, TRIAGE, plain, run, runs, written_in_terminal
 from run_folders import FAILING, FINE, TOOLS
 from store_files import timeless
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningToolsSection, PlanPolicy, PlanStep, Toolbox, health_of
-from planning.cli.opening import opened_store
+from planning import PlanningToolsSection, Toolbox
 from planning.observe.stores import open_session
-from planning.suite.tools import register_plan
-from planning.view.sources import read_session
-from planning.workflow import Workflow, WorkflowStep
-from planning.workflow.failures import StepFailure
-from planning.workflow.run.records import (
-    RunChanged,
-    StepChanged,
-    StepRecord,
-    WorkflowRun,
-    new_token,
-    register_workflow,
-)
 from session import Session, append
 from session.stores import SqliteStore
 
@@ -100,16 +86,6 @@ def test_a_session_of_a_program_is_shown_without_its_other_slices(folder: Path) 
     assert json.loads(run("show", "session.json", "--json").split("--- stdout\n")[1])["run"] is None
 
 
-def test_a_stopped_run_says_so(folder: Path) -> None:
-    text = (
-        (folder / "failing.json")
-        .read_text()
-        .replace('"status": "failed", "started_at"', '"status": "in_progress", "started_at"')
-    )
-    (folder / "stopped.json").write_text(text)
-    assert run("show", "stopped.json").endswith("\nstopped: 2 of 4 done, 1 failed, 1 blocked\n")
-
-
 def test_a_time_that_is_none_is_left_out(folder: Path) -> None:
     text = re.sub(r'"at": "[^"]*"', '"at": "yesterday"', (folder / "fine.json").read_text())
     (folder / "odd.json").write_text(text)
@@ -172,85 +148,20 @@ def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None
     assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot
 
 
-NEITHER = "is not a store, a snapshot, a workflow or a transcript"
+WRONG: dict[str, str | bytes] = {
+    "empty": "",
+    "deep": "[" * 100_000,
+    "bytes": b"\xff",
+    "list": "[]",
+    "workflow": FINE,
+    "version": '{"slices": {}}',
+    "hostile": json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 2}),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        *((text, NEITHER) for text in ("", "[" * 100_000, b"\xff", "[]")),
-        (FINE, "is a workflow that did not run; 'planning graph' draws it"),
-        (
-            '{"slices": {}}',
-            "is not a snapshot of a session: snapshot version None is not known; this release reads 2",
-        ),
-        (
-            json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 2}),
-            "is not a snapshot of a session: ",
-        ),
-    ],
-    ids=["empty", "deep", "bytes", "a list", "a workflow", "no version", "hostile"],
-)
-def test_what_cannot_be_shown_is_refused_in_one_line(text: str | bytes, reason: str, folder: Path) -> None:
-    (folder / "wrong.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    shown = run("show", "wrong.json")
-    assert shown.startswith(f"exit code 2\n--- stderr\nplanning: 'wrong.json' {reason}")
-    assert (shown.count("\n"), "\x1b" in shown) == (3, False)
-
-
-FLOW = Workflow(goal="Open", steps=(WorkflowStep(step_id="rent", description="Rent a room"),))
-TOKEN = new_token()
-DEAD = re.sub(r"\.[0-9]+\.[0-9]+$", ".999999999.1", TOKEN)
-REUSED = re.sub(r"[0-9]+$", "1", TOKEN)
-ELSEWHERE = re.sub(r"\.[0-9a-f]{16}\.", f".{'0' * 16}.", TOKEN)
-
-
-@pytest.mark.parametrize(
-    ("status", "token", "state", "said"),
-    [
-        ("in_progress", TOKEN, "working", "working: 0 of 1 done, 1 running"),
-        ("in_progress", ELSEWHERE, "working", "working: 0 of 1 done, 1 running"),
-        ("in_progress", DEAD, "stopped", "stopped: 0 of 1 done, 1 stopped"),
-        ("in_progress", REUSED, "stopped", "stopped: 0 of 1 done, 1 stopped"),
-        ("in_progress", "", "stopped", "stopped: 0 of 1 done, 1 stopped"),
-        ("failed", "", "failed", "failed: 0 of 1 done, 1 failed, in 1.0 s"),
-        ("completed", "", "finished", "completed: 1 of 1 done, in 1.0 s"),
-    ],
-    ids=["works", "works elsewhere", "killed", "its number reused", "cancelled", "failed", "finished"],
-)
-@pytest.mark.parametrize("has_plan", [False, True])
-def test_how_a_run_is_doing_is_the_same_everywhere(
-    status: Any, token: str, state: str, said: str, *, has_plan: bool
-) -> None:
-    began, session = datetime.now(UTC), Session(session_id="doing", store=SqliteStore("doing.db"))
-    register_plan(session)
-    register_workflow(session)
-    if has_plan:  # the agent's own: a tool of it runs the workflow
-        session.dispatch(Plan("Mine", "active", (PlanStep("S001", "Think", None, "pending", ()),)))
-    run_ = WorkflowRun(run_id="1", workflow=FLOW, status=status, token=token, started_at=began.isoformat())
-    session.dispatch(RunChanged(run_, session_id="doing"))
-    at = (began + timedelta(seconds=1)).isoformat()
-    error = StepFailure("It is let") if status == "failed" else None
-    record = StepRecord(run_id="1", step_id="rent", status=status, at=at, error=error)
-    session.dispatch(StepChanged(record, session_id="doing"))
-    shown = run("show", "doing.db", "doing")
-    assert re.sub(r" +[0-9-]{10} [0-9:]{8}", "", shown).splitlines()[-1] == said
-    ran = json.loads(run("show", "doing.db", "doing", "--json").split("--- stdout\n")[1])["run"]["status"]
-    assert ran == {"finished": "completed"}.get(state, state)
-    if not has_plan:
-        listed = json.loads(run("sessions", "doing.db", "--json").split("--- stdout\n")[1])
-        with opened_store("doing.db") as opened:
-            page, _ = read_session(opened, opened.sessions()[0], "doing.db")
-        found = health_of(session, began, changed_at=began)
-        assert [listed[0]["state"], page.health and page.health.state, found and found.state] == [state] * 3
-
-
-def test_a_run_that_waits_for_approval_says_so() -> None:
-    session = Session(session_id="waits", store=SqliteStore("waits.db"))
-    register_workflow(session)
-    run_ = WorkflowRun(run_id="1", workflow=FLOW, status="in_progress", token=TOKEN)
-    session.dispatch(RunChanged(run_, session_id="waits"))
-    toolbox = Toolbox(PlanningToolsSection(session=session, policy=PlanPolicy(approval=True)).tools())
-    toolbox.call("planning_setup_plan", {"objective": "Open", "initial_steps": ["Rent a room"]})
-    assert run("show", "waits.db", "waits").endswith("\nwaiting for approval: 0 of 1 done\n")
-    assert json.loads(run("sessions", "waits.db", "--json").split("--- stdout\n")[1])[0]["state"] == "waiting"
+def test_what_cannot_be_shown_is_refused(folder: Path, snapshot: SnapshotAssertion) -> None:
+    for name, text in WRONG.items():
+        (folder / f"{name}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
+    shown = runs([f"{name}.txt" for name in WRONG], "show ")
+    assert (shown.count("exit code 2\n"), "\x1b" in shown) == (len(WRONG), False)
+    assert shown == snapshot

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from planning.cli.table import csv_lines, laid_out
+from planning.cli.ask import csv_lines, laid_out
 from planning.cli.terminal import as_json
 
 COLUMNS = ["id", "name", "name", "price", "raw\x1b[2J", "note"]

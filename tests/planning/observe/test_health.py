@@ -5,10 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 
 from planning import ApprovePlan, Plan, PlanningToolsSection, PlanPolicy, PlanStep, RejectPlan, Toolbox
@@ -18,7 +16,6 @@ from planning.suite.tools import register_plan
 from planning.workflow import Workflow, WorkflowStep
 from planning.workflow.failures import StepFailure
 from planning.workflow.model import WorkflowStatus
-from planning.workflow.run.mirror import own_ids
 from planning.workflow.run.records import (
     RunChanged,
     StepChanged,
@@ -29,7 +26,6 @@ from planning.workflow.run.records import (
     register_workflow,
 )
 from session import Session, SessionView
-from session.stores import SqliteStore
 
 BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
 CHANGED = BEGAN + timedelta(minutes=5)
@@ -37,17 +33,17 @@ NOW = CHANGED + timedelta(minutes=1)
 DEAD = f"{'0' * 8}-0000-0000-0000-{'0' * 12}.{new_token().split('.')[1]}.999999999.1"
 
 
-def health(session: Session | SessionView, now: datetime = NOW) -> Any:
-    """What is known of a session, as a dict without what is empty."""
+def health(session: Session | SessionView, now: datetime = NOW) -> str | None:
+    """How a session is doing, on a line."""
     found = health_of(session, now, began_at=BEGAN, changed_at=CHANGED)
     return None if found is None else said(found)
 
 
-def said(found: Health) -> dict[str, Any]:
-    return {name: value for name, value in attrs.asdict(found).items() if value and name not in HIDDEN}
-
-
-HIDDEN = {"began_at", "changed_at", "_token", "objective"}
+def said(found: Health) -> str:
+    """The state, how far it is, the step at hand, how many others are in progress, and the error."""
+    others = f"+{found.other_steps}" if found.other_steps else None
+    words = [found.state, f"{found.done}/{found.total}", found.step, others, found.error]
+    return " ".join(filter(None, words))
 
 
 def with_plan(status: PlanStatus, *steps: StepStatus, notes: tuple[str, ...] = ()) -> Session:
@@ -62,45 +58,26 @@ def with_plan(status: PlanStatus, *steps: StepStatus, notes: tuple[str, ...] = (
     return session
 
 
-PLANS: list[tuple[Session, dict[str, Any]]] = [
-    (with_plan("active"), {"state": "working"}),
-    (
-        with_plan("active", "pending", "pending"),
-        {"state": "working", "total": 2, "step": "S001", "title": "Step 1"},
-    ),
-    (
-        with_plan("active", "done", "pending", "in_progress", "in_progress"),
-        {"state": "working", "done": 1, "total": 4, "step": "S003", "title": "Step 3", "others": 1},
-    ),
-    (
-        with_plan("active", "blocked", "pending"),
-        {"state": "working", "total": 2, "step": "S002", "title": "Step 2"},
-    ),
+PLANS: list[tuple[Session, str]] = [
+    (with_plan("active"), "working 0/0"),
+    (with_plan("active", "pending", "pending"), "working 0/2 S001"),
+    (with_plan("active", "done", "pending", "in_progress", "in_progress"), "working 1/4 S003 +1"),
+    (with_plan("active", "blocked", "pending"), "working 0/2 S002"),
     (
         with_plan("active", "done", "blocked", notes=("first", "No key")),
-        {
-            "state": "stopped",
-            "done": 1,
-            "total": 2,
-            "step": "S002",
-            "title": "Step 2",
-            "error": "S002 is blocked: No key",
-        },
+        "stopped 1/2 S002 S002 is blocked: No key",
     ),
-    (
-        with_plan("active", "blocked"),
-        {"state": "stopped", "total": 1, "step": "S001", "title": "Step 1", "error": "S001 is blocked"},
-    ),
-    (with_plan("active", "done", "done"), {"state": "finished", "done": 2, "total": 2}),
-    (with_plan("completed", "done"), {"state": "finished", "done": 1, "total": 1}),
-    (with_plan("completed", "done", "blocked"), {"state": "finished", "done": 1, "total": 2}),
-    (with_plan("abandoned"), {"state": "stopped"}),
-    (with_plan("abandoned", "pending"), {"state": "stopped", "total": 1}),
+    (with_plan("active", "blocked"), "stopped 0/1 S001 S001 is blocked"),
+    (with_plan("active", "done", "done"), "finished 2/2"),
+    (with_plan("completed", "done"), "finished 1/1"),
+    (with_plan("completed", "done", "blocked"), "finished 1/2"),
+    (with_plan("abandoned"), "stopped 0/0"),
+    (with_plan("abandoned", "pending"), "stopped 0/1"),
 ]
 
 
 @pytest.mark.parametrize(("session", "wanted"), PLANS)
-def test_the_state_of_an_agents_plan(session: Session, wanted: dict[str, Any]) -> None:
+def test_the_state_of_an_agents_plan(session: Session, wanted: str) -> None:
     assert health(session) == wanted
     assert health(session.at(session.version)) == wanted
 
@@ -115,31 +92,36 @@ def test_what_waits_for_approval_says_so_until_it_is_decided() -> None:
     toolbox = Toolbox(tools, session=session)
     setup = {"objective": "Open the shop", "initial_steps": ["Rent a room"]}
     toolbox.call("planning_setup_plan", setup)
-    step = {"total": 1, "step": "S001", "title": "Rent a room"}
-    assert health(session) == {"state": "waiting", **step}
-    assert health(session, NOW + 9 * QUIET) == {"state": "waiting", **step}
+    assert health(session) == "waiting 0/1 S001"
+    assert health(session, NOW + 9 * QUIET) == "waiting 0/1 S001"
     session.dispatch(RejectPlan("It is too dear"))
-    assert health(session) == {"state": "working", "error": "The plan was rejected: It is too dear", **step}
+    assert health(session) == "working 0/1 S001 The plan was rejected: It is too dear"
     toolbox.call("planning_setup_plan", setup)
     session.dispatch(ApprovePlan())
-    assert health(session) == {"state": "working", **step}
+    assert health(session) == "working 0/1 S001"
     toolbox.call("planning_add_step", {"steps": ["Paint it"]})
-    assert health(session) == {"state": "waiting", **step, "total": 2}
+    assert health(session) == "waiting 0/2 S001"
+    found = health_of(session, NOW)
+    assert found is not None
+    assert (found.objective, found.title, found.label) == (
+        "Open the shop",
+        "Rent a room",
+        "waiting for approval",
+    )
 
 
 def test_a_plan_without_a_change_for_an_hour_is_stopped() -> None:
     session = with_plan("active", "pending")
-    assert health(session, CHANGED + QUIET - timedelta(seconds=1))["state"] == "working"
-    assert health(session, CHANGED + QUIET)["state"] == "stopped"
-    done = with_plan("completed", "done")
-    assert health(done, CHANGED + QUIET)["state"] == "finished"
+    assert health(session, CHANGED + QUIET - timedelta(seconds=1)) == "working 0/1 S001"
+    assert health(session, CHANGED + QUIET) == "stopped 0/1 S001"
+    assert health(with_plan("completed", "done"), CHANGED + QUIET) == "finished 1/1"
 
 
 def test_nothing_works_on_a_recording() -> None:
     for session, wanted in PLANS:
         found = health_of(session, NOW)
         assert found is not None
-        assert said(found) == {**wanted, "state": wanted["state"].replace("working", "stopped")}
+        assert said(found) == wanted.replace("working", "stopped")
         assert found.elapsed(NOW) is None
 
 
@@ -151,27 +133,20 @@ FLOW = Workflow(
         WorkflowStep(step_id="ask", description="Ask around", on_failure="continue"),
     ),
 )
-PENDING = {"step": "rent", "title": "Rent a room", "total": 3}
 
 
 def with_run(
     status: WorkflowStatus = "in_progress",
     token: str = "",
-    records: tuple[tuple[str, WorkflowStatus, str | None], ...] = (),
-    completed_at: str | None = None,
+    records: tuple[tuple[str, Any, str | None], ...] = (),
+    **more: Any,
 ) -> Session:
     """A session with a run whose steps came so far, a minute each."""
     session = Session()
     register_plan(session)
     register_workflow(session)
-    run = WorkflowRun(
-        run_id="one",
-        workflow=FLOW,
-        status=status,
-        token=token,
-        started_at=BEGAN.isoformat(),
-        completed_at=completed_at,
-    )
+    began = BEGAN.isoformat()
+    run = WorkflowRun(run_id="one", workflow=FLOW, status=status, token=token, started_at=began, **more)
     session.dispatch(RunChanged(run, session_id=session.session_id))
     for minutes, (step_id, status_, message) in enumerate(records, start=1):
         at = (BEGAN + timedelta(minutes=minutes)).isoformat()
@@ -181,55 +156,34 @@ def with_run(
     return session
 
 
-RUNS: list[tuple[Session, dict[str, Any]]] = [
-    (with_run(token=new_token()), {"state": "working", **PENDING}),
-    (with_run(token=DEAD), {"state": "stopped", **PENDING}),
-    (with_run(), {"state": "stopped", **PENDING}),
-    (
-        with_run(
-            token=new_token(),
-            records=(
-                ("rent", "in_progress", None),
-                ("rent", "completed", None),
-                ("ask", "in_progress", None),
-            ),
-        ),
-        {"state": "working", "step": "ask", "title": "Ask around", "done": 1, "total": 3},
-    ),
-    (
-        with_run(token=new_token(), records=(("rent", "in_progress", None), ("ask", "in_progress", None))),
-        {"state": "working", **PENDING, "others": 1},
-    ),
-    (
-        with_run(token=new_token(), records=(("ask", "failed", "It is closed"),)),
-        {"state": "working", **PENDING, "error": "ask: It is closed"},
-    ),
-    (
-        with_run("failed", records=(("rent", "failed", "It is let"), ("ask", "failed", "It is closed"))),
-        {"state": "failed", **PENDING, "error": "rent: It is let"},
-    ),
-    (
-        with_run("completed", records=(("rent", "completed", None), ("paint", "completed", None))),
-        {"state": "finished", "done": 2, "total": 3},
-    ),
-    (
-        with_run("completed", records=(("rent", "completed", None), ("ask", "failed", "It is closed"))),
-        {"state": "finished", "done": 1, "total": 3, "error": "ask: It is closed"},
-    ),
+BEGUN, DONE = ("rent", "in_progress", None), ("rent", "completed", None)
+LET, CLOSED = ("rent", "failed", "It is let"), ("ask", "failed", "It is closed")
+ASKING = ("ask", "in_progress", None)
+RUNS: list[tuple[Session, str]] = [
+    (with_run(token=new_token()), "working 0/3 rent"),
+    (with_run(token=DEAD), "stopped 0/3 rent"),
+    (with_run(), "stopped 0/3 rent"),
+    (with_run(token=new_token(), records=(BEGUN, DONE, ASKING)), "working 1/3 ask"),
+    (with_run(token=new_token(), records=(BEGUN, ASKING)), "working 0/3 rent +1"),
+    (with_run(token=new_token(), records=(CLOSED,)), "working 0/3 rent ask: It is closed"),
+    (with_run("failed", records=(LET, CLOSED)), "failed 0/3 rent rent: It is let"),
+    (with_run("completed", records=(DONE, ("paint", "completed", None))), "finished 2/3"),
+    (with_run("completed", records=(DONE, CLOSED)), "finished 1/3 ask: It is closed"),
 ]
 
 
 @pytest.mark.parametrize(("session", "wanted"), RUNS)
-def test_the_state_of_a_workflow_run(session: Session, wanted: dict[str, Any]) -> None:
+def test_the_state_of_a_workflow_run(session: Session, wanted: str) -> None:
     assert health(session) == wanted
 
 
 def test_a_run_works_as_long_as_its_process_and_elsewhere_as_long_as_it_changes() -> None:
-    assert health(with_run(token=new_token()), NOW + 9 * QUIET)["state"] == "working"
+    assert health(with_run(token=new_token()), NOW + 9 * QUIET) == "working 0/3 rent"
     elsewhere = DEAD.replace(DEAD.split(".")[1], "0" * 16)
     for token in (elsewhere, "a-token-of-an-older-release"):
-        assert health(with_run(token=token), CHANGED + QUIET - timedelta(seconds=1))["state"] == "working"
-        assert health(with_run(token=token), CHANGED + QUIET)["state"] == "stopped"
+        session = with_run(token=token)
+        assert health(session, CHANGED + QUIET - timedelta(seconds=1)) == "working 0/3 rent"
+        assert health(session, CHANGED + QUIET) == "stopped 0/3 rent"
 
 
 def test_of_a_token_that_names_no_process_nothing_is_known() -> None:
@@ -248,7 +202,7 @@ def test_a_token_names_the_process_that_made_it() -> None:
 
 
 def test_how_long_it_took_ends_with_the_run_and_goes_on_while_it_works() -> None:
-    failed = with_run("failed", records=(("rent", "in_progress", None), ("rent", "failed", "It is let")))
+    failed = with_run("failed", records=(BEGUN, LET))
     working = with_run(token=new_token())
     finished = with_run("completed", completed_at=(BEGAN + timedelta(seconds=90)).isoformat())
     stopped = with_run()
@@ -263,41 +217,6 @@ def test_how_long_it_took_ends_with_the_run_and_goes_on_while_it_works() -> None
 
 
 def test_of_a_session_with_a_plan_of_its_own_the_plan_counts_and_the_runs_error_is_kept() -> None:
-    session = with_run("failed", records=(("rent", "failed", "It is let"),))
+    session = with_run("failed", records=(LET,))
     session.dispatch(Plan("Another", "active", (PlanStep("S001", "Think", None, "pending", ()),)))
-    assert health(session) == {
-        "state": "working",
-        "total": 1,
-        "step": "S001",
-        "title": "Think",
-        "error": "rent: It is let",
-    }
-
-
-KILLED = """
-import os, sys
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
-from session import Session
-from session.stores import SqliteStore
-
-steps = [WorkflowStep(step_id=each, description=each, type="tool", name=each, depends_on=after)
-         for each, after in (("rent", ()), ("paint", ("rent",)))]
-tools = {"rent": lambda: "here", "paint": lambda: os._exit(9)}
-session = Session(session_id="shop", store=SqliteStore(sys.argv[1]))
-run_workflow(Workflow(goal="Open", steps=tuple(steps)), Capabilities(tools=tools), session=session)
-"""
-
-
-def test_a_run_whose_process_was_killed_is_stopped_at_once(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "s.db")], check=False)
-    assert done.returncode == 9
-    session = Session(session_id="shop", store=SqliteStore(tmp_path / "s.db"))
-    register_plan(session)
-    register_workflow(session)
-    now = datetime.now(UTC)
-    found = health_of(session, now, began_at=now, changed_at=now)
-    assert found is not None
-    assert said(found) == {"state": "stopped", "done": 1, "total": 2, "step": "paint", "title": "paint"}
-    run, plan = session.select_latest(WorkflowRun), session.select_latest(Plan)
-    assert own_ids(plan, run) == {"S001": "rent", "S002": "paint"}
-    assert own_ids(plan, None) == own_ids(None, run) == {}
+    assert health(session) == "working 0/1 S001 rent: It is let"

@@ -245,6 +245,12 @@ class Page:
         text: str = self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText")
         return re.sub("\n+", "\n", text)
 
+    def texts(self, selector: str) -> list[str]:
+        """Return the texts that a person reads in all elements that a selector finds."""
+        found = f"[...document.querySelectorAll({json.dumps(selector)})]"
+        texts: list[str] = self.evaluate(f"{found}.map(each => each.innerText)")
+        return texts
+
     def click(self, selector: str) -> None:
         """Click an element."""
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")

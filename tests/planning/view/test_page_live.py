@@ -203,14 +203,13 @@ def test_a_failed_run_says_so_in_red_with_its_error_and_its_own_names(
     assert page.evaluate("document.title").startswith("failed: Load ")
     assert page.evaluate("document.querySelectorAll('h1, #plan-summary h2').length") == 1
     page.click("#tab-plan")
-    names = "[...document.querySelectorAll('.step .id')].map(each => each.innerText)"
-    assert page.evaluate(names) == ["S002 S001", "S001 S002"]
+    assert page.texts(".step .id") == ["S002 S001", "S001 S002"]
     page.click("#tab-changes")
     page.press("Home")
     assert page.text("#state").startswith("failed")
     page.press("ArrowRight")
     page.settle()
-    assert page.evaluate(names) == ["S002 S001", "S001 S002"]
+    assert page.texts(".step .id") == ["S002 S001", "S001 S002"]
     page.click("#tab-changes")
     assert page.text("#changes-box .entry[aria-current] .body").endswith("Added S002, S001.")
     assert page.errors == []

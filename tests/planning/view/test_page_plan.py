@@ -42,14 +42,6 @@ def chips(page: Page) -> list[str]:
     return texts
 
 
-def listed(page: Page, selector: str) -> list[str]:
-    """The texts of what a selector finds."""
-    texts: list[str] = page.evaluate(
-        f"[...document.querySelectorAll('{selector}')].map(each => each.innerText)"
-    )
-    return texts
-
-
 @pytest.mark.parametrize("width", [360, 1440])
 def test_a_long_plan_opens_at_the_step_at_hand_with_what_comes_next(
     shown: Shown, long: Any, width: int
@@ -68,16 +60,16 @@ def test_a_plan_counts_its_steps_by_status_and_shows_those_that_are_chosen(shown
     assert chips(page) == ["pending 18", "in progress 1", "blocked 1", "done 40", "Hide done"]
     page.click("#plan-bar [data-status=blocked]")
     page.click("#plan-bar [data-status=in_progress]")
-    assert listed(page, ".step .id") == ["S020", "S042"]
+    assert page.texts(".step .id") == ["S020", "S042"]
     assert page.text("#plan-summary").splitlines()[-1] == "2 of 60 steps shown."
     page.evaluate("document.querySelector('#plan-bar [data-status=open]').focus()")
     page.press("Enter")
-    assert listed(page, ".step .id")[:4] == ["S020", "S042", "S043", "S044"]
+    assert page.texts(".step .id")[:4] == ["S020", "S042", "S043", "S044"]
     assert page.evaluate("document.activeElement.dataset.status") == "open"
     page.press("Enter")
     page.evaluate("$('plan-box').scrollTop = 0")
     page.settle()
-    assert listed(page, ".step .id")[0] == "S001"
+    assert page.texts(".step .id")[0] == "S001"
 
 
 def test_a_click_on_a_step_lists_its_changes(shown: Shown, long: Any) -> None:
@@ -86,7 +78,7 @@ def test_a_click_on_a_step_lists_its_changes(shown: Shown, long: Any) -> None:
         "[...document.querySelectorAll('.step .id')].find(each => each.textContent === 'S009').click()"
     )
     page.settle()
-    assert listed(page, "#changes .entry b") == ["1", "11", "45"]
+    assert page.texts("#changes .entry b") == ["1", "11", "45"]
     assert page.text("#matches") == "3 of 45 changes"
     assert page.text("#filters [data-filter=step]") == "Step S009 \u00d7"
     page.click("#filters [data-filter=step]")
@@ -97,7 +89,7 @@ def test_a_click_on_a_step_lists_its_changes(shown: Shown, long: Any) -> None:
     )
     narrow.settle()
     assert narrow.evaluate("$('tab-changes').ariaSelected") == "true"
-    assert listed(narrow, "#changes .entry b") == ["1", "11", "45"]
+    assert narrow.texts("#changes .entry b") == ["1", "11", "45"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +103,7 @@ def test_the_search_finds_statuses(
     page.type(text)
     page.wait("$('matches').textContent === '1 of 45 changes'")
     page.settle()
-    assert (listed(page, ".step .id"), listed(page, "#changes .entry b")) == (steps, changes)
+    assert (page.texts(".step .id"), page.texts("#changes .entry b")) == (steps, changes)
 
 
 def test_json_in_a_note_is_code_and_folded(shown: Shown, long: Any) -> None:

@@ -212,7 +212,7 @@ def test_each_step_has_a_bar_in_the_timeline(shown: Shown) -> None:
         ["b", [["in-failed", 40, 60], ["in-failed", 60, 100]]],
         ["c", []],
     ]
-    assert page.evaluate("[...document.querySelectorAll('.time')].map(each => each.innerText)") == [
+    assert page.texts(".time") == [
         "a\n4.0 s\ncompleted", "b\n2 attempts\n6.0 s\nfailed", "c\nblocked",
     ]  # fmt: skip
     assert page.text("#axis").endswith("10.0 s from the first step to the last")

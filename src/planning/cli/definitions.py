@@ -1,0 +1,39 @@
+"""``planning prompt`` and ``planning tools``: what a model is given."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Final, Literal
+
+import typer
+
+from planning.cli.usage import bad_option, examples
+from planning.errors import unknown_option
+from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
+from planning.prompt.definitions import tool_definitions
+from session import Session
+
+_Form = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]
+_STRATEGIES: Final = "react, plan-act-reflect or goal-decompose-route-synthesise; react if omitted."
+PROMPT_HELP: Final = examples("prompt", "prompt --strategy goal-decompose-route-synthesise")
+TOOLS_HELP: Final = examples("tools --format openai > tools.json", "tools --format anthropic --strict")
+
+
+def prompt(strategy: Annotated[str, typer.Option(metavar="NAME", help=_STRATEGIES)] = "react") -> None:
+    """Print the planning section of a prompt as a model reads it."""
+    try:
+        chosen = PlanningStrategy(strategy)
+    except ValueError:
+        names = [each.name.lower().replace("_", "-") for each in PlanningStrategy]
+        raise bad_option("--strategy", unknown_option(strategy, names)) from None
+    section = PlanningToolsSection(session=Session(), strategy=chosen)
+    typer.echo(Prompt(ns="planning/cli", key="section", sections=[section]).render().text)
+
+
+def tools(
+    form: Annotated[_Form, typer.Option("--format", case_sensitive=False, help="Who reads them.")] = "openai",
+    *,
+    is_strict: Annotated[bool, typer.Option("--strict", help="For a provider's strict mode.")] = False,
+) -> None:
+    """Print the definitions of the six planning tools as JSON."""
+    typer.echo(json.dumps(tool_definitions(form, strict=is_strict), indent=2))

@@ -64,6 +64,7 @@ Examples:
   planning view plans.db nightly
   planning view transcript.jsonl
   planning view --no-open --port 8000 plans.db
+  planning view --steer plans.db
 
 {SOURCES}
 \b
@@ -71,7 +72,8 @@ The page:
   It is served on 127.0.0.1 alone, at a link with a random token, and
   shows changes as they are made. Ctrl-C ends it; the exit code is 0
   then. 'planning export' writes the same page as a file.
-  It changes nothing.
+  It changes nothing. With --steer it has buttons that approve or reject
+  a plan, and move or remove its steps: keep the link to yourself.
 """
 _MOST_PORT: Final = 65_535
 
@@ -83,6 +85,10 @@ def view(
     port: Annotated[
         int, typer.Option(min=0, max=_MOST_PORT, metavar="N", help="The port; 0 for any free one.")
     ] = 0,
+    steer: Annotated[
+        bool,
+        typer.Option("--steer", help="Let the page approve and reject plans, and move and remove steps."),
+    ] = False,
     no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, and open no browser.")] = False,
 ) -> None:
     """Show what a run did as a page in the browser, live while it goes on.
@@ -102,8 +108,10 @@ def view(
             threading.Thread(target=open_browser, args=(link,), name="browser", daemon=True).start()
 
     shown = _shown(source, session)
+    if steer and isinstance(shown, bytes):
+        raise bad_option("--steer", "it changes a plan in a store; a file is only shown")
     try:
-        received = until_signalled(serve(shown, port, started=started))
+        received = until_signalled(serve(shown, port, started=started, steers=steer))
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise Refused(f"port {port} is in use; name another with --port, or omit it") from None

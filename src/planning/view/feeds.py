@@ -12,6 +12,7 @@ from typing import Final
 from planning.observe.deltas import Fields
 from planning.view.document import as_json
 from planning.view.sources import Run, StoreSource
+from planning.view.steer import HostCommand
 
 _POLLED: Final = 0.1  # seconds between two looks at a session
 _LIST_POLLED: Final = 1.0  # the same at the list
@@ -187,6 +188,10 @@ class Feeds:
                 if not await feed.news():
                     yield ":\n\n"
             yield _END
+
+    async def steer(self, name: str, command: HostCommand, version: int) -> int:
+        """Change the plan of a session, as ``StoreSource.steer`` does; those who follow it hear of it."""
+        return await asyncio.to_thread(self._source.steer, name, command, version)
 
     async def end(self) -> None:
         """Let all clients have what is newest, and leave."""

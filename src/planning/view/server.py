@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hmac
+import json
 import re
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from planning.errors import line_of, printable
+from planning.errors import ToolValidationError, line_of, printable
 from planning.view.document import Document, as_json
 from planning.view.feeds import Feeds, problem_event
 from planning.view.page import live_page, policy
+from planning.view.steer import PlanMoved, command_of
 from session import StoreError
 
 try:
@@ -34,12 +36,13 @@ if TYPE_CHECKING:
 _HOST: Final = "127.0.0.1"
 _LIMITS: Final = Limits()
 _CHUNK: Final = 65_536
+_LONGEST_BODY: Final = 20_000
 _VERSION: Final = re.compile("[0-9]{1,15}")
 _NOTHING: Final = "There is nothing here. Open the whole link that 'planning' printed."
 _ELSEWHERE: Final = "This server is 127.0.0.1 and no other. Open the link that 'planning' printed."
 
 
-def app_of(shown: Feeds | bytes, token: str) -> ASGIApp:
+def app_of(shown: Feeds | bytes, token: str, *, steers: bool = False) -> ASGIApp:
     """The ASGI application that serves the page below ``/TOKEN/``."""
     base = f"/{token}"
     if isinstance(shown, bytes):
@@ -49,13 +52,14 @@ def app_of(shown: Feeds | bytes, token: str) -> ASGIApp:
             return StreamingResponse(_awaited(chunks), media_type="text/html")
 
         return _guarded(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
-    site = _Site(shown, base)
+    site = _Site(shown, base, steers=steers)
     routes = [
         Route(f"{base}/", site.page),
         Route(f"{base}/s/{{name}}", site.page),
         Route(f"{base}/run/{{name}}.json", site.run),
         Route(f"{base}/events", site.session_changes),
         Route(f"{base}/events/{{name}}", site.changes),
+        *([Route(f"{base}/steer/{{name}}", site.steer, methods=["POST"])] if steers else []),
     ]
     return _guarded(Starlette(routes=routes), token, is_live=True)
 
@@ -67,9 +71,9 @@ def _guarded(app: ASGIApp, token: str, *, is_live: bool) -> ASGIApp:
 class _Site:
     """What the page of sessions asks for."""
 
-    def __init__(self, feeds: Feeds, base: str) -> None:
+    def __init__(self, feeds: Feeds, base: str, *, steers: bool) -> None:
         self._feeds = feeds
-        self._live = {"mode": "live", "base": base}
+        self._live = {"mode": "live", "base": base, **({"steers": True} if steers else {})}
 
     async def page(self, request: Request) -> Response:
         """The page."""
@@ -99,9 +103,45 @@ class _Site:
         except StoreError as error:
             return Response(problem_event(line_of(error)), media_type="text/event-stream")
 
+    async def steer(self, request: Request) -> Response:
+        """A change of the plan by whoever looks at the page."""
+        name = request.path_params["name"]
+        try:
+            fields = await _fields(request)
+            version = await self._feeds.steer(name, command_of(fields), fields["version"])
+        except PlanMoved as moved:
+            return _json({"message": str(moved), "version": moved.version, "plan": moved.plan}, 409)
+        except ToolValidationError as refusal:
+            return PlainTextResponse(str(refusal), 400)
+        except LookupError:
+            return _no_session(name)
+        except StoreError as error:
+            return PlainTextResponse(line_of(error), 503)
+        return _json({"version": version})
+
     async def session_changes(self, _request: Request) -> Response:
         """The list of sessions, and what changes in it."""
         return _events(self._feeds.session_changes())
+
+
+async def _fields(request: Request) -> dict[str, Any]:
+    """What a page sends."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _LONGEST_BODY:
+            raise ToolValidationError(f"send at most {_LONGEST_BODY:,} bytes")
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict) or type(fields.get("version")) is not int or fields["version"] < 0:
+        raise ToolValidationError("send JSON with a command and the version that it is for")
+    return fields
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(as_json(value).encode("utf-8", "backslashreplace"), status, media_type="application/json")
 
 
 def _no_session(name: str) -> Response:
@@ -167,7 +207,11 @@ class _Closed:
 
 
 async def serve(
-    source: StoreSource | bytes, port: int = 0, *, started: Callable[[str], object] = lambda _url: None
+    source: StoreSource | bytes,
+    port: int = 0,
+    *,
+    started: Callable[[str], object] = lambda _url: None,
+    steers: bool = False,
 ) -> None:
     """Serve the page on this machine until this is cancelled."""
     token = secrets.token_urlsafe(18)
@@ -175,5 +219,5 @@ async def serve(
     with listening(_HOST, port, _LIMITS) as sock:
         link = f"http://{_HOST}:{sock.getsockname()[1]}/{token}/"
         ending = shown.end if isinstance(shown, Feeds) else None
-        app = app_of(shown, token)
+        app = app_of(shown, token, steers=steers)
         await serve_app(app, sock, _LIMITS, started=lambda: started(link), ending=ending)

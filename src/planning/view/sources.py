@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from planning.observe.steps import RunSteps
 from planning.observe.stores import ShownStore, open_session, open_store
 from planning.observe.timeline import Timeline
 from planning.view.document import MOST_CHANGES, Document, RunData, health_fields
+from planning.view.steer import HostCommand, steer
 from session import IdentityError, Session, StoreError
 from session.events import SessionId, session_id_of
 from session.stores import Store, StoredSession
@@ -209,6 +211,14 @@ class StoreSource:
                 raise LookupError(name)
             document, timeline = read_session(store, head, store.name)
         return Run(document, timeline, store.stamp, store.close)
+
+    def steer(self, name: str, command: HostCommand, version: int) -> int:
+        """Change the plan of a session as its host, as ``steer`` does."""
+        identity = self._identity(name)
+        with closing(self._store.another()) as store:
+            if store.newest(identity) is None:
+                raise LookupError(name)
+            return steer(open_session(store, identity), command, version)
 
     def _identity(self, name: str) -> SessionId:
         try:

@@ -16,6 +16,7 @@ from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from store_files import a_store, all_of, timeless
 from syrupy.assertion import SnapshotAssertion
 
+from planning.plan.commands import RemoveStep
 from planning.view.sources import StoreSource
 from session.stores import PostgresStore, SqliteStore
 
@@ -110,13 +111,18 @@ def test_a_database_is_copied_back_with_its_hashes(url: str) -> None:
     assert first == there == back
 
 
-def test_the_page_shows_a_database_as_the_file(url: str) -> None:
+def test_the_page_shows_a_database_as_the_file_and_steers_it(url: str) -> None:
     file, database = (StoreSource(place, None) for place in ("plans.db", url))
     assert database.listed() == file.listed()
     for name in ("nightly", "run", "what-if"):
         shown = ["".join(source.open(name).document.parts()) for source in (file, database)]
         address = f"postgresql://{url.rpartition('@')[2]}"
         assert shown[1] == shown[0].replace('"plans.db"', f'"{address}"')
+    run = database.open("nightly")
+    assert database.steer("nightly", RemoveStep("S002"), 6) == 7
+    run.document.read(run.moments)
+    run.close()
+    assert (run.document.version, run.document.problem) == (7, None)
     with pytest.raises(LookupError):
         database.open("missing")
 

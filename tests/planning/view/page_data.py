@@ -149,13 +149,13 @@ def a_run_of(steps: dict[str, list[str]], fails: str = "") -> str:
 
 
 @contextmanager
-def serving(source: StoreSource | bytes) -> Iterator[str]:
+def serving(source: StoreSource | bytes, **options: bool) -> Iterator[str]:
     """Serve the page in a thread within the block; yields the link."""
     from planning.view.server import serve
 
     async def run() -> None:
         with suppress(asyncio.CancelledError):
-            tasks.append(asyncio.create_task(serve(source, started=link.set_result)))
+            tasks.append(asyncio.create_task(serve(source, started=link.set_result, **options)))
             await tasks[0]
 
     link, tasks = Future[str](), list[asyncio.Task[None]]()

@@ -42,7 +42,6 @@ def schema(version: int) -> dict[str, Any]:
     return parsed
 
 
-@cache
 def part_of(version: int, part: str | None) -> dict[str, Any]:
     """The schema of a document, or of one of its own definitions; not to be changed."""
     whole = schema(version)

@@ -116,11 +116,7 @@ class Limits:
         self._lock = Lock()
 
     def __call__(self) -> RateLimiter:
-        """The limiter; one with 60 calls a minute for each key, counted in this process, if none was given.
-
-        Raises:
-            ImportError: The limits library is not installed.
-        """
+        """The limiter that was given, or one with 60 calls a minute for each key, counted in this process."""
         with self._lock:
             if self._limiter is None:
                 self._limiter = RateLimiter()
@@ -128,8 +124,7 @@ class Limits:
 
     def replace(self, limiter: RateLimiter) -> None:
         """Count with another limiter from now on."""
-        with self._lock:
-            self._limiter = limiter
+        self._limiter = limiter
 
 
 DEFAULT_LIMITS = Limits()

@@ -13,13 +13,7 @@ from planning.errors import ToolError
 from planning.tools.context import ToolContext
 from planning.tools.contract import IDENTIFIERS, ToolContract, ToolExample
 from planning.tools.errors import PASSING, ContextInvalid, type_name
-from planning.tools.outcome import (
-    QueryResponses,
-    execution_envelope,
-    failed,
-    from_outcome,
-    pipeline_envelope,
-)
+from planning.tools.outcome import QueryResponses, execution_envelope, failed, from_outcome, pipeline_envelope
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import behind, read_docstring, read_signature, signature_fields
 from planning.tools.pipeline import CallPipeline

@@ -21,13 +21,7 @@ from planning.tools import (
     ToolContext,
     ToolSpec,
 )
-from planning.tools.errors import (
-    ErrorKind,
-    PrivateFailure,
-    RateLimitExceeded,
-    ToolTimeout,
-    UserInputNeeded,
-)
+from planning.tools.errors import ErrorKind, PrivateFailure, RateLimitExceeded, ToolTimeout, UserInputNeeded
 from planning.tools.guard import CircuitBreaker
 from planning.tools.ledger import tool_calls
 from planning.tools.rate_limit import RateLimiter

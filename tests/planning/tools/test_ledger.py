@@ -14,12 +14,7 @@ from planning import PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolError, ToolResult, tool
 from planning.tools.errors import ErrorKind
 from planning.tools.ledger import ToolCall, tool_calls
-from session import (
-    Session,
-    select_all,
-    select_latest,
-    select_where,
-)
+from session import Session, select_all, select_latest, select_where
 
 
 def answer(what: str) -> Any:

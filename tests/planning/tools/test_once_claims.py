@@ -48,10 +48,7 @@ def test_but_not_where_it_must_not_be_made_twice(tmp_path: Path, private: bool) 
     with pytest.raises(KeyboardInterrupt):
         first.call("send", {"to": "Ann"}, context=by("1"))
     again = second.call("send", {"to": "Ann"}, context=by("1"))
-    assert (again.success, again.message) == (
-        False,
-        REFUSED,
-    )
+    assert (again.success, again.message) == (False, REFUSED)
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -17,12 +17,7 @@ from tool_entries import Look
 from planning.errors import Problem
 from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
-from planning.tools.planner import (
-    MOST_CHARACTERS,
-    PlannerOutput,
-    parse_planner_output,
-    should_execute_tools,
-)
+from planning.tools.planner import MOST_CHARACTERS, PlannerOutput, parse_planner_output, should_execute_tools
 from planning.tools.rate_limit import RateLimiter
 from session import Session
 

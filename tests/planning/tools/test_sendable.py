@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 from tool_entries import raising, returning, through
 
-from planning.tools import (
-    Tool,
-    ToolError,
-    ToolResult,
-    ToolValidationError,
-)
+from planning.tools import Tool, ToolError, ToolResult, ToolValidationError
 from planning.tools.errors import ErrorKind
 from session import Session
 
@@ -50,11 +45,7 @@ def test_every_text_is_bounded_whoever_made_it(tool: Tool, cut: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("text", "sent"),
-    [
-        ("a\ud800b", r"a\ud800b"),
-        ("\udfff", r"\udfff"),
-        ("\U0001f600 \u00fc", "\U0001f600 \u00fc"),
-    ],
+    [("a\ud800b", r"a\ud800b"), ("\udfff", r"\udfff"), ("\U0001f600 \u00fc", "\U0001f600 \u00fc")],
 )
 def test_half_a_character_is_escaped_in_every_text(text: str, sent: str) -> None:
     every = ToolResult(False, text, None, text, text, 0.5, ErrorKind.TOOL, text, text)

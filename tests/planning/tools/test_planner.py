@@ -224,17 +224,6 @@ def test_any_value_is_read_without_raising(value: object) -> None:
     assert [type(call["tool"]) for call in output.tool_calls] == [str] * len(output.tool_calls)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "{", '{"', "[{", '[{"', "`", "~", "``` ", "```\n{x}", '{"a":', '{"a":1} ', '{"intent":"x"}', "{a ",
-        "{}", '[{"a":1}]', '[{"a":1},', "{ ", "[ ", "{{x}", "\n", "} {", '"', "\\", "{'", "{x:", "```{",
-    ],
-)  # fmt: skip
-def test_time_grows_with_the_length_of_the_text_alone(unit: str) -> None:
-    parse_planner_output("x" + unit * ((MOST_CHARACTERS - 1) // len(unit)))
-
-
 # What a planner's output is, where a pipeline goes with it, and what its fields are taken for
 
 

@@ -276,9 +276,7 @@ def as_tool(declaration: Declaration) -> Tool:
     """The tool behind a declaration, in whichever way it was written."""
     if isinstance(declaration, Tool):
         return declaration
-    if isinstance(declaration, BaseTool):
-        return declaration.as_tool
-    if isinstance(declaration, ToolSpec):
+    if isinstance(declaration, (BaseTool, ToolSpec)):
         return declaration.as_tool
     if isinstance(declaration, type):
         raise TypeError(f"got the class {declaration.__name__} for a tool; write {declaration.__name__}()")

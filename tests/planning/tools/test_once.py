@@ -1,4 +1,4 @@
-"""A call with an idempotency key is made once: again later, again after a crash, and twice at the same time."""
+"""A call with an idempotency key is made once: again later, after a crash, and twice at the same time."""
 
 from __future__ import annotations
 

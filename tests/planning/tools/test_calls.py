@@ -278,25 +278,19 @@ def answer(what: str) -> Any:
 
 
 TOOLS = [Tool("answer", "Answer.", answer), Tool("hop", "Hop.", lambda: 1)]
-CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("answer", {"what": "raise"}),
-    ("hop", {}),
-    ("answer", {"what": "report"}),
-    ("nope", {}),
-    ("hop", {"x": 1}),
+MADE: list[tuple[str, dict[str, Any], str]] = [
+    ("answer", {"what": "raise"}, "tool"),
+    ("hop", {}, "success"),
+    ("answer", {"what": "report"}, "tool"),
+    ("nope", {}, "unknown_tool"),
+    ("hop", {"x": 1}, "parameter"),
 ]
-LINES = [
-    ("answer", "tool"),
-    ("hop", "success"),
-    ("answer", "tool"),
-    ("nope", "unknown_tool"),
-    ("hop", "parameter"),
-]
+LINES = [(name, outcome) for name, _, outcome in MADE]
 
 
 def called(session: Session) -> list[ToolResult]:
     toolbox = Toolbox(TOOLS, session=session)
-    return [toolbox.call(name, arguments) for name, arguments in CALLS]
+    return [toolbox.call(name, arguments) for name, arguments, _ in MADE]
 
 
 def lines(calls: tuple[ToolCall, ...]) -> list[tuple[str, str]]:
@@ -357,8 +351,7 @@ def test_two_sessions_on_one_bus_have_a_ledger_each(session: Session) -> None:
 
 @pytest.mark.parametrize("way", ["call", "acall"])
 def test_the_ids_of_a_call_and_its_actor_are_in_events_ledger_and_history(session: Session, way: str) -> None:
-    tools = [*PlanningToolsSection(session=session).tools(), hop, fall]
-    toolbox = Toolbox(tools, session=session)
+    toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), hop, fall], session=session)
     for number, (name, arguments) in enumerate(
         [("planning_setup_plan", {"objective": "x"}), ("hop", {}), ("fall", {}), ("hop", {"far": 1})]
     ):

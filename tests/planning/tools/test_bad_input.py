@@ -300,14 +300,6 @@ def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(
     assert (result.message, result.error, result.code) == (expected, "Tool 't' encountered an error", code)
 
 
-def test_a_tool_with_private_data_cannot_have_visible_errors() -> None:
-    with pytest.raises(ValueError) as caught:
-        Tool("t", "T.", read, visible_errors=VISIBLE, returns_private_data=True)
-    assert str(caught.value) == (
-        "a tool with private data cannot have visible_errors: their text may be private"
-    )
-
-
 @pytest.mark.parametrize("given", ["ValueError", (KeyboardInterrupt,), [ValueError("x")], BaseException])
 def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(given: Any) -> None:
     for declare in (
@@ -339,15 +331,6 @@ def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(g
 def test_what_a_tool_raises_after_it_began_is_a_failure(entry: str, error: ToolError, message: str) -> None:
     result = through(entry, raising(error))
     assert (result.message, result.error) == (message, error.message)
-
-
-@pytest.mark.parametrize("entry", CALLS)
-def test_what_is_refused_before_the_tool_began_changed_nothing(entry: str) -> None:
-    tool = Tool("t", "T.", lambda left: left + 1)
-    assert through(entry, tool, {"lef": 1}).message == (
-        "Refused, nothing changed. 2 problems:\n"
-        "- left: missing; send a value\n- lef: unknown field; did you mean left?"
-    )
 
 
 @pytest.mark.parametrize("entry", CALLS)

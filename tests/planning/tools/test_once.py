@@ -19,7 +19,7 @@ from repeat_calls import SCHEMA, by, counting, openers
 from tool_entries import in_threads
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.tools import Tool, ToolContext, ToolResult
+from planning.tools import Tool, ToolContext
 from planning.tools.rate_limit import RateLimiter
 from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore, Store, StoreError
@@ -78,17 +78,6 @@ def test_a_plan_is_never_read_from_the_past(opened: Callable[[], Session]) -> No
         "Fix the login bug (completed, 1 of 1 done)\nS001 done: Reproduce it",
         session.select_latest(Plan),
     ]
-
-
-def test_a_repeat_is_found_after_a_restart(tmp_path: Path) -> None:
-    def call() -> ToolResult:
-        session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
-        section = PlanningToolsSection(session=session)
-        return Toolbox(section.tools(), session=session).call("planning_setup_plan", SETUP, context=by("1"))
-
-    first, again = call(), call()
-    assert (again.success, again.message, again.value) == (True, first.message, None)
-    assert Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db")).version == 1
 
 
 def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Session]) -> None:
@@ -213,21 +202,21 @@ def killed(store: Store, **options: Any) -> Iterator[Toolbox]:
     yield Toolbox([tool], session=Session(session_id="run-7", store=store))
 
 
-def test_a_call_whose_result_was_lost_is_made_again(tmp_path: Path) -> None:
-    first, second = killed(SqliteStore(tmp_path / "plans.db"))
-    with pytest.raises(KeyboardInterrupt):
-        first.call("send", {"to": "Ann"}, context=by("1"))
-    assert second.call("send", {"to": "Ann"}, context=by("1")).message == "Sent 1 to Ann"
-
-
-@pytest.mark.parametrize("private", [False, True])
-def test_but_not_where_it_must_not_be_made_twice(tmp_path: Path, private: bool) -> None:
-    options = {"idempotent": False, "returns_private_data": private}
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "Sent 1 to Ann"),
+        ({"idempotent": False}, REFUSED),
+        ({"idempotent": False, "returns_private_data": True}, REFUSED),
+    ],
+)
+def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_twice(
+    tmp_path: Path, options: dict[str, bool], message: str
+) -> None:
     first, second = killed(SqliteStore(tmp_path / "plans.db"), **options)
     with pytest.raises(KeyboardInterrupt):
         first.call("send", {"to": "Ann"}, context=by("1"))
-    again = second.call("send", {"to": "Ann"}, context=by("1"))
-    assert (again.success, again.message) == (False, REFUSED)
+    assert second.call("send", {"to": "Ann"}, context=by("1")).message == message
 
 
 @pytest.mark.parametrize("is_async", [False, True])

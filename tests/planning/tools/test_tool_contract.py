@@ -52,6 +52,7 @@ def test_a_tool_can_be_called_as_its_function() -> None:
         made(1, 0)
 
 
+PRIVATE_TEXT = "a tool with private data cannot have visible_errors: their text may be private"
 PRIVATE = "a tool with private data cannot publish its value: its result is in no event"
 
 
@@ -65,6 +66,7 @@ PRIVATE = "a tool with private data cannot publish its value: its result is in n
         ("t", {"description": None}, "a tool's description must be text, got NoneType"),
         ("t", {"function": 5}, "a tool's function must be callable, got int"),
         *(("t", {"returns_private_data": True, "publishes": event}, PRIVATE) for event in ("value", "own")),
+        ("t", {"returns_private_data": True, "visible_errors": (OSError,)}, PRIVATE_TEXT),
         (
             "t",
             {"requires_identifier": True, "identifiers": ()},

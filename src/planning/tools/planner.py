@@ -23,6 +23,7 @@ from planning.tools.outcome import pipeline_envelope
 from planning.tools.parameters.words import spell, type_word
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry, default_registry
+from planning.tools.result import ToolResult
 from session import Session, StoreError
 from session.json_form import json_form
 
@@ -86,13 +87,8 @@ async def _carried_out(
 
 def _unreadable(call: object) -> dict[str, Any]:
     what = "names no tool" if isinstance(call, Mapping) else f"is {show(call)}"
-    return {
-        "success": False,
-        "data": None,
-        "error": f'The call {what}; write {{"tool": name, "args": {{...}}}}',
-        "user_message": None,
-        "code": ErrorKind.PARAMETER.value,
-    }
+    error = f'The call {what}; write {{"tool": name, "args": {{...}}}}'
+    return pipeline_envelope(ToolResult(False, error, code=ErrorKind.PARAMETER))
 
 
 def _free(name: str, taken: Mapping[str, object], numbers: dict[str, int]) -> str:

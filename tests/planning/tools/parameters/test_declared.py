@@ -523,4 +523,5 @@ def test_a_tool_that_diagnoses_checks_texts_itself_unless_there_are_problems() -
         return []
 
     assert decode(Limited, {"text": "a", "free": "-"}, diagnose) == Limited("a", free="-")
+    assert decode(Limited, {"text": "a", "items": '["b"]'}, diagnose) == Limited("a", ["b"])
     assert decode(Limited, {"text": "abc", "free": "a"}) == Limited("abc", free="a")

@@ -248,8 +248,10 @@ class TypedModel(ParameterModel):
         """See ``ParameterModel``."""
         if self._branches and is_too_deep(data):
             raise ToolValidationError(TOO_DEEP)
-        with suppress(Exception):  # a validator may stumble over what is not repaired yet
+        try:
             return self._validate(data)
+        except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
+            pass
         repaired = self._repaired(data)
         if self._branches and is_too_deep(repaired):
             raise ToolValidationError(TOO_DEEP)

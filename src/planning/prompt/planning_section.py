@@ -46,10 +46,7 @@ class PlanningStrategy(Enum):
 
 
 _SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "par": "plan-act-reflect",
-        "gdrs": "goal-decompose-route-synthesise",
-    }
+    {"par": "plan-act-reflect", "gdrs": "goal-decompose-route-synthesise"}
 )
 
 

@@ -72,10 +72,7 @@ class ToolAwarenessSection(Section[None]):
     """
 
     def __init__(
-        self,
-        *,
-        tools: Iterable[Describable | Declaration] | ToolRegistry,
-        enabled: Enabled = True,
+        self, *, tools: Iterable[Describable | Declaration] | ToolRegistry, enabled: Enabled = True
     ) -> None:
         """Define the section.
 

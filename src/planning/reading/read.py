@@ -388,14 +388,7 @@ class Document:
         return self._places.path(self._edits.edited(offset))
 
     def within_string(self, outer: Edits, source: Source, found: list[Found], noun: str) -> Document:
-        """This document, with its places in the text that has it as a JSON string.
-
-        Args:
-            outer: The string's content, and the place of each part of it in the text.
-            source: The text.
-            found: What was wrong with the text.
-            noun: What messages call the document.
-        """
+        """This document, with its places in the text that has it as a JSON string."""
         start = outer.original(0) - 1
         message, _, hint = (words.format(noun=noun) for words in REMARKS["encoded_plan"])
         note = Found("encoded_plan", message, hint, span=(start, start + 1))

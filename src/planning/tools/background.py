@@ -68,12 +68,7 @@ class _Job:
 
 
 def run_in_thread(function: Callable[[], T], name: str, seconds: float, spent: float = 0.0) -> T:
-    """Call a function in a thread and wait for it no longer than so many seconds.
-
-    Raises:
-        ToolTimeout: It took longer; it keeps running, and its outcome is ignored.
-        BaseException: What the function raised.
-    """
+    """Call a function in a thread and wait for it no longer than so many seconds."""
     job = _Job(function, name, lambda: None)
     job.thread.join(max(seconds - spent, 0.0))
     if job.thread.is_alive():
@@ -149,9 +144,7 @@ async def _outcome(awaitable: Awaitable[Any]) -> _Outcome:
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
     """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
 
-    Raises:
-        ToolTimeout: It took longer, and was cancelled. What it does then to clean up is awaited for half a
-            second more, and goes on afterwards.
+    After that it is cancelled, and what it does to clean up has half a second more, then goes on behind.
     """
     if seconds is None:
         return await awaitable
@@ -176,11 +169,7 @@ async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None
 
 
 def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
-    """Run a coroutine to its end from plain code.
-
-    Raises:
-        ToolError: There is a running event loop in this thread, which would have to wait for itself.
-    """
+    """Run a coroutine to its end from plain code."""
     with suppress(RuntimeError):
         asyncio.get_running_loop()
         raise ToolError(

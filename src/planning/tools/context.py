@@ -147,12 +147,7 @@ class SessionOfCall:
         self._prepared: WeakSet[Session] = WeakSet()
 
     def find(self) -> Session:
-        """The session of the current call.
-
-        Raises:
-            ContextInvalid: There is none.
-            StoreError: It cannot be opened.
-        """
+        """The session of the current call; a ``ContextInvalid`` or ``StoreError`` where there is none."""
         if isinstance(self.source, Session):
             return self.source
         try:
@@ -169,11 +164,7 @@ class SessionOfCall:
         return found
 
     def prepare_for_call(self, session: Session) -> None:
-        """Prepare the session of the current call, unless that is done.
-
-        Raises:
-            ContextInvalid: It has an open transaction here.
-        """
+        """Prepare the session of the current call, unless that is done."""
         try:
             self.prepare(session)
         except TransactionError:
@@ -182,11 +173,7 @@ class SessionOfCall:
             ) from None
 
     def prepare(self, session: Session) -> None:
-        """Prepare a session, unless that is done.
-
-        Raises:
-            TransactionError: It has an open transaction here.
-        """
+        """Prepare a session, unless that is done, which cannot be done in an open transaction."""
         if session not in self._prepared:
             self._prepare(session)
             self._prepared.add(session)

@@ -20,7 +20,15 @@ from planning.tools.parameters.signature import (
     read_signature,
     signature_fields,
 )
-from planning.tools.spec import QueryCall, QueryModel, QueryTypes, check_name, error_types, model_of
+from planning.tools.spec import (
+    QueryCall,
+    QueryModel,
+    QueryTypes,
+    check_name,
+    check_text,
+    error_types,
+    model_of,
+)
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
@@ -37,7 +45,12 @@ def bind(
     if parameters is None:
         return _function_run(name, function, signature)
     if isinstance(parameters, QueryTypes):
-        return QueryModel(parameters), *_query_run(name, function, signature)
+        takes = _takes_context(name, function, signature, 2)
+
+        def run(call: QueryCall, context: ToolContext) -> Any:
+            return function(call.query_type, call.parameters, *(context,) * takes)
+
+        return QueryModel(parameters), run, takes
     model = model_of(parameters, rules=rules)
     if _takes_context(name, function, signature, 1):
         return model, function, True
@@ -54,17 +67,6 @@ def _function_run(name: str, function: Callable[..., Any], signature: Signature)
     if not contexts:
         return model, lambda params, _context: function(**params), False
     return model, lambda params, context: function(**params, **dict.fromkeys(contexts, context)), True
-
-
-def _query_run(name: str, function: Callable[..., Any], signature: Signature) -> tuple[Run, bool]:
-    def run(call: QueryCall, _context: ToolContext) -> Any:
-        return function(call.query_type, call.parameters)
-
-    def run_with_context(call: QueryCall, context: ToolContext) -> Any:
-        return function(call.query_type, call.parameters, context)
-
-    takes = _takes_context(name, function, signature, 2)
-    return (run_with_context if takes else run), takes
 
 
 def _takes_context(name: str, function: Callable[..., Any], signature: Signature, given: int) -> bool:
@@ -98,11 +100,6 @@ class ToolExample:
     message: str
 
 
-def _is_text(_tool: object, field: attrs.Attribute[Any], value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"a tool's {field.name} must be text, got {type(value).__name__}")
-
-
 def check_timeout(value: object) -> None:
     """Refuse a timeout that is neither None nor seconds that a thread can wait."""
     is_number = type(value) in {int, float}
@@ -110,10 +107,6 @@ def check_timeout(value: object) -> None:
         raise ValueError(
             f"a timeout must be seconds of more than 0, at most {_LONGEST}, or None; got {value!r}"
         )
-
-
-def _is_timeout(_tool: object, _field: attrs.Attribute[Any], value: object) -> None:
-    check_timeout(value)
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -178,7 +171,7 @@ class ToolContract:
     """
 
     name: str = attrs.field(validator=check_name)
-    description: str = attrs.field(validator=_is_text)
+    description: str = attrs.field(validator=check_text)
     function: Callable[..., Any] = attrs.field(repr=False)
     parameters: Any = _option(None)
     examples: tuple[ToolExample, ...] = _option(())
@@ -191,7 +184,7 @@ class ToolContract:
     input_request: str | None = _option(None)
     returns_private_data: bool = _option(False)
     rate_limit_key: str | None = _option(None)
-    timeout: float | None = _option(None, validator=_is_timeout)
+    timeout: float | None = _option(None, validator=lambda _tool, _field, value: check_timeout(value))
     retry: Retry | None = _option(None)
     breaker: CircuitBreaker | None = _option(None)
     blocking: bool = _option(True)

@@ -87,11 +87,7 @@ class QueryTypeUnsupported(ParameterError):
         message = f"Query type '{query_type}' is not supported by the {tool_name} tool."
         if self.supported_types:
             message += f" Supported types are: {', '.join(self.supported_types)}"
-        details = {
-            "query_type": query_type,
-            "tool_name": tool_name,
-            "supported_types": self.supported_types,
-        }
+        details = {"query_type": query_type, "tool_name": tool_name, "supported_types": self.supported_types}
         super().__init__(message, details)
 
     user_message = ToolError.user_message

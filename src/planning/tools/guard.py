@@ -196,11 +196,7 @@ class CircuitBreaker:
     __slots__ = ("_clock", "_count", "_failures", "_lock", "_now", "_reset_after")
 
     def __init__(
-        self,
-        *,
-        failures: int = 5,
-        reset_after: float = 30.0,
-        clock: Callable[[], float] = time.monotonic,
+        self, *, failures: int = 5, reset_after: float = 30.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Make a closed breaker.
 

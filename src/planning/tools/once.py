@@ -81,12 +81,7 @@ def guessed_key(turn: str | None, call_id: object) -> GuessedKey | None:
 def find_repeat(
     session: Session, name: str, key: str, fingerprint: str | None, *, is_private: bool = False
 ) -> ToolResult | None:
-    """What the model got for a call the first time; None if its key is free, or a guess that does not count.
-
-    Raises:
-        ContextInvalid: The key was used for another call, or the result of the first is not kept.
-        StoreError: The session's store cannot be read.
-    """
+    """What the model got for a call the first time; None for a free key, or a guess that does not count."""
     try:
         call = session.find_call(key)
     except TransactionError:
@@ -165,9 +160,7 @@ class RunningCall(Block):
     def pauses(self, *, is_async: bool = False) -> Iterator[float]:
         """Seconds to sleep, one after the other, until no other call with the key is running.
 
-        Raises:
-            ContextInvalid: The other call cannot end while this one waits: it is of this thread, or this one
-                is made by a call with a key. No two calls wait for each other.
+        Refused where the other call cannot end while this one waits: no two calls wait for each other.
         """
         while (other := self._calls.running.setdefault(self._key, self)) is not self:
             outer = self._outer
@@ -245,13 +238,7 @@ def _pauses(calls: Mapping[str, bool], earlier: Collection[str]) -> Iterator[flo
 
 
 def claim(session: Session, name: str, key: str, fingerprint: str | None) -> None:
-    """Record that a call begins which must not be made twice.
-
-    Raises:
-        CallInterrupted: It was begun before, and has no result.
-        ContextInvalid: The session has an open transaction, in which that cannot be recorded.
-        StoreError: The store does not take it.
-    """
+    """Record that a call begins which must not be made twice."""
     is_guess = isinstance(key, GuessedKey)
     begun = f"idempotency key {key}" + (f" {name} {fingerprint}" if is_guess else "")
     try:

@@ -337,15 +337,7 @@ def _reported(name: str, outcome: Mapping[str, Any], value: Any, elapsed: float 
     if question is not None and "code" not in outcome:
         code = ErrorKind.NEEDS_USER_INPUT
     return ToolResult(
-        False,
-        reason,
-        value,
-        reason,
-        said if isinstance(said, str) else None,
-        elapsed,
-        code,
-        question,
-        reason,
+        False, reason, value, reason, said if isinstance(said, str) else None, elapsed, code, question, reason
     )
 
 

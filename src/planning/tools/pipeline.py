@@ -112,13 +112,7 @@ class CallPipeline:
             return result
 
     def invoke(self, tool: ToolContract, arguments: Any) -> ToolResult:
-        """Make a call of Python code, which may give an instance of the parameters.
-
-        Raises:
-            ToolValidationError: The arguments are refused.
-            PrivateFailure: The tool has private data, and failed.
-            Exception: Whatever the tool itself raises.
-        """
+        """Make a call of Python code, which may give an instance of the parameters."""
         started, has_begun = perf_counter(), False
         try:
             params = self._accept(tool, arguments)
@@ -343,9 +337,6 @@ class CallPipeline:
         """Run a tool's function, its timeout and its tries included, and nothing else of the path.
 
         For the far end of an executor: everything else is done where the call was made.
-
-        Raises:
-            Exception: Whatever the tool itself raises.
         """
         if tool.is_async:
             return background().run_coroutine(partial(self._here, tool, params, perf_counter()), tool.name)

@@ -6,23 +6,24 @@ with problems that say what to write instead. They repeat no value of the text, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Literal, NoReturn, TypeVar
+from typing import Any, Final, Literal, NoReturn
 
 import attrs
 
 from planning.errors import Problem, ToolValidationError, show
-from planning.reading import Document, Found, Path, Unreadable, Wanted, read_document, read_json
+from planning.reading import Document, Found, Unreadable, Wanted, read_document, read_json
 from planning.tools.context import SessionOfCall, ToolContext, context_values
 from planning.tools.contract import session_of
 from planning.tools.errors import ContextInvalid, ErrorKind
 from planning.tools.ledger import register_ledger
 from planning.tools.outcome import pipeline_envelope
-from planning.tools.parameters.words import type_word
+from planning.tools.parameters.words import spell, type_word
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry, default_registry
+from planning.tools.result import ToolResult
 from session import Session, StoreError
 from session.json_form import json_form
 
@@ -67,9 +68,7 @@ async def execute_tools(
         if not isinstance(name, str) or not name:
             envelope, name = _unreadable(call), _UNREADABLE
         else:
-            name = json_form(
-                name
-            )  # without half characters, which would break whatever the results are sent by
+            name = json_form(name)  # half a character would break whatever the results are sent by
             envelope = await _carried_out(pipeline, tools, name, call.get("args"))
         results[_free(name, results, numbers)] = envelope
     return {"tool_results": results}
@@ -88,13 +87,8 @@ async def _carried_out(
 
 def _unreadable(call: object) -> dict[str, Any]:
     what = "names no tool" if isinstance(call, Mapping) else f"is {show(call)}"
-    return {
-        "success": False,
-        "data": None,
-        "error": f'The call {what}; write {{"tool": name, "args": {{...}}}}',
-        "user_message": None,
-        "code": ErrorKind.PARAMETER.value,
-    }
+    error = f'The call {what}; write {{"tool": name, "args": {{...}}}}'
+    return pipeline_envelope(ToolResult(False, error, code=ErrorKind.PARAMETER))
 
 
 def _free(name: str, taken: Mapping[str, object], numbers: dict[str, int]) -> str:
@@ -108,7 +102,6 @@ def _free(name: str, taken: Mapping[str, object], numbers: dict[str, int]) -> st
     return free
 
 
-T = TypeVar("T")
 _Route = Literal["execute_tools", "generate_response", "execute_queries"]
 
 MOST_CHARACTERS: Final = 1_000_000
@@ -130,6 +123,14 @@ _ONE_OBJECT: Final = f"one JSON object with {', '.join(_KEYS[:-1])} or {_KEYS[-1
 _NO_OBJECT: Final = f"no plan found; send {_ONE_OBJECT}"
 _STRAY_CALL: Final = "a call outside tool_calls; send it in tool_calls"
 _CALL: Final = "an object with tool, args, reason"
+_KINDS: Final[Mapping[str, tuple[Any, str]]] = {
+    "an array": ((list, tuple), "["),
+    "an object": (Mapping, "{"),
+    _CALL: (Mapping, "{"),
+    "a string": (str, ""),
+    "a boolean": (bool, ""),
+}
+"""By what messages call it, the type of a value, and the bracket that a text of it in JSON has."""
 _MORE: Final = Problem("there may be more errors; fix these first")
 
 
@@ -143,11 +144,6 @@ class _Refused(Exception):
 
 def _refuse(message: str) -> NoReturn:
     raise _Refused(Problem(message))
-
-
-def _unexpected(expected: str, value: object) -> NoReturn:
-    """Refuse a value of another type than was expected."""
-    _refuse(f"expected {expected}, got {type_word(value)}")
 
 
 def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -241,7 +237,7 @@ def _find(given: object, *, is_finished: bool) -> Mapping[str, Any]:
         if not given.strip():
             _refuse(f"empty; send {_ONE_OBJECT}")
     elif not isinstance(given, (Mapping, list, tuple)):
-        _unexpected(_ONE_OBJECT, given)
+        _refuse(f"expected {_ONE_OBJECT}, got {type_word(given)}")
     document = read_document(given, _ANSWER, is_finished=is_finished)
     if document.value is None and document.errors[0].code == "no_json":
         _refuse(_NO_OBJECT)
@@ -254,12 +250,8 @@ def _find(given: object, *, is_finished: bool) -> Mapping[str, Any]:
 
 
 def _problem(document: Document, error: Found) -> Problem:
-    path = "" if document.source else _spelled(error.path)
+    path = "" if document.source else spell(error.path)
     return Problem(document.describe(error), path)
-
-
-def _spelled(path: Path) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def _object_in(value: Any) -> Mapping[str, Any] | None:
@@ -277,81 +269,67 @@ def _is_call(value: object) -> bool:
 def _output(data: Mapping[str, Any]) -> PlannerOutput:
     problems: list[Problem] = []
 
-    def field(name: str, read: Callable[[Any], T]) -> T | None:
-        return _attempt(problems, name, read, data.get(name))
+    def field(name: str, expected: str) -> Any:
+        return _read(problems, name, data.get(name), expected)
 
     if _is_call(data) and "tool_calls" not in data:
         problems.append(Problem(_STRAY_CALL, "tool"))
-    entries = enumerate(field("tool_calls", _array) or ())
+    entries = enumerate(field("tool_calls", "an array") or ())
     calls = [_call(problems, f"tool_calls[{index}]", entry) for index, entry in entries]
     return PlannerOutput(
         tool_calls=[call for call in calls if call is not None],
-        needs_user_input=field("needs_user_input", _flag) or False,
-        input_request=field("input_request", _text),
-        queries=field("queries", _array) or (),
-        intent=field("intent", _text),
+        needs_user_input=field("needs_user_input", "a boolean") or False,
+        input_request=_filled(field("input_request", "a string")),
+        queries=field("queries", "an array") or (),
+        intent=_filled(field("intent", "a string")),
         problems=problems[:_MOST_PROBLEMS] + [_MORE] * (len(problems) > _MOST_PROBLEMS),
     )
 
 
-def _attempt(problems: list[Problem], path: str, read: Callable[[Any], T], value: object) -> T | None:
-    """What is read from a value; None, and a problem at its path, when it is refused."""
-    try:
-        return read(value)
-    except _Refused as refused:
-        if len(problems) <= _MOST_PROBLEMS:
-            problems += [problem.under(path) for problem in refused.problems]
-        return None
-
-
 def _call(problems: list[Problem], place: str, entry: object) -> Mapping[str, Any] | None:
     """One call; None when it is malformed."""
-    fields = _attempt(problems, place, lambda value: _structure(value, Mapping, _CALL), entry)
+    fields = _read(problems, place, entry, _CALL, is_required=True)
     if fields is None:
         return None
-    tool = _attempt(problems, f"{place}.tool", _tool, fields)
-    args = _attempt(problems, f"{place}.args", _args, fields)
-    reason = _attempt(problems, f"{place}.reason", _text, fields.get("reason"))
-    return None if tool is None or args is None else {"tool": tool, "args": args, "reason": reason}
+    tool = args = None
+    if "tool" not in fields:
+        problems.append(Problem("missing; send a string", f"{place}.tool"))
+    else:
+        tool = _read(problems, f"{place}.tool", fields["tool"], "a string", is_required=True)
+        if tool is not None and not tool.strip():
+            problems.append(Problem("blank; send the name of a tool", f"{place}.tool"))
+    given = fields.get("args")
+    # Ignored like any further key, they would leave a call that says something else.
+    misnamed = next((name for name in _MISNAMED_ARGS if name in fields), None) if given is None else None
+    if misnamed is not None:
+        problems.append(Problem(f"missing; rename {misnamed} to args", f"{place}.args"))
+    elif given is None or (isinstance(given, str) and not given.strip()):
+        args = {}
+    else:
+        args = _read(problems, f"{place}.args", given, "an object")
+    reason = _read(problems, f"{place}.reason", fields.get("reason"), "a string")
+    if _filled(tool) is None or args is None:
+        return None
+    return {"tool": tool, "args": args, "reason": _filled(reason)}
 
 
-def _tool(fields: Mapping[str, Any]) -> str:
-    if fields.get("tool") is None:
-        _refuse("expected a string, got null" if "tool" in fields else "missing; send a string")
-    return _text(fields["tool"]) or _refuse("blank; send the name of a tool")
-
-
-def _args(fields: Mapping[str, Any]) -> dict[str, Any]:
-    value = fields.get("args")
-    if value is None:
-        # Ignored like any further key, they would leave a call that says something else.
-        misnamed = next((name for name in _MISNAMED_ARGS if name in fields), None)
-        return {} if misnamed is None else _refuse(f"missing; rename {misnamed} to args")
-    if isinstance(value, str) and not value.strip():
-        return {}
-    args: dict[str, Any] = _structure(value, Mapping, "an object")
-    return args
-
-
-def _array(value: object) -> Sequence[Any]:
-    return () if value is None else _structure(value, (list, tuple), "an array")
-
-
-def _structure(value: object, kind: Any, expected: str) -> Any:
-    """An array or object, or what a text says that is the JSON of one."""
-    if isinstance(value, str) and ("{" if kind is Mapping else "[") in value:
+def _read(
+    problems: list[Problem], place: str, value: Any, expected: str, *, is_required: bool = False
+) -> Any:
+    """A value of the kind that is expected, also as JSON in a text; else None, and a problem."""
+    kind, opening = _KINDS[expected]
+    if opening and isinstance(value, str) and opening in value:
         try:
             value = read_json(value)
         except Unreadable as unreadable:
-            _refuse(str(unreadable))
-    return value if isinstance(value, kind) else _unexpected(expected, value)
+            problems.append(Problem(str(unreadable), place))
+            return None
+    if isinstance(value, kind):
+        return value
+    if value is not None or is_required:
+        problems.append(Problem(f"expected {expected}, got {type_word(value)}", place))
+    return None
 
 
-def _flag(value: object) -> bool:
-    return bool(value) if value is None or type(value) is bool else _unexpected("a boolean", value)
-
-
-def _text(value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        _unexpected("a string", value)
-    return value if value and value.strip() else None
+def _filled(text: str | None) -> str | None:
+    return text if text and text.strip() else None

@@ -82,26 +82,21 @@ class RateLimiter:
         name = quote(key, "", errors="surrogatepass")
         try:
             with self._lock.lock if self.is_local else nullcontext():
-                refusal = self._take(name, limits)
+                refusing = next((limit for limit in limits if not self._limiter.hit(limit, name)), None)
+                wait = 0.0 if refusing is None else self._wait(refusing, name)
         except StorageError:
             pass  # raised below and not here: the client's text holds the host
         else:
-            if refusal is None:
+            if refusing is None:
                 return
-            limit, wait = refusal
             raise RateLimitExceeded(
-                f"{key} is limited to {limit!r}; "
+                f"{key} is limited to {refusing!r}; "
                 f"try again in {max(math.ceil(wait), 1)} s, or go on without it",
                 wait,
             )
         raise StorageUnavailable(
             f"the calls of {key} cannot be counted now; try again later, or go on without it"
         )
-
-    def _take(self, name: str, limits: tuple[RateLimitItem, ...]) -> tuple[RateLimitItem, float] | None:
-        """Count a call; else the limit that refuses it, and for how many seconds."""
-        refusing = next((limit for limit in limits if not self._limiter.hit(limit, name)), None)
-        return None if refusing is None else (refusing, self._wait(refusing, name))
 
     def _wait(self, limit: RateLimitItem, name: str) -> float:
         stats = self._limiter.get_window_stats(limit, name)
@@ -116,11 +111,7 @@ class Limits:
         self._lock = Lock()
 
     def __call__(self) -> RateLimiter:
-        """The limiter; one with 60 calls a minute for each key, counted in this process, if none was given.
-
-        Raises:
-            ImportError: The limits library is not installed.
-        """
+        """The limiter that was given, or one with 60 calls a minute for each key, counted in this process."""
         with self._lock:
             if self._limiter is None:
                 self._limiter = RateLimiter()
@@ -128,8 +119,7 @@ class Limits:
 
     def replace(self, limiter: RateLimiter) -> None:
         """Count with another limiter from now on."""
-        with self._lock:
-            self._limiter = limiter
+        self._limiter = limiter
 
 
 DEFAULT_LIMITS = Limits()

@@ -80,18 +80,15 @@ class ToolRegistry:
         """
         self._register(as_tool(tool), tool, replace=replace)
 
-    def _register(self, made: Tool, tool: Declaration, *, replace: bool) -> bool:
-        """Add a tool; returns whether it is new."""
+    def _register(self, made: Tool, tool: Declaration, *, replace: bool) -> None:
         if made.rate_limit_key is not None:
             _ = self.limiter  # what cannot be enforced is not accepted
         with self._lock:
-            is_same = self._tools.get(made.name) is made or self._declared.get(made.name) is tool
-            is_new = made.name not in self._tools
-            if not (is_new or replace or is_same):
+            is_same = self._tools.get(made.name, made) is made or self._declared.get(made.name) is tool
+            if not (replace or is_same):
                 raise ValueError(f"a tool is named {made.name} already; pass replace=True to replace it")
             self._declared[made.name] = tool
             self._tools[made.name] = made
-        return is_new
 
     def get_tool(self, name: object) -> Declaration | None:
         """The tool with a name, as it was registered, or None."""
@@ -110,14 +107,8 @@ class ToolRegistry:
 
     def get_tool_descriptions(self) -> list[dict[str, Any]]:
         """``{"name", "description", "requires_identifier"}`` of each tool, in the order of registration."""
-        return [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "requires_identifier": tool.requires_identifier,
-            }
-            for tool in self
-        ]
+        names = ("name", "description", "requires_identifier")
+        return [{name: getattr(tool, name) for name in names} for tool in self]
 
     def find(self, name: object) -> Tool | None:
         """The tool with a name in its callable form, or None."""
@@ -159,29 +150,12 @@ def default_registry() -> ToolRegistry:
     return _DEFAULT
 
 
-def register_tool(tool: Declaration, *, replace: bool = False) -> None:
-    """Add a tool to the default registry; see ``ToolRegistry.register_tool``."""
-    _DEFAULT.register_tool(tool, replace=replace)
-
-
-def get_tool(name: object) -> Declaration | None:
-    """The tool of the default registry with a name, as it was registered, or None."""
-    return _DEFAULT.get_tool(name)
-
-
-def get_all_tools() -> dict[str, Declaration]:
-    """All tools of the default registry by name: a copy."""
-    return _DEFAULT.get_all_tools()
-
-
-def get_tool_descriptions() -> list[dict[str, Any]]:
-    """The descriptions of the default registry's tools for a planner; see ``ToolRegistry``."""
-    return _DEFAULT.get_tool_descriptions()
-
-
-def validate_call(tool_name: str, query_type: str | None, params: Mapping[str, Any]) -> None:
-    """Check a call of the default registry's tools; see ``ToolRegistry.validate_call``."""
-    _DEFAULT.validate_call(tool_name, query_type, params)
+# The methods of the default registry, as functions.
+register_tool = _DEFAULT.register_tool
+get_tool = _DEFAULT.get_tool
+get_all_tools = _DEFAULT.get_all_tools
+get_tool_descriptions = _DEFAULT.get_tool_descriptions
+validate_call = _DEFAULT.validate_call
 
 
 def initialize_tools(
@@ -207,7 +181,8 @@ def initialize_tools(
     new = []
     for made, tool in _installed() if tools is None else [(as_tool(tool), tool) for tool in tools]:
         with target._lock:
-            if target.find(made.name) is None and target._register(made, tool, replace=False):
+            if target.find(made.name) is None:
+                target._register(made, tool, replace=False)
                 new.append(made.name)
     return tuple(new)
 

@@ -81,10 +81,15 @@ _NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{_LONGEST_NAME}}}")  # MCP's rule
 _OTHER = re.compile(r"[^A-Za-z0-9_./-]")
 
 
-def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
-    """Refuse a name that a tool cannot have; a validator of attrs."""
+def check_text(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
+    """Refuse what is not text; a validator of attrs."""
     if not isinstance(value, str):
         raise TypeError(f"a tool's {field.name} must be text, got {type(value).__name__}")
+
+
+def check_name(declaration: object, field: attrs.Attribute[Any], value: Any) -> None:
+    """Refuse a name that a tool cannot have; a validator of attrs."""
+    check_text(declaration, field, value)
     if not value.strip():
         raise ValueError("a tool needs a name, by which a model calls it")
     if not _NAME.fullmatch(value):
@@ -169,23 +174,17 @@ def unsupported(query_type: object, tool: str, supported: list[str]) -> QueryTyp
     return error
 
 
-def check_parameters(model: ParameterModel, params: Mapping[str, Any]) -> None:
+def check_parameters(model: ParameterModel, params: Mapping[str, Any] | None) -> None:
     """Hold parameters against their model."""
+    if params is not None and not isinstance(params, Mapping):
+        raise ParameterError.of([Problem(f"parameters must be a mapping, got {type(params).__name__}")])
     try:
-        model.convert(params if type(params) is dict else _as_dict(params))
+        model.convert(dict(params or {}))
     except ToolValidationError as error:
         problems = error.problems
     else:
         return
     raise ParameterError.of(problems)  # outside of the handler: it replaces the other error
-
-
-def _as_dict(params: object) -> dict[str, Any]:
-    if params is None:
-        return {}
-    if not isinstance(params, Mapping):
-        raise ToolValidationError(f"parameters must be a mapping, got {type(params).__name__}")
-    return dict(params)
 
 
 @attrs.frozen

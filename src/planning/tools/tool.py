@@ -13,13 +13,7 @@ from planning.errors import ToolError
 from planning.tools.context import ToolContext
 from planning.tools.contract import IDENTIFIERS, ToolContract, ToolExample
 from planning.tools.errors import PASSING, ContextInvalid, type_name
-from planning.tools.outcome import (
-    QueryResponses,
-    execution_envelope,
-    failed,
-    from_outcome,
-    pipeline_envelope,
-)
+from planning.tools.outcome import QueryResponses, execution_envelope, failed, from_outcome, pipeline_envelope
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import behind, read_docstring, read_signature, signature_fields
 from planning.tools.pipeline import CallPipeline
@@ -282,9 +276,7 @@ def as_tool(declaration: Declaration) -> Tool:
     """The tool behind a declaration, in whichever way it was written."""
     if isinstance(declaration, Tool):
         return declaration
-    if isinstance(declaration, BaseTool):
-        return declaration.as_tool
-    if isinstance(declaration, ToolSpec):
+    if isinstance(declaration, (BaseTool, ToolSpec)):
         return declaration.as_tool
     if isinstance(declaration, type):
         raise TypeError(f"got the class {declaration.__name__} for a tool; write {declaration.__name__}()")

@@ -111,11 +111,7 @@ def test_every_fenced_block_is_json_that_the_planners_parser_understands(tools: 
         {
             "intent": "what the user wants",
             "tool_calls": [
-                {
-                    "tool": "tool_name",
-                    "args": {"argument_name": "value"},
-                    "reason": "why the tool is needed",
-                }
+                {"tool": "tool_name", "args": {"argument_name": "value"}, "reason": "why the tool is needed"}
             ],
             "queries": [],
         },
@@ -124,11 +120,7 @@ def test_every_fenced_block_is_json_that_the_planners_parser_understands(tools: 
     assert [parse_planner_output(block) for block in blocks] == [
         PlannerOutput(
             tool_calls=(
-                {
-                    "tool": "tool_name",
-                    "args": {"argument_name": "value"},
-                    "reason": "why the tool is needed",
-                },
+                {"tool": "tool_name", "args": {"argument_name": "value"}, "reason": "why the tool is needed"},
             ),
             intent="what the user wants",
         ),

@@ -61,13 +61,7 @@ REPAIRED = (
     "[1]]]",
     "[1]: 2",
 )
-ANY_JSON = (
-    "[1]",
-    "<think>[2]</think>[1]",
-    "[1] [2]",
-    '[1] {"a": 1}',
-    "[@ [2]",
-)
+ANY_JSON = ("[1]", "<think>[2]</think>[1]", "[1] [2]", '[1] {"a": 1}', "[@ [2]")
 NO_JSON = "use text, numbers, booleans, None, lists and mappings with text as names"
 
 
@@ -118,10 +112,7 @@ LOOP.append({"again": LOOP})
         ([10**5000], ("bad_number", "a number that is too large to be kept", "send it as text", (0,))),
         ([float("-inf")], ("not_a_number", "-inf is not a JSON value", "send a number or null", (0,))),
         (["\ud800"], ("lone_surrogate", "half of a surrogate pair", "send the whole character", (0,))),
-        (
-            {"a": {1: 2}},
-            ("not_json", "a field name is a value of type int, not a string", NO_JSON, ("a",)),
-        ),
+        ({"a": {1: 2}}, ("not_json", "a field name is a value of type int, not a string", NO_JSON, ("a",))),
         ([object()], ("not_json", "a value of type object is not a JSON value", NO_JSON, (0,))),
         (LOOP, ("too_deep", "it contains itself", "send flatter values", (0, "again"))),
         (deep(65), ("too_deep", "nested deeper than 64 levels", "send flatter values", (0,) * 64)),

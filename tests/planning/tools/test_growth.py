@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 import gc
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count
+from functools import partial
 from typing import Any, Literal
 
 import pytest
 
+from laws import work_of
 from planning import PlanningToolsSection, Toolbox
 from planning.tools import DataNotFound, Tool, ToolSpec, classify_error, tool
 from planning.tools.ledger import ToolCall, tool_calls
@@ -100,17 +100,6 @@ def box() -> Toolbox:
     return made
 
 
-def steps_of(call: Callable[[], Any]) -> tuple[int, Any]:
-    """How many calls of functions a call took: what it costs on any machine."""
-    events = count()
-    sys.setprofile(lambda *_: next(events))
-    try:
-        result = call()
-    finally:
-        sys.setprofile(None)
-    return next(events), result
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     "name",
@@ -126,10 +115,9 @@ def test_twice_the_arguments_cost_at_most_about_twice_and_the_answer_is_bounded(
     if name == "spec":
         plain, make = make, lambda size: f'{{"query_type": "order", "parameters": {plain(size)}}}'
     box.call(name, make(10))  # what is made once for a tool counts for none
-    once, _ = steps_of(lambda: box.call(name, make(SIZE)))
-    twice, result = steps_of(lambda: box.call(name, make(2 * SIZE)))
+    once, twice = (work_of(partial(box.call, name, make(size))) for size in (SIZE, 2 * SIZE))
     assert twice <= 2.3 * once + 1_000
-    assert len(result.message) <= MOST
+    assert len(box.call(name, make(SIZE)).message) <= MOST
 
 
 def test_the_newest_calls_are_read_without_all_others() -> None:
@@ -137,9 +125,8 @@ def test_the_newest_calls_are_read_without_all_others() -> None:
     toolbox = Toolbox([Tool("t", "T.", lambda: 1, blocking=False)], session=session)
     for _ in range(1_000):
         toolbox.call("t")
-    cost, newest = steps_of(lambda: tool_calls(session, limit=1))
-    assert cost < 250
-    assert newest == session.select_all(ToolCall)[-1:]
+    assert work_of(partial(tool_calls, session, limit=1)) < 250
+    assert tool_calls(session, limit=1) == session.select_all(ToolCall)[-1:]
 
 
 def group(depth: int, width: int) -> Exception:
@@ -150,7 +137,7 @@ def group(depth: int, width: int) -> Exception:
 
 
 def test_a_group_of_exceptions_is_classified_in_linear_time() -> None:
-    few, many = (steps_of(lambda size=size: classify_error(group(size, 1)))[0] for size in (150, 1_200))  # type: ignore[misc]  # bound now
+    few, many = (work_of(partial(classify_error, group(size, 1))) for size in (150, 1_200))
     assert many < 10 * few
     assert classify_error(group(5_000, 2)) == "data_not_found"
     assert classify_error(ExceptionGroup("x", [group(60, 3), ValueError()])) == "unknown"

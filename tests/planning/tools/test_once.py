@@ -1,18 +1,28 @@
-"""A call that is made again with its idempotency key returns what it returned, and does nothing else."""
+"""A call with an idempotency key is made once: again later, after a crash, and twice at the same time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pydantic
 import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from repeat_calls import SCHEMA, by, counting, openers
+from tool_entries import in_threads
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.tools import Tool, ToolContext, ToolResult
+from planning.tools import Tool, ToolContext
+from planning.tools.rate_limit import RateLimiter
 from session import Session, ToolFailed, ToolInvoked
-from session.stores import SqliteStore
+from session.stores import SqliteStore, Store, StoreError
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
 MARK = {"step_id": "S001", "status": "done"}
@@ -68,17 +78,6 @@ def test_a_plan_is_never_read_from_the_past(opened: Callable[[], Session]) -> No
         "Fix the login bug (completed, 1 of 1 done)\nS001 done: Reproduce it",
         session.select_latest(Plan),
     ]
-
-
-def test_a_repeat_is_found_after_a_restart(tmp_path: Path) -> None:
-    def call() -> ToolResult:
-        session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
-        section = PlanningToolsSection(session=session)
-        return Toolbox(section.tools(), session=session).call("planning_setup_plan", SETUP, context=by("1"))
-
-    first, again = call(), call()
-    assert (again.success, again.message, again.value) == (True, first.message, None)
-    assert Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db")).version == 1
 
 
 def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Session]) -> None:
@@ -181,3 +180,282 @@ def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object
         "new call.",
     )
     assert len(made) == 1
+
+
+# A call that must not be made twice: its repeat is refused when its result is not known
+
+REFUSED = (
+    "send may have taken effect: this call was begun before, and its result is not known. Check what it did "
+    "before you call it again."
+)
+
+
+def killed(store: Store, **options: Any) -> Iterator[Toolbox]:
+    """The toolbox of a process that is killed while it sends, and that of the next one."""
+    session = Session(session_id="run-7", store=store)
+
+    def send(_arguments: dict[str, str]) -> str:
+        raise KeyboardInterrupt
+
+    yield Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, **options)], session=session)
+    tool, _ = counting(**options)
+    yield Toolbox([tool], session=Session(session_id="run-7", store=store))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "Sent 1 to Ann"),
+        ({"idempotent": False}, REFUSED),
+        ({"idempotent": False, "returns_private_data": True}, REFUSED),
+    ],
+)
+def test_a_call_whose_result_was_lost_is_made_again_unless_it_must_not_be_made_twice(
+    tmp_path: Path, options: dict[str, bool], message: str
+) -> None:
+    first, second = killed(SqliteStore(tmp_path / "plans.db"), **options)
+    with pytest.raises(KeyboardInterrupt):
+        first.call("send", {"to": "Ann"}, context=by("1"))
+    assert second.call("send", {"to": "Ann"}, context=by("1")).message == message
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_private", [False, True])
+def test_a_call_that_was_stopped_before_it_began_can_be_made_later(
+    tmp_path: Path, is_async: bool, is_private: bool
+) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
+    limiter = RateLimiter(default="1/hour")
+    tool, made = counting(idempotent=False, rate_limit_key="mail", returns_private_data=is_private)
+
+    def call(call_id: str, limiter: RateLimiter) -> Any:
+        toolbox = Toolbox([tool], session=session, limiter=limiter)
+        if is_async:
+            return asyncio.run(toolbox.acall("send", {"to": "Ann"}, context=by(call_id))).code
+        return toolbox.call("send", {"to": "Ann"}, context=by(call_id)).code
+
+    assert [call("1", limiter), call("2", limiter)] == [None, "rate_limit"]
+    assert [call("2", RateLimiter(default="1/hour")), made] == [None, ["Ann", "Ann"]]
+
+
+def test_a_call_whose_begin_could_not_be_recorded_was_not_made_and_can_be_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
+    tool, made = counting(idempotent=False)
+    toolbox = Toolbox([tool], session=session)
+    commit, lost_once = SqliteStore._commit, [True]
+
+    def lose(store: SqliteStore, connection: Any, *rest: Any) -> None:
+        commit(store, connection, *rest)
+        if lost_once:
+            lost_once.clear()
+            raise StoreError("the store is gone", outcome="unknown")
+
+    monkeypatch.setattr(SqliteStore, "_commit", lose)
+    lost = toolbox.call("send", {"to": "Ann"}, context=by("1"))
+    assert (lost.success, made) == (False, [])
+    assert lost.message == "send cannot reach its data now. Try again later, or go on without it."
+    again = toolbox.call("send", {"to": "Ann"}, context=by("1"))
+    assert (again.message, made) == ("Sent 1 to Ann", ["Ann"])
+
+
+def test_a_call_that_must_not_be_made_twice_is_refused_inside_a_transaction(tmp_path: Path) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
+    tool, made = counting(idempotent=False)
+    toolbox = Toolbox([tool], session=session)
+    with session.transaction():
+        refused = toolbox.call("send", {"to": "Ann"}, context=by("1"))
+    assert (refused.code, refused.message, made) == (
+        "bad_context",
+        "send was not called: it must not be made twice, which cannot be recorded inside a transaction; call "
+        "it outside of one",
+        [],
+    )
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(
+    tmp_path: Path, is_stored: bool
+) -> None:
+    store = SqliteStore(tmp_path / "plans.db") if is_stored else None
+    session = Session(session_id="run-7", store=store)
+    made: list[str] = []
+
+    def send(arguments: dict[str, str]) -> str:
+        made.append(arguments["to"])
+        if arguments["to"] == "Bob":
+            raise ConnectionError
+        return "Sent"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, idempotent=False)], session=session)
+    for name in ("Ann", "Bob"):
+        toolbox.call("send", {"to": name}, context=by(name))
+    session.rewind(0)
+    for name in ("Ann", "Bob"):
+        assert toolbox.call("send", {"to": name}, context=by(name)).message == REFUSED
+    assert made == ["Ann", "Bob"]
+
+
+# Calls with idempotency keys among rewinds and forks, in any order
+
+
+class CallsWithKeys(RuleBasedStateMachine):
+    """Random calls, rewinds and forks, against lists of the calls that a version has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sessions = [Session()]
+        self.models: list[list[dict[str, tuple[str, str]]]] = [[{}]]
+        self.tool, self.made = counting()
+
+    @rule(which=st.integers(0, 3), key=st.sampled_from("12"), to=st.sampled_from(["Ann", "Bob"]))
+    def call(self, which: int, key: str, to: str) -> None:
+        session, versions = self._pick(which)
+        count, known = len(self.made), versions[-1]
+        toolbox = Toolbox([self.tool], session=session)
+        said = toolbox.call("send", {"to": to}, context=by(key)).message
+        if key not in known:
+            assert said == f"Sent {count + 1} to {to}"
+            versions.append({**known, key: (to, said)})
+            return
+        first, answer = known[key]
+        refusal = (
+            "send was not called: it was sent as a repeat of an earlier call with other arguments. Send it "
+            "as a new call."
+        )
+        assert (said, len(self.made)) == (answer if first == to else refusal, count)
+        if first != to:
+            versions.append(known)
+
+    @rule(which=st.integers(0, 3), back=st.integers(0, 4))
+    def rewind(self, which: int, back: int) -> None:
+        session, versions = self._pick(which)
+        version = max(session.version - back, 0)
+        session.rewind(version)
+        versions.append(versions[version])
+
+    @precondition(lambda self: len(self.sessions) < 4)
+    @rule(which=st.integers(0, 3), back=st.integers(0, 4))
+    def fork(self, which: int, back: int) -> None:
+        session, versions = self._pick(which)
+        version = max(session.version - back, 0)
+        self.sessions.append(session.fork(version))
+        self.models.append(versions[: version + 1])
+
+    def _pick(self, which: int) -> tuple[Session, list[dict[str, tuple[str, str]]]]:
+        return self.sessions[which % len(self.sessions)], self.models[which % len(self.sessions)]
+
+
+TestCallsWithKeys = CallsWithKeys.TestCase
+
+
+# Calls with one idempotency key at the same time: the second waits for the first
+
+
+@pytest.mark.parametrize("tasks", [False, True])
+def test_two_at_once_are_one(opened: Callable[[], Session], tasks: bool) -> None:
+    session, begun, go, made = opened(), threading.Event(), threading.Event(), []
+
+    def send(arguments: dict[str, str]) -> str:
+        made.append(arguments["to"])
+        begun.set()
+        assert go.wait(20)
+        return f"Sent {len(made)}"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=session)
+
+    async def in_tasks() -> list[str]:
+        calls = [toolbox.acall("send", {"to": "Ann"}, context=by("1")) for _ in range(5)]
+        running = [asyncio.ensure_future(call) for call in calls]
+        await asyncio.to_thread(begun.wait, 20)
+        running[-1].cancel()
+        go.set()
+        return [each.message for each in await asyncio.gather(*running[:-1])]
+
+    def all_at_once() -> list[str]:
+        found: list[str] = []
+        call = lambda: found.append(toolbox.call("send", {"to": "Ann"}, context=by("1")).message)  # noqa: E731
+        in_threads([*[call] * 4, lambda: go.set() if begun.wait(20) else None])
+        return found
+
+    assert (asyncio.run(in_tasks()) if tasks else all_at_once()) == ["Sent 1"] * 4
+    assert made == ["Ann"]
+
+
+RUNNING = "{} was not called: the same call is still running; wait until it ends"
+
+
+def test_a_call_that_would_wait_for_itself_is_refused() -> None:
+    session, said = Session(), list[str]()
+
+    def send(arguments: dict[str, str]) -> str:
+        said.append(toolbox.call("send", arguments, context=by("7")).message)
+        return "Sent"
+
+    async def asend(arguments: dict[str, str]) -> str:
+        said.append((await toolbox.acall("asend", arguments, context=by("8"))).message)
+        said.append(toolbox.call("asend", arguments, context=by("8")).message)
+        return "Sent"
+
+    tools = [Tool(each.__name__, "Send.", each, parameters=SCHEMA) for each in (send, asend)]
+    toolbox = Toolbox(tools, session=session)
+    assert toolbox.call("send", {"to": "Ann"}, context=by("7")).message == "Sent"
+    assert asyncio.run(toolbox.acall("asend", {"to": "Ann"}, context=by("8"))).message == "Sent"
+    assert said == [RUNNING.format("send"), RUNNING.format("asend"), RUNNING.format("asend")]
+
+
+def test_calls_that_wait_for_each_other_are_refused_and_not_stuck() -> None:
+    both, ended, said = threading.Barrier(2), threading.Barrier(2), list[str]()
+    others = {"1": "2", "2": "1"}
+
+    def send(_arguments: dict[str, str], context: ToolContext) -> str:
+        both.wait(20)
+        inner = by(others[str(context.idempotency_key)])
+        said.append(toolbox.call("send", {"to": "Bob"}, context=inner).message)
+        ended.wait(20)
+        return "Sent"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=Session())
+    in_threads([partial(toolbox.call, "send", {"to": "Ann"}, context=by(each)) for each in others])
+    assert said == [RUNNING.format("send")] * 2
+
+
+def test_a_call_that_would_hold_the_loop_of_the_one_it_waits_for_is_refused() -> None:
+    async def send(_arguments: dict[str, str]) -> str:
+        await asyncio.sleep(0)
+        return "Sent"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=Session())
+
+    async def main() -> list[str]:
+        running = asyncio.ensure_future(toolbox.acall("send", {"to": "Ann"}, context=by("1")))
+        await asyncio.sleep(0)
+        refused = toolbox.call("send", {"to": "Ann"}, context=by("1"))
+        return [refused.message, (await running).message]
+
+    assert asyncio.run(main()) == [RUNNING.format("send"), "Sent"]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_the_calls_of_its_parent() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def send(_arguments: dict[str, str]) -> str:
+        begun.set()
+        assert go.wait(20)
+        return "Sent"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, blocking=False)], session=Session())
+    thread = threading.Thread(target=lambda: toolbox.call("send", {"to": "Ann"}, context=by("1")))
+    thread.start()
+    begun.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        go.set()
+        os._exit(0 if toolbox.call("send", {"to": "Ann"}, context=by("1")).message == "Sent" else 1)
+    status = os.waitpid(child, 0)[1]
+    go.set()
+    thread.join(20)
+    assert status == 0

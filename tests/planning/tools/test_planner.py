@@ -17,12 +17,7 @@ from tool_entries import Look
 from planning.errors import Problem
 from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
-from planning.tools.planner import (
-    MOST_CHARACTERS,
-    PlannerOutput,
-    parse_planner_output,
-    should_execute_tools,
-)
+from planning.tools.planner import MOST_CHARACTERS, PlannerOutput, parse_planner_output, should_execute_tools
 from planning.tools.rate_limit import RateLimiter
 from session import Session
 
@@ -227,17 +222,6 @@ def test_any_value_is_read_without_raising(value: object) -> None:
     output = parse_planner_output(value)
     assert json.loads(json.dumps(dict(output))) == dict(output)
     assert [type(call["tool"]) for call in output.tool_calls] == [str] * len(output.tool_calls)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "{", '{"', "[{", '[{"', "`", "~", "``` ", "```\n{x}", '{"a":', '{"a":1} ', '{"intent":"x"}', "{a ",
-        "{}", '[{"a":1}]', '[{"a":1},', "{ ", "[ ", "{{x}", "\n", "} {", '"', "\\", "{'", "{x:", "```{",
-    ],
-)  # fmt: skip
-def test_time_grows_with_the_length_of_the_text_alone(unit: str) -> None:
-    parse_planner_output("x" + unit * ((MOST_CHARACTERS - 1) // len(unit)))
 
 
 # What a planner's output is, where a pipeline goes with it, and what its fields are taken for

@@ -110,12 +110,7 @@ def test_of_fifty_threads_ten_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "shown"),
-    [
-        ("often", "'often'"),
-        ("0/minute", "'0/minute'"),
-        (5, "a value of type int"),
-    ],
+    ("wrong", "shown"), [("often", "'often'"), ("0/minute", "'0/minute'"), (5, "a value of type int")]
 )
 def test_a_wrong_rate_says_what_to_write_instead(wrong: Any, shown: str) -> None:
     expected = f"must be calls per time, such as '5/minute', '100/hour' or '5/minute; 100/day', got {shown}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+import planning.prompt
+import planning.tools
 from planning.tools import (
     BaseTool,
     QueryTypeUnsupported,
@@ -166,3 +169,14 @@ def test_a_package_that_offers_what_is_no_tool_is_named_and_nothing_is_registere
         initialize_tools(registry=kept)
     assert str(caught.value) == f"the tools package:tools cannot be loaded: {kind}"
     assert len(kept) == 0
+
+
+# The rooms' own names: loaded when they are asked for, and no others
+
+
+@pytest.mark.parametrize("room", [planning.tools, planning.prompt])
+def test_a_room_lists_its_names_and_has_no_other(room: ModuleType) -> None:
+    assert set(room.__all__) <= set(dir(room))
+    with pytest.raises(AttributeError) as caught:
+        room.nothing  # noqa: B018 - asking for it is the point
+    assert str(caught.value) == f"module '{room.__name__}' has no attribute 'nothing'"

@@ -1,19 +1,21 @@
-"""Tools that are declared once and serve many sessions: each call says whose it is."""
+"""Tools that are declared once and serve many sessions, and plans that hold them back."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from planning import Plan, PlanningToolsSection, Toolbox, ToolValidationError
+from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError, pending_approval
+from planning.plan.commands import ApprovePlan
 from planning.suite.tools import planning_tools
 from planning.tools import Tool, ToolError, ToolRegistry, ToolResult, execute_tools
 from planning.tools.ledger import tool_calls
 from session import Session
+from session.stores import MemoryStore
 
 current: ContextVar[Session | None] = ContextVar("current", default=None)
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
@@ -164,3 +166,57 @@ def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session
         ("planning_mark_step", "parameter"),
         ("other", "unknown_tool"),
     ]
+
+
+# What a plan that waits for approval holds back: every tool of the toolbox that is not a planning tool
+
+WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
+
+
+@pytest.mark.parametrize("publishes", ["call", "value", "own"])
+def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
+    publishes: Literal["call", "value", "own"],
+) -> None:
+    made: list[str] = []
+
+    def work(place: str) -> str:
+        """Work."""
+        made.append(place)
+        return "worked"
+
+    session = Session()
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
+    tool = Tool(name="work", description="Work.", function=work, publishes=publishes)
+    toolbox = Toolbox([*section.tools(), tool], session=session)
+    assert toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
+    assert toolbox.call("work", {"place": "here"}).message.endswith(WAITS)
+    assert toolbox.call("planning_read_plan", {}).success
+    session.dispatch(ApprovePlan())
+    assert toolbox.call("work", {"place": "there"}).success
+    assert made == ["there"]
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_what_is_refused_inside_a_transaction_says_why(is_stored: bool) -> None:
+    session = Session(session_id="run-7", store=MemoryStore() if is_stored else None)
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
+    toolbox = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")])
+    assert toolbox.call("planning_setup_plan", {"objective": "Goal"}).success
+    with session.transaction() as transaction:
+        assert toolbox.call("work", {}).message == WAITS
+        transaction.dispatch(ApprovePlan())
+        assert toolbox.call("work", {}).message == "worked"
+
+
+def test_nobody_is_asked_to_approve_a_plan_that_was_abandoned() -> None:
+    session = Session()
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
+    toolbox = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")])
+    for name, arguments in (("planning_setup_plan", {"objective": "Goal"}), ("planning_clear_plan", {})):
+        assert toolbox.call(name, arguments).success
+    assert pending_approval(session) is None
+    assert toolbox.call("work", {}).message == (
+        "work was not called: the plan was abandoned before it was approved; set up another plan first"
+    )
+    assert toolbox.call("planning_setup_plan", {"objective": "Another"}).success
+    assert toolbox.call("work", {}).message == WAITS

@@ -192,7 +192,4 @@ def test_calls_at_once_on_one_session_are_made_in_order_whichever_store_has_it(
         calls = call("planning_setup_plan", SETUP), call("planning_mark_step", MARK)
         return list(await asyncio.gather(*calls))
 
-    assert asyncio.run(main()) == [
-        "Plan set: S001. Next: S001 Reproduce it",
-        "S001 done. Plan completed.",
-    ]
+    assert asyncio.run(main()) == ["Plan set: S001. Next: S001 Reproduce it", "S001 done. Plan completed."]

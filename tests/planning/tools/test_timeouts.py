@@ -1,4 +1,4 @@
-"""Timeouts: a call that takes too long is given up, and what comes of it later reaches nobody."""
+"""Timeouts, cancelling, and calls from async code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import gc
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -16,12 +17,13 @@ import pytest
 from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
-from planning import PlanningToolsSection, Toolbox
-from planning.tools import StorageUnavailable
+from planning import PlanningToolsSection
+from planning.tools import StorageUnavailable, Tool, Toolbox, ToolRegistry, execute_tools
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
+from planning.tools.ledger import tool_calls
 from planning.tools.rate_limit import RateLimiter
-from session import Session
+from session import Session, TransactionError
 
 GIVEN_UP = "t took longer than 0.01 s and was given up; call it again, or go on without it"
 SLOWLY = Retry(attempts=2, wait_initial=60, wait_max=60, wait_jitter=0)
@@ -81,34 +83,6 @@ def test_a_tool_that_hangs_is_given_up(is_async: bool, whose: str) -> None:
         assert (type(caught.value), str(caught.value)) == (ToolTimeout, GIVEN_UP)
         assert caught.value.__context__ is None
     hanging.end()
-
-
-def test_only_a_tool_that_waits_has_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    timers = list[float]()
-
-    async def ready(waits: bool) -> str:
-        if waits:
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-        return "ready"
-
-    async def calls() -> list[int]:
-        loop = asyncio.get_running_loop()
-        at = loop.call_at
-
-        def counting(when: float, *rest: Any, **more: Any) -> asyncio.TimerHandle:
-            timers.append(when)
-            return at(when, *rest, **more)
-
-        monkeypatch.setattr(loop, "call_at", counting)
-        toolbox = Toolbox([tool(ready, timeout=20.0)])
-        counted = []
-        for waits in (False, True):
-            assert (await toolbox.acall("t", {"waits": waits})).message == "ready"
-            counted.append(len(timers))
-        return counted
-
-    assert asyncio.run(calls()) == [0, 1]
 
 
 def test_the_time_before_a_tool_first_waits_counts() -> None:
@@ -333,3 +307,149 @@ def test_what_ends_a_program_passes_a_timeout(error: type[BaseException]) -> Non
         return "lost"
 
     assert asyncio.run(call()) == "passed"
+
+
+# Calls from async code: cancelling through every entry, the loop, and a session that others hold
+HELD = (
+    "was not carried out: another task holds a transaction of this session open: "
+    "never await inside one. Call it again."
+)
+
+
+async def later() -> None:
+    raise StorageUnavailable("later")
+
+
+def blocked() -> None:
+    threading.Event().wait(5)
+
+
+def outcomes(session: Session) -> list[str]:
+    return [call.outcome for call in tool_calls(session)]
+
+
+Entry = Callable[[Tool, Session], Awaitable[Any]]
+ENTRIES: dict[str, Entry] = {
+    "acall": lambda made, session: Toolbox([made], session=session).acall("t"),
+    "ainvoke": lambda made, session: Toolbox([made], session=session).ainvoke("t"),
+    "execute_tools": lambda made, session: execute_tools(
+        {"tool_calls": [{"tool": "t"}]}, registry=ToolRegistry([made]), session=session
+    ),
+}
+WAITING: dict[str, Callable[..., Tool]] = {
+    "async": lambda **options: tool(forever, **options),
+    "thread": lambda **options: tool(blocked, **options),
+    "retry": lambda **options: tool(later, retry=SLOWLY, **options),
+}
+
+
+async def cancelled(start: Awaitable[Any]) -> None:
+    task = asyncio.ensure_future(start)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert task.cancelled()
+
+
+@pytest.mark.parametrize("options", [{"timeout": 20.0}, {"returns_private_data": True}])
+@pytest.mark.parametrize("waiting", WAITING)
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_cancelling_passes_through_every_entry_and_is_recorded(
+    entry: str, waiting: str, options: dict[str, Any], session: Session
+) -> None:
+    made = WAITING[waiting](**options)
+    asyncio.run(cancelled(ENTRIES[entry](made, session)))
+    (call,) = tool_calls(session)
+    assert (call.tool, call.outcome, call.success) == ("t", "cancelled", False)
+
+
+def test_a_cancelled_probe_is_given_back() -> None:
+    breaker = CircuitBreaker(failures=1, clock=iter([0.0, 40.0, 40.0, 40.0]).__next__)
+    breaker.record_failure(breaker.admit("t"))
+    asyncio.run(cancelled(Toolbox([tool(forever, breaker=breaker)]).acall("t")))
+    assert str(breaker.state) == "open"
+    assert through("acall", tool(lambda: 1, breaker=breaker)).success
+    assert str(breaker.state) == "closed"
+
+
+def test_a_tool_that_does_not_block_runs_on_the_loop() -> None:
+    assert through("acall", tool(threading.get_ident, blocking=False)).value == threading.get_ident()
+
+
+def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop() -> None:
+    async def two() -> int:
+        return 2
+
+    made = tool(two)
+    assert (through("call", made).value, through("invoke", made).value) == (2, 2)
+
+    async def inside() -> tuple[Any, ...]:
+        toolbox = Toolbox([made])
+        return toolbox.call("t").message, made.execute()["error"], (await made.aexecute())["result"]
+
+    refused = "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
+    assert asyncio.run(inside()) == (refused, refused, 2)
+
+
+@asynccontextmanager
+async def another_task_holds(session: Session, when: asyncio.Event | None = None) -> AsyncIterator[None]:
+    """A transaction that another task holds open in here, from a moment on."""
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        if when is not None:
+            await when.wait()
+        with session.transaction():
+            entered.set()
+            await leave.wait()
+
+    holder = asyncio.create_task(hold())
+    await entered.wait()
+    yield
+    leave.set()
+    await holder
+
+
+def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(session: Session) -> None:
+    ran: list[int] = []
+    toolbox = Toolbox([tool(lambda: ran.append(1), blocking=False)], session=session)
+
+    async def run() -> Any:
+        async with another_task_holds(session):
+            refused = await toolbox.acall("t")
+            with pytest.raises(TransactionError):
+                await toolbox.ainvoke("t")
+            assert (ran, tool_calls(session)) == ([], ())
+        return refused, await toolbox.acall("t")
+
+    refused, done = asyncio.run(run())
+    assert (refused.success, refused.code, done.success) == (False, ErrorKind.UNKNOWN, True)
+    assert refused.message == f"t {HELD}"
+    assert (ran, outcomes(session)) == ([1], ["success"])  # what was refused could not be recorded
+
+
+def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not_recorded(
+    session: Session,
+) -> None:
+    async def run() -> Any:
+        begun, go = asyncio.Event(), asyncio.Event()
+
+        async def work() -> str:
+            begun.set()
+            await go.wait()
+            return "done"
+
+        task = asyncio.create_task(Toolbox([tool(work)], session=session).acall("t"))
+        async with another_task_holds(session, begun):
+            go.set()
+            return await task
+
+    result = asyncio.run(run())
+    assert (result.success, result.code) == (False, ErrorKind.STORAGE)
+    assert result.message == (
+        "t was carried out, but the session could not store its result. Check what it did before you "
+        "call it again."
+    )
+    assert outcomes(session) == []

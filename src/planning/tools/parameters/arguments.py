@@ -24,11 +24,7 @@ _NOT_JSON = (
 
 
 def decode(
-    model: ParameterModel,
-    arguments: object,
-    diagnose: Diagnose | None = None,
-    *,
-    is_private: bool = False,
+    model: ParameterModel, arguments: object, diagnose: Diagnose | None = None, *, is_private: bool = False
 ) -> Any:
     """Turn arguments into parameters."""
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -19,24 +20,27 @@ _WHOLE = frozenset({"type", "enum", "const", "falseSchema"})  # that a value is 
 Errors = list[jsonschema_rs.ValidationError]
 
 
-def errors_of(errors: Iterable[jsonschema_rs.ValidationError], data: object, shape: Node) -> Iterator[Wrong]:
-    """The errors of the validator, each at its place in the data and with its part of the schema."""
+def errors_of(
+    errors: Iterable[jsonschema_rs.ValidationError], data: object, at: Callable[[Path], Node]
+) -> Iterator[Wrong]:
+    """The errors of the validator, each at its place in the data and with its part of the schema.
+
+    ``at`` returns the part for a path, as ``node_at`` does: many errors are at the same one.
+    """
     for error in errors:
         path, details, got = _named(error.instance_path, data), error.kind.as_dict(), error.instance
-        node = node_at(shape, path)
+        node = at(path)
         match error.kind.name:
             case "required":
                 path = (*path, details["property"])
-                yield Wrong(path, "required", node_at(shape, path))
+                yield Wrong(path, "required", at(path))
             case "additionalProperties":
                 for name in details["unexpected"]:
                     yield unknown_field(path, name, node, got)
-            case "falseSchema" if any(
-                "maxItems" in each for each in options(shape, node_at(shape, path[:-1]))
-            ):
+            case "falseSchema" if any("maxItems" in each for each in options({}, at(path[:-1]))):
                 pass  # an item after a tuple's last: that there are too many is reported
             case "anyOf" | "oneOfNotValid" if inner := _nearest(details["context"], len(path)):
-                yield from errors_of(inner, data, shape)
+                yield from errors_of(inner, data, at)
             case "enum" | "const" | "falseSchema" as keyword:
                 yield Wrong(path, keyword, node, got)
             case keyword if keyword in BOUNDS or keyword == "pattern":
@@ -105,7 +109,8 @@ class SchemaModel(ParameterModel):
             if self._branches and is_too_deep(repaired):
                 problems = [Problem(TOO_DEEP)]
             else:
-                errors = errors_of(self._validator.iter_errors(repaired), repaired, self._schema)
+                at = partial(node_at, self._schema)
+                errors = errors_of(self._validator.iter_errors(repaired), repaired, at)
                 found = list(islice(errors, 2 * MOST_PROBLEMS))
                 named = {each.path for each in found if each.keyword in {"enum", "const"}}
                 problems = [  # what is not one of the options is often not of their type either

@@ -285,12 +285,7 @@ class Constructing:
         }
 
     def __call__(self, given: dict[str, Any]) -> Any:
-        """The instance.
-
-        Raises:
-            PydanticCustomError: The class refuses its fields.
-            CheckBroken: A check of the class failed with an AssertionError.
-        """
+        """The instance."""
         renamed = self._renamed
         named = {renamed.get(name, name): value for name, value in given.items()} if renamed else given
         try:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from inspect import Parameter
-from operator import is_
 from typing import Any, Literal, Self, get_args
 
 import pydantic
@@ -249,20 +248,14 @@ class TypedModel(ParameterModel):
         """See ``ParameterModel``."""
         if self._branches and is_too_deep(data):
             raise ToolValidationError(TOO_DEEP)
-        first: pydantic.ValidationError | None = None
         try:
             return self._validate(data)
-        except pydantic.ValidationError as error:
-            first = error.with_traceback(None)  # which would hold this frame
         except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
             pass
         repaired = self._repaired(data)
         if self._branches and is_too_deep(repaired):
             raise ToolValidationError(TOO_DEEP)
-        is_same = len(repaired) == len(data) and all(map(is_, map(repaired.get, data), data.values()))
-        if first is not None and is_same and self._rules:
-            raise refusal(problems_of(first, data, self._published), self._published)
-        if not (is_same or self._rules):
+        if not self._rules:
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)
         value, problems = _validated(self._explaining, repaired, self._published)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from planning.errors import Problem, listed, nearest, show, unknown_option
@@ -181,8 +182,8 @@ def limits(node: Node) -> str:
 
 def names_in(node: Node) -> list[str]:
     """The fields of an object, or of all objects in a union, in order."""
-    nodes = node.get("anyOf", [node])
-    return list(dict.fromkeys(name for each in nodes for name in each.get("properties", ())))
+    parts = (each.get("properties", ()) for each in node.get("anyOf", [node]))
+    return list(dict.fromkeys(chain.from_iterable(parts)))
 
 
 def spell(path: Iterable[str | int]) -> str:

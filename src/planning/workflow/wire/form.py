@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,7 @@ import attrs
 from planning.errors import nearest, show
 from planning.reading import Wanted
 from planning.reading.found import Found, Path
-from planning.tools.parameters.schema import node_at, options
+from planning.tools.parameters.schema import Node, node_at, options
 from planning.tools.parameters.words import BOUNDS, Wrong, bounds_of, choices, expected, names_in, type_word
 
 if TYPE_CHECKING:
@@ -115,16 +115,25 @@ def _of_part(
 ) -> Iterator[Found]:
     from planning.tools.parameters.json_schema import errors_of
 
-    shape = part_of(version, part)
     outline = _outline(given, version, part) if isinstance(given, dict) else given
     if has_steps:
         outline["steps"] = []
-    known = tuple(names_in(shape))
+    known, at = _fields(version, part), partial(_node_at, version, part)
     for error in validator(version, part).iter_errors(outline):
         is_conflict = "dependentSchemas" in error.schema_path
-        for wrong in errors_of([error], outline, shape):
+        for wrong in errors_of([error], outline, at):
             if wrong.keyword != "required" or wrong.path[-1] not in renamed_fields(given, known):
-                yield from (_conflict(wrong, prefix) if is_conflict else _worded(wrong, shape, given, prefix))
+                yield from (_conflict(wrong, prefix) if is_conflict else _worded(wrong, at, given, prefix))
+
+
+@cache
+def _fields(version: int, part: str | None) -> tuple[str, ...]:
+    return tuple(names_in(part_of(version, part)))
+
+
+@lru_cache(maxsize=1_000)  # the same places are mostly wrong in every step
+def _node_at(version: int, part: str | None, path: Path) -> Node:
+    return node_at(part_of(version, part), path)
 
 
 def _outline(fields: Mapping[str, Any], version: int, part: str | None) -> dict[str, Any]:
@@ -152,7 +161,7 @@ def _conflict(wrong: Wrong, prefix: Path) -> Iterator[Found]:
         yield Found("conflicting_fields", message, f"send {one}, or {other}", path, at_key=True)
 
 
-def _worded(wrong: Wrong, shape: Mapping[str, Any], given: Any, prefix: Path) -> Iterator[Found]:
+def _worded(wrong: Wrong, at: Callable[[Path], Node], given: Any, prefix: Path) -> Iterator[Found]:
     path, node, value = (*prefix, *wrong.path), wrong.limit, wrong.got
     field = str(path[-1]) if path else ""
     match wrong.keyword:
@@ -175,7 +184,7 @@ def _worded(wrong: Wrong, shape: Mapping[str, Any], given: Any, prefix: Path) ->
             is_ = "blank" if wrong.keyword == "pattern" else "empty"
             yield Found("empty_value", f"{field} is {is_}", f"send {wanted}", path)
         case keyword if keyword in BOUNDS:
-            (bounded, *_null) = options({}, node_at(shape, wrong.path))
+            (bounded, *_null) = options({}, at(wrong.path))
             limits = {key: f"{bounded[key]:,}" for key in BOUNDS if key in bounded}
             wanted = " and ".join(bounds_of(limits))
             is_large = type(value) is int and abs(value) >= _LARGEST_ID

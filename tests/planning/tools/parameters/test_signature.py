@@ -14,8 +14,6 @@ from unittest.mock import MagicMock
 
 import pydantic
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typing_extensions import TypeAliasType
 
 from planning.tools import Tool, Toolbox, ToolContext, ToolSpec, tool
@@ -362,9 +360,6 @@ def test_further_keyword_arguments_of_another_type_or_a_taken_name_are_refused_w
 
 
 NAMES = ["x", "y", "z", "args", "options"]
-words = st.text("abcdefgh", min_size=1, max_size=8)
-sentences = st.lists(words, min_size=1, max_size=6).map(" ".join)
-described = st.dictionaries(st.sampled_from(NAMES), sentences, min_size=1, max_size=5)
 
 
 def read(document: object) -> tuple[str, dict[str, str]]:
@@ -381,19 +376,6 @@ def read(document: object) -> tuple[str, dict[str, str]]:
     return made.description, {
         name: field["description"] for name, field in fields.items() if "description" in field
     }
-
-
-def google(parameters: dict[str, str]) -> str:
-    return "Args:\n" + "".join(f"    {name} (int): {text}\n" for name, text in parameters.items())
-
-
-def numpy(parameters: dict[str, str]) -> str:
-    entries = (f"{name} : int, optional\n    {text}\n" for name, text in parameters.items())
-    return "Parameters\n----------\n" + "".join(entries)
-
-
-def rest(parameters: dict[str, str]) -> str:
-    return "".join(f":param int {name}: {text}\n" for name, text in parameters.items())
 
 
 @pytest.mark.parametrize("document", [None, "", "  \n\t", 5])
@@ -477,12 +459,3 @@ def test_entries_are_read_however_they_are_written(section: str, before: str) ->
 )  # fmt: skip
 def test_no_part_of_a_description_is_lost(document: str, expected: tuple[str, dict[str, str]]) -> None:
     assert read(document) == expected
-
-
-@pytest.mark.parametrize("style", [google, numpy, rest])
-@given(summary=sentences, parameters=described, indentation=st.integers(0, 8))
-def test_each_style_gives_back_what_was_written(
-    style: Callable[[dict[str, str]], str], summary: str, parameters: dict[str, str], indentation: int
-) -> None:
-    body = textwrap.indent(f"\n\n{style(parameters)}", " " * indentation)
-    assert read(summary + body) == (summary, parameters)

@@ -10,14 +10,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from planning.errors import Problem
-from planning.tools import (
-    ParameterError,
-    QueryTypeUnsupported,
-    Tool,
-    ToolError,
-    ToolRegistry,
-    ToolSpec,
-)
+from planning.tools import ParameterError, QueryTypeUnsupported, Tool, ToolError, ToolRegistry, ToolSpec
 
 # The next two classes are those that the contract was specified with, to the letter.
 
@@ -140,11 +133,7 @@ def test_wrong_parameters_are_told_whole(
 
 @pytest.mark.parametrize(
     ("query_type", "shown"),
-    [
-        ("filings", "filings"),
-        (None, "a value of type NoneType"),
-        (["news"], "a value of type list"),
-    ],
+    [("filings", "filings"), (None, "a value of type NoneType"), (["news"], "a value of type list")],
 )
 def test_a_query_type_that_is_not_supported_is_told_with_those_that_are(
     registry: ToolRegistry, query_type: Any, shown: str

@@ -150,12 +150,29 @@ def default_registry() -> ToolRegistry:
     return _DEFAULT
 
 
-# The methods of the default registry, as functions.
-register_tool = _DEFAULT.register_tool
-get_tool = _DEFAULT.get_tool
-get_all_tools = _DEFAULT.get_all_tools
-get_tool_descriptions = _DEFAULT.get_tool_descriptions
-validate_call = _DEFAULT.validate_call
+def register_tool(tool: Declaration, *, replace: bool = False) -> None:
+    """Add a tool to the default registry; see ``ToolRegistry.register_tool``."""
+    _DEFAULT.register_tool(tool, replace=replace)
+
+
+def get_tool(name: object) -> Declaration | None:
+    """The tool of the default registry with a name, as it was registered, or None."""
+    return _DEFAULT.get_tool(name)
+
+
+def get_all_tools() -> dict[str, Declaration]:
+    """All tools of the default registry by name: a copy."""
+    return _DEFAULT.get_all_tools()
+
+
+def get_tool_descriptions() -> list[dict[str, Any]]:
+    """The descriptions of the default registry's tools for a planner; see ``ToolRegistry``."""
+    return _DEFAULT.get_tool_descriptions()
+
+
+def validate_call(tool_name: str, query_type: str | None, params: Mapping[str, Any]) -> None:
+    """Check a call of the default registry's tools; see ``ToolRegistry.validate_call``."""
+    _DEFAULT.validate_call(tool_name, query_type, params)
 
 
 def initialize_tools(

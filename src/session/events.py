@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, SafeUUID
 
 import attrs
 
@@ -27,9 +27,18 @@ if hasattr(os, "register_at_fork"):  # a system that cannot fork has none
     os.register_at_fork(after_in_child=_random.seed)
 
 
+# Its own slots: ``UUID(int=..., version=4)`` takes 1.2 us instead of 0.3, which is 6 % of a mark.
+_set_int, _set_safety = [vars(UUID)[slot].__set__ for slot in ("int", "is_safe")]
+_RANDOM_BITS = ~(0xF000 << 64 | 0xC000 << 48) & (1 << 128) - 1
+_VERSION_4 = 4 << 76 | 0x8000 << 48
+
+
 def _new_id() -> UUID:
-    """A random id, in half the time of ``uuid4``: that would be 8 % of a mark."""
-    return UUID(int=_random.getrandbits(128), version=4)
+    """A random id, as ``uuid4`` makes it."""
+    made = object.__new__(UUID)
+    _set_int(made, _random.getrandbits(128) & _RANDOM_BITS | _VERSION_4)
+    _set_safety(made, SafeUUID.unknown)
+    return made
 
 
 def session_id_of(given: SessionId) -> SessionId:

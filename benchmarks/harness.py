@@ -114,12 +114,12 @@ def at_most(what: str, figure: float, most: float, unit: str = "times") -> Check
     return Check(f"{what}: at most {most:g} {unit}", f"{_shown(figure)} {unit}", figure <= most)
 
 
-def no_slower(what: str, figure: float, than: float | None) -> list[Check]:
+def no_slower(what: str, figure: float, than: float | None, tolerance: float = TOLERANCE) -> list[Check]:
     """The target that something takes no longer than in 0.1.0, where that could be measured."""
     if than is None:
         return []
-    target = f"{what}: no slower than in 0.1.0, within {TOLERANCE - 1:.0%}"
-    return [Check(target, f"{_shown(figure / than)} times", figure <= TOLERANCE * than)]
+    target = f"{what}: no slower than in 0.1.0, within {tolerance - 1:.0%}"
+    return [Check(target, f"{_shown(figure / than)} times", figure <= tolerance * than)]
 
 
 def at_least(what: str, figure: float, least: float, unit: str = "times") -> Check:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from time import time
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
@@ -269,8 +269,8 @@ class SessionView:
         return tuple(item for item in self.select_all(slice_type) if predicate(item))
 
 
-_FEW = 3
-"""Fewer parts than these are in order."""
+PAIR: Final = 2
+"""How many parts are in order in any case: a value, and the event that carries it."""
 
 
 def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) -> bool:
@@ -289,8 +289,6 @@ def in_order(parts: list[Any]) -> list[Any]:
 
     That is the order of reducing, but for what guards dispatched between a value and its event.
     """
-    if len(parts) < _FEW:
-        return parts
     groups: list[list[Any]] = []
     group_of: dict[int, list[Any]] = {}
     for part in parts:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, SessionId, addressed
-from session.history import KeptChange, Restored, Slices, called, in_order, last_version
+from session.history import PAIR, KeptChange, Restored, Slices, called, in_order, last_version
 from session.locks import Held, running_loop
 from session.slices import Log, Route, Routing, latest_of
 from session.state import BUSY, State
@@ -125,11 +125,11 @@ class Transaction(Held):
                 return
             events = self._events if kind is None else []
             announced = self._commit() if kind is None else ()
-            state.end()
             is_heard = bool(announced or state.taken or (events and state.undelivered))
             for event in events:
                 is_heard = is_heard or self._bus.hears(type(event))
             if is_heard:
+                state.end()  # what subscribers do must not hold up other writers
                 self.published = state.deliver(self._bus, events, announced)
         finally:
             self._end()
@@ -163,7 +163,9 @@ class Transaction(Held):
         """Make the slices visible; returns what is to be announced."""
         state = self._state
         if self._changed or self._has_event:
-            version, parts = last_version(state.slices) + 1, in_order(self._parts)
+            version, parts = last_version(state.slices) + 1, self._parts
+            if len(parts) > PAIR:
+                parts = in_order(parts)
             entry = KeptChange(version, parts, self._actor, self._call_id, self._changed, time())
             if self._is_indexed:
                 call = called(parts)

@@ -60,8 +60,8 @@ pictures: $(VENV)/installed ## draw the pictures of the README and of the docume
 	$(BIN)/python -m benchmarks.picture
 	[ -z "$$(command -v chromium)" ] || $(BIN)/python scripts/draw_page.py
 
-mutants: ## change the code in MUTANTS (200) places of each area, and report what no test notices; AREAS="core tools"
-	@scripts/mutants "$(PYTHON)" $(AREAS)
+mutants: ## change the code in MUTANTS (120) places of each room, and report what no test notices; ROOMS="plan tools"
+	@scripts/mutants "$(PYTHON)" $(ROOMS)
 
 fuzz: ## look for inputs that break a promise, FUZZ_SECONDS (60) for each of the five targets
 	@scripts/fuzz "$(PYTHON)"

@@ -77,7 +77,7 @@ class PostgresServer:
 
     def schema(self) -> str:
         """The name of a schema that nothing else uses."""
-        return f"test {next(self._schemas)}"
+        return f"test {os.getpid()} {next(self._schemas)}"  # unlike those of a fork
 
     def start(self, *settings: str) -> None:
         """Start it; ``settings`` are ``name=value``."""

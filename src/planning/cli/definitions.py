@@ -8,8 +8,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from planning.cli.usage import bad_option, examples
-from planning.errors import unknown_option
-from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
+from planning.prompt import PlanningToolsSection, Prompt
 from planning.prompt.definitions import tool_definitions
 from session import Session
 
@@ -22,11 +21,9 @@ TOOLS_HELP: Final = examples("tools --format openai > tools.json", "tools --form
 def prompt(strategy: Annotated[str, typer.Option(metavar="NAME", help=_STRATEGIES)] = "react") -> None:
     """Print the planning section of a prompt as a model reads it."""
     try:
-        chosen = PlanningStrategy(strategy)
-    except ValueError:
-        names = [each.name.lower().replace("_", "-") for each in PlanningStrategy]
-        raise bad_option("--strategy", unknown_option(strategy, names)) from None
-    section = PlanningToolsSection(session=Session(), strategy=chosen)
+        section = PlanningToolsSection(session=Session(), strategy=strategy)
+    except ValueError as error:
+        raise bad_option("--strategy", str(error).removeprefix("strategy: ")) from None
     typer.echo(Prompt(ns="planning/cli", key="section", sections=[section]).render().text)
 
 

@@ -40,7 +40,7 @@ class AgentPlan:
         session: SessionSource | None,
         tools: Iterable[Declaration] | Toolbox,
         section: PlanningToolsSection | None,
-        strategy: PlanningStrategy,
+        strategy: PlanningStrategy | str,
         policy: PlanPolicy | None,
         read_only: Iterable[str],
     ) -> None:

@@ -74,7 +74,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         *,
         tools: Iterable[Declaration] | Toolbox = (),
         section: PlanningToolsSection | None = None,
-        strategy: PlanningStrategy = PlanningStrategy.REACT,
+        strategy: PlanningStrategy | str = PlanningStrategy.REACT,
         policy: PlanPolicy | None = None,
         read_only: Iterable[str] = (),
         actor: str | None = None,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from planning.errors import unknown_option
 from planning.integrations._agents import AgentPlan
 from planning.integrations._calls import Call, acarry_out, out_of_reach
 from planning.integrations._rewind import (
@@ -85,7 +84,7 @@ class Planning(AbstractCapability[Any]):
         *,
         tools: Iterable[Declaration] | Toolbox = (),
         section: PlanningToolsSection | None = None,
-        strategy: PlanningStrategy = PlanningStrategy.REACT,
+        strategy: PlanningStrategy | str = PlanningStrategy.REACT,
         policy: PlanPolicy | None = None,
         read_only: Iterable[str] = (),
         actor: str | None = None,
@@ -130,10 +129,7 @@ class Planning(AbstractCapability[Any]):
         Raises:
             ValueError: There is no such strategy.
         """
-        known = {each.name.lower().replace("_", "-"): each for each in PlanningStrategy}
-        if strategy not in known:
-            raise ValueError(f"strategy: {unknown_option(strategy, known)}")
-        return cls(strategy=known[strategy], actor=actor, id=id)
+        return cls(strategy=strategy, actor=actor, id=id)
 
     def session_of(
         self, messages: Sequence[ModelMessage], ctx: RunContext[Any] | None = None

@@ -9,6 +9,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from attrs import evolve
+
+from planning.errors import unknown_option
 from planning.plan.facts import EvidenceCall, PlanFacts
 from planning.plan.model import STEP_STATUSES, Plan, format_id
 from planning.plan.render import plan_text
@@ -43,6 +46,22 @@ class PlanningStrategy(Enum):
             return None
         name = _SHORT_NAMES.get(value.lower(), value).upper().replace("-", "_")
         return cls.__members__.get(name)
+
+
+def strategy_of(value: object) -> PlanningStrategy:
+    """A strategy, or the one with a name.
+
+    Raises:
+        TypeError: It is neither.
+        ValueError: No strategy has the name; the message lists the names.
+    """
+    if not isinstance(value, (PlanningStrategy, str)):
+        raise TypeError(f"strategy must be a PlanningStrategy or its name, got {value!r}")
+    try:
+        return PlanningStrategy(value)
+    except ValueError:
+        names = [each.name.lower().replace("_", "-") for each in PlanningStrategy]
+        raise ValueError(f"strategy: {unknown_option(value, names)}") from None
 
 
 _SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
@@ -81,14 +100,18 @@ _GUIDANCE: Final = (
 _EDITS: Final = "Drop a step with `planning_remove_step`; reorder with `planning_move_step`."
 
 
-def section_body(strategy: PlanningStrategy, policy: PlanPolicy | None = None) -> str:
+def section_body(
+    strategy: PlanningStrategy, policy: PlanPolicy | None = None, mindset: str | None = None
+) -> str:
     """The section's text below its heading."""
+    how = _MINDSETS[strategy] if mindset is None else mindset
     if policy is None:
-        return _body([_WHEN, _MINDSETS[strategy]], _GUIDANCE)
+        return _body([_WHEN, how], _GUIDANCE)
     tools = policy.names
     lines = [kept for line in _GUIDANCE if (kept := _about(line, tools))]
     end = lines.pop() if policy.text == "ascii" else lines.pop().partition(" ASCII")[0]
-    return _body([_WHEN, _MINDSETS[strategy]] if _FIRST in tools else [], [*lines, *_demands(policy), end])
+    first = [_WHEN, how] if _FIRST in tools else [] if mindset is None else [mindset]
+    return _body(first, [*lines, *_demands(policy), end])
 
 
 def _body(paragraphs: Sequence[str], lines: Sequence[str]) -> str:
@@ -119,6 +142,25 @@ def _demands(policy: PlanPolicy) -> Iterator[str]:
         yield "Finish a plan before you set up another."
 
 
+def _own_text(what: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"{what} must be a text, got {type(given).__name__}")
+    if not given.strip():
+        raise ValueError(f"{what} is blank: write a text, or omit it")
+    return given.strip()
+
+
+def _described(tools: tuple[Tool, ...], descriptions: Mapping[str, str]) -> tuple[Tool, ...]:
+    """The tools, some with a description of the host."""
+    names = [tool.name for tool in tools]
+    texts = {name: _own_text(f"descriptions[{name!r}]", text) for name, text in descriptions.items()}
+    if unknown := [name for name in texts if name not in names]:
+        raise ValueError(f"descriptions: {unknown_option(unknown[0], names)}")
+    return tuple(
+        [evolve(tool, description=texts[tool.name]) if tool.name in texts else tool for tool in tools]
+    )
+
+
 def _about(line: str, tools: Container[str]) -> str:
     """A line without its clauses about other tools; empty when none is left."""
     clauses = [clause for clause in line.split("; ") if all(name in tools for name in _TOOL.findall(clause))]
@@ -137,7 +179,9 @@ class PlanningToolsSection(Section[None]):
         self,
         *,
         session: SessionSource,
-        strategy: PlanningStrategy = PlanningStrategy.REACT,
+        strategy: PlanningStrategy | str = PlanningStrategy.REACT,
+        mindset: str | None = None,
+        descriptions: Mapping[str, str] | None = None,
         policy: PlanPolicy | None = None,
         enabled: Enabled = True,
     ) -> None:
@@ -146,27 +190,29 @@ class PlanningToolsSection(Section[None]):
         Args:
             session: The session that holds the plan; or a callable without arguments that returns the
                 session of the current call, so that one agent serves many: see ``Toolbox``.
-            strategy: The strategy in its text.
+            strategy: The strategy in its text, also by its name, such as ``"react"``.
+            mindset: Text in place of the strategy's own; the guidance on the tools stays.
+            descriptions: Other descriptions of planning tools, by the tools' names.
             policy: What the host demands of the plan; see ``PlanPolicy``.
             enabled: See ``Section``.
 
         Raises:
-            TypeError: ``session``, ``strategy`` or ``policy`` is of another type.
+            TypeError: ``session``, ``strategy``, ``policy`` or a text is of another type.
+            ValueError: No strategy or tool has a name; or a text is blank. The message says which are valid.
         """
-        if not isinstance(strategy, PlanningStrategy):
-            raise TypeError(f"strategy must be a PlanningStrategy, got {strategy!r}")
         if policy is not None:
             from planning.policy.policy import PlanPolicy  # noqa: PLC0415 - few have one
 
             if not isinstance(policy, PlanPolicy):
                 raise TypeError(f"policy must be a PlanPolicy, got {policy!r}")
         super().__init__(title="Planning", enabled=enabled)
-        self.strategy = strategy
+        self.strategy = strategy_of(strategy)
+        self.mindset = None if mindset is None else _own_text("mindset", mindset)
         self.policy = policy
         self._found = SessionOfCall(session, partial(register_plan, policy=policy))
         if self._found.fixed is not None:
             self._found.prepare(self._found.fixed)
-        self._tools = planning_tools(session, policy)
+        self._tools = _described(planning_tools(session, policy), descriptions or {})
 
     @property
     def session(self) -> Session:
@@ -180,7 +226,7 @@ class PlanningToolsSection(Section[None]):
     def body(self, params: None = None) -> str:
         """The text for the strategy."""
         del params  # it takes none
-        return section_body(self.strategy, self.policy)
+        return section_body(self.strategy, self.policy, self.mindset)
 
     def tools(self) -> tuple[Tool, ...]:
         """The planning tools; none while the section is disabled."""

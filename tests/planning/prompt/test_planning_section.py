@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox
+from planning import Plan, PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.plan.text import NOTE, OBJECTIVE, TITLE
 from planning.prompt import Prompt
+from planning.prompt.planning_section import section_body
+from planning.suite.tools import planning_tools
 from planning.testing import MarkdownFiles
 from session import Session, select_latest
 
+PLAN_TOOLS = [tool.name for tool in planning_tools(lambda: None)]
 STRATEGIES = pytest.mark.parametrize("strategy", PlanningStrategy, ids=lambda strategy: strategy.name.lower())
 
 
@@ -70,10 +74,77 @@ def test_a_session_is_required() -> None:
     assert str(caught.value) == "session must be a Session or return one, got None"
 
 
-def test_an_unknown_strategy_is_refused(session: Session) -> None:
-    with pytest.raises(TypeError) as caught:
-        PlanningToolsSection(session=session, strategy="react")  # type: ignore[arg-type]  # the point
-    assert str(caught.value) == "strategy must be a PlanningStrategy, got 'react'"
+@pytest.mark.parametrize("strategy", list(PlanningStrategy))
+def test_a_strategy_is_also_given_by_its_name(session: Session, strategy: PlanningStrategy) -> None:
+    named = PlanningToolsSection(session=session, strategy=strategy.name.lower().replace("_", "-"))
+    assert (named.strategy, named.body()) == (strategy, section_body(strategy))
+
+
+def test_a_mindset_of_the_host_replaces_that_of_the_strategy_alone(session: Session) -> None:
+    own = "Plane wie eine Bäckerin."
+    given = PlanningToolsSection(session=session, mindset=f" {own}\n").body()
+    first, mindset, guidance = given.split("\n\n")
+    for strategy in PlanningStrategy:
+        text = section_body(strategy).split("\n\n")
+        assert (first, mindset, guidance) == (text[0], own, text[2])
+    few = PlanPolicy(tools=("mark", "read"))
+    assert PlanningToolsSection(session=session, mindset=own, policy=few).body() == "\n\n".join(
+        [own, section_body(PlanningStrategy.REACT, few)]
+    )
+
+
+def test_descriptions_of_the_host_replace_those_of_the_tools_alone(session: Session) -> None:
+    plain, texts = (
+        planning_tools(session),
+        {"planning_mark_step": "Mark it.", "planning_read_plan": "Read it."},
+    )
+    section = PlanningToolsSection(session=session, descriptions=texts)
+    assert [(tool.name, tool.description) for tool in section.tools()] == [
+        (tool.name, texts.get(tool.name, tool.description)) for tool in plain
+    ]
+    assert [tool.parameters_schema() for tool in section.tools()] == [
+        tool.parameters_schema() for tool in plain
+    ]
+    box = Toolbox(section.tools(), session=session)
+    assert box.call("planning_setup_plan", {"objective": "o", "initial_steps": ["a"]}).success
+    assert box.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        (
+            {"strategy": "reakt"},
+            ValueError,
+            "strategy: 'reakt' is unknown; send one of react, plan-act-reflect,"
+            " goal-decompose-route-synthesise",
+        ),
+        ({"strategy": None}, TypeError, "strategy must be a PlanningStrategy or its name, got None"),
+        ({"mindset": " \n"}, ValueError, "mindset is blank: write a text, or omit it"),
+        ({"mindset": 7}, TypeError, "mindset must be a text, got int"),
+        (
+            {"descriptions": {"planning_mark": "Mark."}},
+            ValueError,
+            f"descriptions: 'planning_mark' is unknown; send one of {', '.join(PLAN_TOOLS)}",
+        ),
+        (
+            {"descriptions": {"planning_remove_step": "No."}},
+            ValueError,
+            f"descriptions: 'planning_remove_step' is unknown; send one of {', '.join(PLAN_TOOLS)}",
+        ),
+        (
+            {"descriptions": {"planning_mark_step": ""}},
+            ValueError,
+            "descriptions['planning_mark_step'] is blank: write a text, or omit it",
+        ),
+    ],
+)
+def test_a_prompt_that_cannot_be_is_refused(
+    session: Session, given: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error) as caught:
+        PlanningToolsSection(session=session, **given)
+    assert str(caught.value) == text
 
 
 @pytest.mark.parametrize("enabled", [False, lambda: False, lambda _params: False])

@@ -29,7 +29,7 @@ Examples:
   planning validate workflows/report.json --format github
 
 {TOOLS_HELP}"""
-SCHEMA_HELP: Final = examples("schema > workflow.schema.json", "schema --version 1")
+SCHEMA_HELP: Final = examples("schema > workflow.schema.json", "schema --tools my_app:tools")
 _Format = Literal["text", "json", "prompt", "github"]
 
 
@@ -69,9 +69,21 @@ def validate(
 
 def schema(
     version: Annotated[Literal["1", "2"], typer.Option(help="The version of the format.")] = "2",
+    tools: Tools = None,
+    handlers: Handlers = None,
+    agents: Agents = None,
 ) -> None:
-    """Print the JSON Schema of a workflow."""
-    typer.echo(schema_text(int(version)), nl=False)
+    """Print the JSON Schema of a workflow.
+
+    With --tools, --handlers or --agents it is the schema of workflows that name these alone, for a server
+    that constrains what a model writes.
+    """
+    if tools is handlers is agents is None:
+        typer.echo(schema_text(int(version)), nl=False)
+        return
+    none = [""]
+    known = capabilities_of(tools=tools or none, handlers=handlers or none, agents=agents or none)
+    typer.echo(json.dumps(known.schema(version=int(version)), indent=2))
 
 
 def print_report(report: Report, file: str | None, *, err: bool = False) -> None:

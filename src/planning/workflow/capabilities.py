@@ -86,6 +86,25 @@ class Capabilities:
     def _inputs(self) -> Mapping[str, ToolInputs]:
         return {name: ToolInputs(name, tool) for name, tool in (self.tools or {}).items() if tool is not None}
 
+    def schema(self, *, version: int = 2) -> dict[str, Any]:
+        """The JSON Schema of documents that name these alone, for constrained decoding.
+
+        A step is one of the tools with its inputs, each of which may be a reference such as
+        ``${user_prompt}``; a handler, an agent, or, in version 2, a thought. It has no conditions, one type a
+        place, and anchors in each pattern, because libraries that constrain a model read no more. What a
+        document says across steps is not in it: that ids are unique and that references lead somewhere is
+        for ``validate_workflow``.
+
+        Args:
+            version: The format of the documents: 1 or 2.
+
+        Raises:
+            ValueError: There is no such version, or none of its steps can be made.
+        """
+        from planning.workflow.wire.constrained import constrained_schema  # noqa: PLC0415 - few need it
+
+        return constrained_schema(self, version)
+
 
 def _read(given: Any, kind: str, taken: Callable[[str, object], Any]) -> Mapping[str, Any] | None:
     """The declarations of a kind by name."""

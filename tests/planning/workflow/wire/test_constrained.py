@@ -1,0 +1,202 @@
+"""The schema for constrained decoding: what libraries that constrain a model take with it is valid."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from planning.tools import ToolSpec, tool
+from planning.tools.parameters.schema import parts
+from planning.workflow import Capabilities, validate_workflow
+
+llguidance = pytest.importorskip("llguidance", reason="llguidance cannot be installed")
+json_schema = pytest.importorskip("outlines_core.json_schema", reason="outlines-core cannot be installed")
+
+
+@dataclass
+class Company:
+    """A company."""
+
+    name: str
+
+
+class Facts(TypedDict):
+    """Which facts of a company."""
+
+    ticker: str
+    years: list[int]
+
+
+class Place(TypedDict, total=False):
+    """Where to look."""
+
+    path: Annotated[str, Field(pattern="x+")]
+    near: list[Place]
+
+
+@tool
+def search(
+    query: Annotated[str, Field(min_length=1, max_length=20)],
+    limit: Annotated[int, Field(ge=1, le=9)] = 5,
+    side: Literal["left", "right"] | None = None,
+    day: date | None = None,
+    exact: bool = False,
+) -> str:
+    """Search."""
+    return query
+
+
+@tool
+def now() -> str:
+    """Say the time."""
+    return "noon"
+
+
+@tool
+def look(place: Place) -> str:
+    """Look around."""
+    return str(place)
+
+
+def shout(text: str) -> str:
+    return text.upper()
+
+
+def writer(task: str) -> str:
+    return task
+
+
+FILINGS = ToolSpec("filings", {"facts": Facts, "company": Company}, "found", "Look it up.")
+TOOLS = [search, now, FILINGS]
+KNOWN = Capabilities(tools=TOOLS, handlers={"shout": shout}, agents={"writer": writer})
+
+
+def a_step(**fields: Any) -> dict[str, Any]:
+    return {"step_id": "a", "description": "Do it", **fields, "depends_on": []}
+
+
+def call(name: str, **inputs: Any) -> dict[str, Any]:
+    return a_step(type="tool", name=name, inputs=inputs)
+
+
+def document(*steps: Any) -> dict[str, Any]:
+    return {"schema_version": 2, "goal": "Find it", "steps": list(steps)}
+
+
+@cache
+def compiled(version: int) -> tuple[str, re.Pattern[str]]:
+    text = json.dumps(KNOWN.schema(version=version))
+    return text, re.compile(json_schema.build_regex_from_schema(text))
+
+
+def takes(text: str, schema: str) -> bool:
+    """Whether llguidance lets a model write a text."""
+    tokens = llguidance.LLTokenizer("byte")
+    matcher = llguidance.LLMatcher(tokens, llguidance.LLMatcher.grammar_from_json_schema(schema))
+    assert matcher.get_error() == ""
+    written = tokens.tokenize_str(text)
+    return bool(matcher.consume_tokens(written) and matcher.is_accepting())
+
+
+TAKEN = {
+    "a call": call("search", query="larks", limit=3, side="left", day="2026-01-31", exact=True),
+    "a reference for each input": call(
+        "search", query="${user_prompt}", limit="${b.output.n}", exact="${b.output}"
+    ),
+    "a tool without inputs": call("now"),
+    "a query": call("filings", query_type="facts", parameters={"ticker": "A", "years": [2024]}),
+    "a query of another type": call("filings", query_type="company", parameters={"name": "${a.output}"}),
+    "a handler": a_step(type="handler", name="shout", inputs={"text": "x"}),
+    "an agent": a_step(agent="writer", inputs={"task": "Tell it"}),
+    "a thought": a_step(),
+}
+REFUSED: dict[str, Any] = {
+    "a number": 42,
+    "another tool": call("serch", query="x"),
+    "a handler as a tool": a_step(type="tool", name="shout", inputs={}),
+    "an input of another type": call("search", query=3),
+    "a value that is no option": call("search", query="x", side="up"),
+    "another input": call("search", query="x", depth=1),
+    "no input that is needed": call("search", limit=1),
+    "parameters of another query type": call("filings", query_type="company", parameters={"ticker": "A"}),
+    "a name without a type": a_step(name="search", inputs={"query": "x"}),
+    "another field": a_step(reason="because"),
+    "an empty description": a_step() | {"description": ""},
+    "a number out of its bounds": call("search", query="x", limit=10),
+}
+
+
+@pytest.mark.parametrize("what", [*TAKEN, *REFUSED])
+def test_it_lets_a_model_write_what_fits_and_nothing_else(what: str) -> None:
+    fits = what in TAKEN
+    schema, pattern = compiled(2)
+    text = json.dumps(document(TAKEN[what] if fits else REFUSED[what]))
+    assert (takes(text, schema), bool(pattern.fullmatch(text))) == (fits, fits)
+
+
+def test_version_1_is_an_array_of_calls() -> None:
+    schema, pattern = compiled(1)
+    for step, fits in ((TAKEN["a call"], True), (TAKEN["a handler"], True), (TAKEN["a thought"], False)):
+        text = json.dumps([step])
+        assert (takes(text, schema), bool(pattern.fullmatch(text))) == (fits, fits)
+
+
+# What one step says of another is for the check alone.
+ACROSS = {
+    "duplicate_id", "unknown_dependency", "unknown_reference", "self_dependency", "cycle",
+}  # fmt: skip
+
+
+@given(st.data(), st.sampled_from([1, 2]))
+def test_what_it_takes_is_valid_step_by_step(data: st.DataObject, version: int) -> None:
+    text = data.draw(st.from_regex(compiled(version)[1], fullmatch=True))
+    report = validate_workflow(text, KNOWN)
+    assert {each.code for each in report.errors} - ACROSS == set()
+
+
+def test_it_has_only_what_every_library_reads() -> None:
+    recursive = Capabilities(tools=[look, *TOOLS]).schema()
+    for schema in (KNOWN.schema(), KNOWN.schema(version=1), recursive):
+        nodes = list(parts(schema))
+        keywords = set[str]().union(*nodes)
+        assert keywords <= {
+            "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const",
+            "pattern", "format", "description", "minLength", "maxLength", "minimum", "maximum", "minItems",
+            "$ref", "$defs",
+        }  # fmt: skip
+        assert {type(each["type"]) for each in nodes if "type" in each} == {str}
+        patterns = [each["pattern"] for each in nodes if "pattern" in each]
+        assert [each for each in patterns if not (each.startswith("^") and each.endswith("$"))] == []
+    text = json.dumps(document(call("look", place={"path": "axxb", "near": [{"near": []}]})))
+    assert takes(text, json.dumps(recursive))
+    assert not takes(text.replace("axxb", "ab"), json.dumps(recursive))
+
+
+def test_names_that_are_not_known_are_free_and_no_names_are_none() -> None:
+    free = json.dumps(Capabilities(tools=None, handlers=None, agents=None).schema())
+    assert takes(json.dumps(document(call("anything", depth=[1]))), free)
+    assert takes(json.dumps(document(a_step(agent="anybody", inputs={}))), free)
+    nothing = json.dumps(Capabilities().schema())
+    assert takes(json.dumps(document(a_step())), nothing)
+    assert not takes(json.dumps(document(call("anything"))), nothing)
+
+
+@pytest.mark.parametrize(
+    ("version", "text"),
+    [
+        (3, "schema version must be 1 or 2, got 3"),
+        (1, "version 1 has steps that call tools or handlers, and no names are given; use version 2"),
+    ],
+)
+def test_a_schema_that_cannot_be_made_is_refused(version: int, text: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+        Capabilities().schema(version=version)

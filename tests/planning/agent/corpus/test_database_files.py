@@ -92,7 +92,7 @@ def test_a_file_that_may_not_be_read_is_told_until_it_may(tmp_path: Path) -> Non
 @pytest.mark.parametrize("logged", [False, True], ids=["journal", "log"])
 def test_a_locked_file_is_told_until_it_is_free(tmp_path: Path, logged: bool) -> None:
     path = items(tmp_path / "items.db", logged=logged)
-    with SqlDatabase(path, timeout=LIMIT) as database:
+    with SqlDatabase(path, timeout=0.2) as database:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("PRAGMA locking_mode = EXCLUSIVE")
             other.execute("BEGIN EXCLUSIVE")
@@ -100,6 +100,7 @@ def test_a_locked_file_is_told_until_it_is_free(tmp_path: Path, logged: bool) ->
             if logged:
                 other.execute("COMMIT")
             assert told(database, path) == ["storage", LOCKED, LOCKED]
+        database.timeout = LIMIT
         assert database.execute("SELECT sum(id) FROM items")["data"] == [[4498500]]
 
 

@@ -17,13 +17,11 @@ from syrupy.assertion import SnapshotAssertion
 from planning.agent import SqlDatabase
 from planning.tools.errors import ToolTimeout
 
-pytestmark = pytest.mark.slow
-
-LIMIT = 0.5
+LIMIT = 0.2
 BOMB = "length(trim(replace(hex(zeroblob(20000)), '0', 'a'), replace(hex(zeroblob(20000)), '0', 'b') || 'a'))"
 """A call that takes some seconds, and cannot be interrupted."""
 ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) AS x FROM n"
-LATE = "the query took longer than 0.5 s and was stopped; ask for less, with WHERE or LIMIT"
+LATE = "the query took longer than 0.2 s and was stopped; ask for less, with WHERE or LIMIT"
 
 KEYS = """
 CREATE TABLE people (id INTEGER PRIMARY KEY, boss INTEGER REFERENCES people, a INT, b INT,

@@ -15,8 +15,6 @@ from syrupy.assertion import SnapshotAssertion
 from planning.agent import SqlDatabase
 from planning.agent.databases.duckdb_file import DuckdbFile
 
-pytestmark = pytest.mark.slow
-
 SHOP = """
     CREATE TABLE cities (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL UNIQUE);
     CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR, city_id INTEGER REFERENCES cities(id),

@@ -70,7 +70,7 @@ class Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.has_begun, self.may_end, self.ended = Event(), Event(), set[SqliteFile]()
         monkeypatch.setattr(SqliteFile, "run", self._run)
-        monkeypatch.setattr(SqliteFile, "close", lambda file: self.ended.add(file))
+        monkeypatch.setattr(SqliteFile, "close", lambda file: self.ended.add(file))  # noqa: PLW0108 - a method, not a builtin
         monkeypatch.setattr(files, "_SHORT_WAIT", 0.001)
 
     def _run(self, *_: object) -> Answer:

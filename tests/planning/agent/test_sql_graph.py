@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -30,13 +29,11 @@ from agent_samples import (
 from langgraph.graph import END, START, StateGraph
 from readonly_files import make
 
-from planning.agent import AgentState, SqlDatabase, build_text_to_sql_graph
-from planning.tools import StorageUnavailable
+from planning.agent import AgentState, build_text_to_sql_graph
 from planning.tools.ledger import tool_calls
 from session import Session
 
 ASKED = "For which year?"
-NODES = "plan execute_tools plan generate_sql plan execute_tools plan execute_tools plan complete"
 
 
 def test_a_question_is_all_that_it_takes() -> None:
@@ -61,14 +58,6 @@ def test_async_tools_and_an_async_generator_are_awaited() -> None:
 
     message = "generate_sql is async: await acall, aexecute or ainvoke from code that runs in an event loop"
     assert asyncio.run(within_a_loop()) == message
-
-
-def test_its_updates_are_streamed() -> None:
-    graph = graph_of()
-    updates = list(graph.stream({"resolved_query": QUESTION}, stream_mode="updates"))
-    assert [next(iter(update)) for update in updates] == NODES.split()
-    assert updates[3] == {"generate_sql": {"sql_query": COUNT}}
-    assert updates[4] == {"plan": {"iteration": 3, "next_action": "execute_sql"}}
 
 
 def test_only_the_callers_own_clarification_asks_back() -> None:
@@ -119,22 +108,6 @@ def test_the_error_of_a_statement_goes_back_to_the_generator() -> None:
             {"sql": "SELECT 1", "error": "no such column: nope"},
             {"sql": "SELECT 2", "error": "late"},
         ],
-    }
-
-
-def test_a_failure_that_repeats_itself_ends_the_question() -> None:
-    shop = ShopTools(schema=StorageUnavailable("the file is gone; put it back"))
-    final = graph_of(shop).invoke({"resolved_query": QUESTION})
-    assert shop.names == ["get_schema"] * 3
-    assert shown(final) == FINAL | {
-        "sql_query": None,
-        "execution_result": None,
-        "validation_result": None,
-        "iteration": 3,
-        "error": "Tool get_schema: the file is gone; put it back",
-        "user_message": "the file is gone; put it back",
-        "success": False,
-        "answer": "The question could not be answered: the file is gone; put it back",
     }
 
 
@@ -200,18 +173,17 @@ PER_CITY = "SELECT city, count(*) AS customers FROM customers GROUP BY city ORDE
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[SqlDatabase]:
+def shop_file(tmp_path: Path) -> Path:
     script = """
         CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT);
         INSERT INTO customers (name, city)
         VALUES ('Ada', 'London'), ('Grace', 'New York'), ('Alan', 'London');
     """
-    with SqlDatabase(make(tmp_path / "shop.db", script)) as opened:
-        yield opened
+    return make(tmp_path / "shop.db", script)
 
 
-def test_a_question_is_answered_from_a_file(database: SqlDatabase, session: Session) -> None:
-    graph = build_text_to_sql_graph(database, lambda question, schema: PER_CITY, session=session)
+def test_a_question_is_answered_from_a_file(shop_file: Path, session: Session) -> None:
+    graph = build_text_to_sql_graph(str(shop_file), lambda question, schema: PER_CITY, session=session)
     final = graph.invoke({"resolved_query": PER_CITY_QUESTION})
     result = final["execution_result"]
     assert (result["columns"], result["data"]) == (["city", "customers"], [["London", 2], ["New York", 1]])
@@ -233,19 +205,6 @@ def test_a_question_is_answered_from_a_file(database: SqlDatabase, session: Sess
     assert {call.outcome for call in tool_calls(session)} == {"success"}
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM customers", "SELECT 1; DROP TABLE customers", "VACUUM"])
-@pytest.mark.usefixtures("database")
-def test_a_statement_that_would_write_is_never_run_and_never_a_success(
-    tmp_path: Path, statement: str
-) -> None:
-    before = (tmp_path / "shop.db").read_bytes()
-    graph = build_text_to_sql_graph(str(tmp_path / "shop.db"), lambda: statement)
-    final = graph.invoke({"resolved_query": PER_CITY_QUESTION})
-    assert (final["success"], final["execution_result"]) == (False, None)
-    assert [attempt["sql"] for attempt in final["attempts"]] == [statement] * 3
-    assert (tmp_path / "shop.db").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("sql", "problem", "data"),
     [
@@ -255,10 +214,10 @@ def test_a_statement_that_would_write_is_never_run_and_never_a_success(
     ],
 )
 def test_values_that_no_row_has_go_back_to_the_generator(
-    database: SqlDatabase, sql: str, problem: str, data: list[Any]
+    shop_file: Path, sql: str, problem: str, data: list[Any]
 ) -> None:
     statements = iter([sql, sql.replace("london", "London")])
-    final = build_text_to_sql_graph(database, lambda: next(statements)).invoke({"resolved_query": "Who?"})
+    final = build_text_to_sql_graph(shop_file, lambda: next(statements)).invoke({"resolved_query": "Who?"})
     assert final["execution_result"]["data"] == data
     error = f"it ran and returned {problem}: customers.city has no 'london'; it has 'London'"
     assert [attempt["error"] for attempt in final["attempts"]] == [error]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from planning.agent import Database, build_text_to_sql_graph
+from planning import Toolbox
+from planning.agent import Database, SqlDatabase, build_text_to_sql_graph
 from planning.agent.databases.base import database_tools
 
 SCHEMA = "CREATE TABLE stars (name TEXT, magnitude REAL);"
@@ -91,6 +92,34 @@ def test_a_hand_made_database_is_asked() -> None:
 def test_success_is_not_claimed_where_it_did_not_succeed(answer: Any, error: str) -> None:
     final = build_text_to_sql_graph(Broken(answer), lambda: COUNT).invoke({"resolved_query": QUESTION})
     assert (final["success"], final["execution_result"], final["error"]) == (False, None, error)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "message", "for_the_user"),
+    [
+        ({"error": "odd", "code": "E42"}, "parameter", "odd", "I could not write a working query for that."),
+        ({"error": "odd", "code": 7}, "parameter", "odd", "I could not write a working query for that."),
+        ({"error": 7, "code": "timeout"}, "timeout", "7", "That took too long. Could you ask for less?"),
+        ({"error": "gone", "code": "storage", "success": 1}, "storage", "gone", "gone"),
+    ],
+)
+def test_a_failed_statement_has_a_code_and_words_for_the_user(
+    answer: dict[str, Any], code: str, message: str, for_the_user: str
+) -> None:
+    _, execute_sql, _ = database_tools(Broken({**answer, "elapsed": 1.5}))
+    result = Toolbox([execute_sql]).call("execute_sql", {"sql": COUNT})
+    assert (result.success, result.code, result.message, result.user_message, result.error, result.value) == (
+        False, code, message, for_the_user, message, {**answer, "elapsed": 1.5},
+    )  # fmt: skip
+    assert execute_sql.execute(sql=COUNT)["error"] == message
+
+
+def test_the_tool_that_runs_statements_names_the_bounds_of_a_database_that_has_them() -> None:
+    _, execute_sql, _ = SqlDatabase("a.duckdb", max_rows=2_000, timeout=2.5).tools()
+    assert execute_sql.description == (
+        "Run one SELECT on the DuckDB database and read its rows. Only queries that read are run: one"
+        " statement, at most 2,000 rows, at most 2.5 seconds. An error says what to change."
+    )
 
 
 def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> None:

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import monotonic, sleep
 
@@ -409,23 +408,6 @@ def test_the_schema_is_read_again_after_a_minute(
 
 
 # In use
-
-
-@pytest.mark.parametrize("options", [(), ("--no-samples",), ("--csv",)])
-def test_the_command_asks_it(shop: PostgresShop, tmp_path: Path, options: tuple[str, ...]) -> None:
-    (tmp_path / "q.sql").write_text("SELECT id, name FROM cities ORDER BY id")
-    shown = run("ask", "--db", shop.reader, "--sql-from", str(tmp_path / "q.sql"), *options)
-    between = "," if options == ("--csv",) else "\t"
-    rows = "".join(f"{between.join(row)}\n" for row in (("id", "name"), ("1", "Oslo"), ("2", "Bern")))
-    assert shown.startswith("exit code 0\n")
-    assert shown.endswith(f"--- stdout\n{rows}")
-
-
-def test_the_command_shows_no_password(shop: PostgresShop, tmp_path: Path) -> None:
-    (tmp_path / "q.sql").write_text("SELECT 1")
-    shown = run("ask", "--db", shop.reader.replace("/shop", "/none"), "--sql-from", str(tmp_path / "q.sql"))
-    place = shop.shown.replace("/shop", "/none")
-    assert shown == f"exit code 2\n--- stderr\nplanning: {place} cannot be read: {NO_DATABASE}\n"
 
 
 def test_a_model_is_asked_for_its_sql(shop: PostgresShop) -> None:

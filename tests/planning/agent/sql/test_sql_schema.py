@@ -14,7 +14,7 @@ from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
-from planning.agent.sql.schema import identifier, schema_text, table_text, validate_results
+from planning.agent.sql.schema import schema_text, table_text, validate_results
 from planning.tools import Toolbox
 
 
@@ -40,21 +40,6 @@ def test_the_schema_of_a_shop(shop: SqlDatabase, snapshot: SnapshotAssertion) ->
 )
 def test_rows_are_counted_up_to_a_million(rows: int | None, told: str) -> None:
     assert schema_text(tables(rows=rows), "sqlite") == f"SQLite, 1 table\n\n{told}\n  id\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("name", "name"),
-        ("a b", '"a b"'),
-        ("Order", '"Order"'),
-        ('a"b', '"a""b"'),
-        ("1a", '"1a"'),
-        ("a\nb", '"a\\nb"'),
-    ],
-)
-def test_names_are_written_as_sql_takes_them(name: str, written: str) -> None:
-    assert identifier(name) == written
 
 
 # Results

@@ -111,12 +111,9 @@ def test_a_value_is_as_json_has_it_or_as_postgresql_writes_it(
         st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.none(), min_size=1
     )
 )
-def test_any_text_comes_back_as_it_is(shop: PostgresShop, texts: list[str | None]) -> None:
+def test_any_text_comes_back_as_it_is(database: SqlDatabase, texts: list[str | None]) -> None:
     values = ", ".join("NULL" if text is None else "'" + text.replace("'", "''") + "'" for text in texts)
-    database = PostgresDatabase(shop.reader)
-    database.deadline = monotonic() + 30
-    assert database.run(f"SELECT ARRAY[{values}]::text[], {values}", 1)[1] == [[texts, *texts]]
-    database.close()
+    assert database.execute(f"SELECT ARRAY[{values}]::text[], {values}")["data"] == [[texts, *texts]]
 
 
 def test_names_are_kept_also_those_that_come_twice(database: SqlDatabase) -> None:

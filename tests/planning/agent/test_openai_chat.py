@@ -261,8 +261,8 @@ def answered(answer: Reply, **options: Any) -> tuple[dict[str, Any], int]:
 
 def test_the_most_tokens_of_an_answer_are_sent() -> None:
     with ChatServer(says(SQL)) as server:
-        asked(server, max_tokens=500)
-    assert server.requests[0]["body"]["max_tokens"] == 500
+        asked(server, max_tokens=1)
+    assert server.requests[0]["body"]["max_tokens"] == 1
 
 
 @pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": float("nan")}, {"max_tokens": 0}])

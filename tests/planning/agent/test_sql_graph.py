@@ -159,6 +159,17 @@ def test_work_that_is_done_already_is_not_done_again(
     assert shown(final) == FINAL | work | answer | {"iteration": iteration}
 
 
+def test_errors_in_the_first_state_are_not_those_of_the_question() -> None:
+    old = {"resolved_query": QUESTION, "error": "old", "user_message": "old", "attempts": [{"error": "old"}]}
+    final = graph_of(max_iterations=1).invoke(old)
+    assert (final["error"], final["user_message"], final["answer"], final["attempts"]) == (
+        "no answer within 1 decisions; allow more with max_iterations",
+        None,
+        "The question could not be answered: no answer within 1 decisions; allow more with max_iterations",
+        [],
+    )
+
+
 def test_iterations_count_from_those_in_the_state() -> None:
     shop = ShopTools()
     final = graph_of(shop).invoke({"resolved_query": QUESTION, "iteration": 12})
@@ -274,6 +285,7 @@ def test_the_graph_is_a_node_of_one_with_another_state_and_takes_its_session(ses
 
 def test_tasks_have_sessions_of_their_own() -> None:
     graph = graph_of(generator=awrite)
+    assert graph.name == "text_to_sql"
     sessions = [Session() for _ in range(8)]
 
     async def main() -> list[Any]:
@@ -296,8 +308,10 @@ def test_a_long_run_is_not_cut_short_by_langgraphs_own_bound() -> None:
         return f"SELECT {len(written)}"
 
     shop = ShopTools(executed=in_turn(*(failing(f"no such column: {'x' * number}") for number in range(100))))
-    final = graph_of(shop, write, max_iterations=200).invoke({"resolved_query": QUESTION})
+    graph = graph_of(shop, write, max_iterations=200)
+    final = graph.invoke({"resolved_query": QUESTION})
     assert (final["iteration"], len(written)) == (201, 100)
+    assert graph.config["recursion_limit"] == 10_000
 
 
 @pytest.mark.parametrize(

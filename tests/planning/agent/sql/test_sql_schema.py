@@ -107,6 +107,18 @@ def test_of_wide_rows_a_model_sees_as_many_as_there_is_room_for() -> None:
     assert len(told) <= 50_000
 
 
+@pytest.mark.parametrize(
+    ("width", "last"), [(1_007, "x" * 98), (1_008, "(49 of 50 rows; ask for less, or aggregate)")]
+)
+def test_rows_that_just_fit_are_shown(width: int, last: str) -> None:
+    def row(width: int) -> list[str]:
+        """Ten cells, whose line has that many characters."""
+        return ["x" * ((width - 9 * len(" | ") + place) // 10) for place in range(10)]
+
+    told = table_text(good([*[row(994)] * 49, row(width)], ["n"] * 10))
+    assert told.splitlines()[-1].split(" | ")[-1] == last
+
+
 def test_how_many_rows_there_are_is_told_honestly() -> None:
     assert table_text(good([], ["n"])) == "n\n0 rows"
     assert table_text(good([[1]] * 50, ["n"])) == "\n".join(["n", *["1"] * 50])

@@ -66,7 +66,7 @@ _DEEP: dict[str, object] = {
     "alternatives": _long("SELECT 1 WHERE 0", " OR 0"),
     "texts": _long("SELECT 'a'", " || 'a'"),
     "comparisons": _long("SELECT 1", " = 1"),
-    "compound selects": " UNION ALL ".join(["SELECT 1"] * 601),
+    "compound selects": " UNION ALL ".join(["SELECT 1"] * 501),
     "intersections": _long("SELECT 1", " INTERSECT SELECT 1"),
     "joins": _long("SELECT 1 FROM cities", " JOIN cities"),
     "columns": _long("SELECT 1", ",1"),

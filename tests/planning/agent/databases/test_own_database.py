@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+from readonly_files import make
 
 from planning import Toolbox
 from planning.agent import Database, SqlDatabase, build_text_to_sql_graph
@@ -122,8 +124,24 @@ def test_the_tool_that_runs_statements_names_the_bounds_of_a_database_that_has_t
     )
 
 
+def test_the_tools_answer_as_their_examples_say(tmp_path: Path) -> None:
+    script = """
+        CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT);
+        INSERT INTO cities VALUES (1, 'Oslo'), (2, 'Bern');
+    """
+    with SqlDatabase(make(tmp_path / "cities.db", script)) as database:
+        for tool in database.tools():
+            (example,) = tool.examples
+            message = Toolbox([tool]).call(tool.name, dict(example.arguments)).message
+            assert message.partition("\nThe SQL of")[0] == example.message
+
+
 def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> None:
-    get_schema, execute_sql, _ = database_tools(Stars())
+    get_schema, execute_sql, validate_results = database_tools(Stars())
+    assert validate_results.description == (
+        "Check what execute_sql gave: whether it succeeded, has rows, and is whole. Having no rows is an"
+        " issue, but may be the right answer."
+    )
     assert get_schema.description == (
         "Read the schema of the PostgreSQL database: its tables and views with their columns, types, keys and"
         " row counts, and a few values of each column. Call it before you write SQL."

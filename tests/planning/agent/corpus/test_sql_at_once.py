@@ -61,6 +61,7 @@ def test_more_endless_statements_than_threads_all_end(database: SqlDatabase) -> 
     assert {answer["success"] for answer in answers} == {False}
     assert {answer["code"] for answer in answers} <= {"timeout", "storage"}
     assert sum(answer["error"] == LATE for answer in answers) >= 8
+    database.timeout = 20.0
     assert database.execute("SELECT 1 AS a")["data"] == [[1]]
 
 

@@ -35,22 +35,33 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 @pytest.fixture
-def database(shop: Shop) -> Iterator[SqlDatabase]:
+def database(shop: Shop, _others: None) -> Iterator[SqlDatabase]:
     with SqlDatabase(shop.path, timeout=LIMIT) as database:
         yield database
     assert_gone()
     shop.assert_untouched()
 
 
-def readers() -> list[FrameType]:
-    stacks = (list(walk_stack(frame)) for frame in sys._current_frames().values())
-    return [stack[-1][0] for stack in stacks if stack[-1][0].f_code.co_name == "_serve"]
+def readers() -> set[int]:
+    """The threads that read a database."""
+    stacks = {thread: [*walk_stack(frame)] for thread, frame in sys._current_frames().items()}
+    return {thread for thread, stack in stacks.items() if stack[-1][0].f_code.co_name == "_serve"}
+
+
+OTHERS = set[int]()
+"""The threads that tests before left behind, in calls that cannot be interrupted."""
+
+
+@pytest.fixture(autouse=True)
+def _others() -> None:
+    OTHERS.clear()
+    OTHERS.update(readers())
 
 
 def assert_gone() -> None:
     """No thread reads a database any more: those at work may take until their limit to end."""
     until = monotonic() + LATER
-    while readers():
+    while readers() - OTHERS:
         assert monotonic() < until, readers()
         sleep(0.01)
 

@@ -8,12 +8,14 @@ memory.
 
 from __future__ import annotations
 
+import _thread
 import gc
 import hashlib
 import json
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections import defaultdict
@@ -201,6 +203,7 @@ class _Room:
         recorder = _Recorder(coverage)
         session.config.pluginmanager.register(recorder)
         coverage.start()
+        _thread.start_new_thread = _traced(_thread.start_new_thread)
         _run(session, items, f"{self._rooms}/{stored.stem}", until_one_fails=False)
         coverage.stop()
         warnings.simplefilter("ignore")  # a file of tests need not reach the room
@@ -235,6 +238,19 @@ class _Room:
             return _run(session, items, f"{self._rooms}/{mutant.key[:16]}", until_one_fails=True)
 
         return run, 30 + 6 * sum(reach.seconds[test] for test in order)
+
+
+def _traced(start: Callable[..., int]) -> Callable[..., int]:
+    """Follow threads that are started without ``threading``, too."""
+
+    def start_traced(function: Callable[..., object], *arguments: Any) -> int:
+        def run(*given: Any, **named: Any) -> None:
+            sys.settrace(threading.gettrace())
+            function(*given, **named)
+
+        return start(run, *arguments)
+
+    return start_traced
 
 
 class _Recorder:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -154,8 +155,17 @@ BASE = "t0 (x) AS (SELECT 1)"
         [BASE, *(each.replace("t", '"t"').replace('"t"', "T") for each in DOUBLING)],
         [each.replace("t", "$\u2192t") for each in (BASE, *DOUBLING)],
         [f"[t0] AS (SELECT 1), {', '.join(DOUBLING).replace('FROM t', 'WHERE x IN t')}"],
+        [re.sub(r"t(\d+) AS", r"[t\1] AS", each) for each in (BASE, *DOUBLING)],
     ],
-    ids=["in order", "reversed", "with words between", "in capitals", "of signs", "in brackets"],
+    ids=[
+        "in order",
+        "reversed",
+        "with words between",
+        "in capitals",
+        "of signs",
+        "read by IN",
+        "in brackets",
+    ],
 )
 def test_a_chain_that_doubles_is_refused(tables: list[str]) -> None:
     with pytest.raises(Failure) as caught:

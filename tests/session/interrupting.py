@@ -1,35 +1,76 @@
-"""Ctrl-C at each bytecode and at each line of a function, as a tracer raises it."""
+"""Exceptions at each bytecode of a function, as a tracer raises them."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import inspect
+import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import planning
 import session
+from session import stores
 
 _OURS = tuple(str(Path(each.__file__ or "").parent) for each in (session, planning))
+_STORES = (str(Path(stores.__file__ or "").parent),)
 _THEIRS = (contextlib.__file__, threading.__file__)
 
 Point = tuple[CodeType, int, str]
-"""A place in the code: a bytecode or the beginning of a line."""
+"""A place in the code: a bytecode, or the beginning of a line that has no bytecode of its own."""
 
 
-def _traced(function: Callable[[], object], see: Callable[[Point], object]) -> None:
+@dataclass(frozen=True)
+class Fault:
+    """An exception, and the files in whose frames it is raised; or in the coroutines of these alone."""
+
+    make: Callable[[], BaseException]
+    files: tuple[str, ...] = _OURS
+    is_cancelling: bool = False
+
+    def is_raised_in(self, frame: FrameType) -> bool:
+        """Whether the tracer looks into a frame."""
+        name, back = frame.f_code.co_filename, frame.f_back
+        if self.is_cancelling and not frame.f_code.co_flags & inspect.CO_COROUTINE:
+            return False
+        if name in _THEIRS and self.files is _OURS:
+            return back is not None and back.f_code.co_filename.startswith(_OURS)
+        return name.startswith(self.files)
+
+
+def _disk_error() -> BaseException:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    return error
+
+
+def _lost_connection() -> BaseException:
+    import psycopg
+
+    return psycopg.OperationalError("the connection is lost")
+
+
+CTRL_C = Fault(KeyboardInterrupt)
+NO_MEMORY = Fault(MemoryError)
+CANCELLING = Fault(asyncio.CancelledError, is_cancelling=True)
+DISK = Fault(_disk_error, _STORES)
+CONNECTION = Fault(_lost_connection, _STORES)
+
+
+def _traced(function: Callable[[], object], see: Callable[[Point], object], fault: Fault) -> object:
     def local(frame: FrameType, event: str, _: object) -> Any:
         if event in {"opcode", "line"}:
             see((frame.f_code, frame.f_lasti, event))
         return local
 
     def enter(frame: FrameType, _event: str, _: object) -> Any:
-        name, back = frame.f_code.co_filename, frame.f_back
-        is_called_by_us = name in _THEIRS and back is not None and back.f_code.co_filename.startswith(_OURS)
-        if not (name.startswith(_OURS) or is_called_by_us):
+        if not fault.is_raised_in(frame):
             return None
         frame.f_trace_opcodes = True
         return local
@@ -37,36 +78,51 @@ def _traced(function: Callable[[], object], see: Callable[[Point], object]) -> N
     before = sys.gettrace()
     sys.settrace(enter)
     try:
-        function()
+        return function()
     finally:
         sys.settrace(before)
 
 
-def points(function: Callable[[], object]) -> list[tuple[Point, int]]:
-    """Where a function can be interrupted: each place, the first and the last time that it is passed."""
+def points(function: Callable[[], object], fault: Fault = CTRL_C) -> list[tuple[Point, int]]:
+    """Where a fault can come: each place, the first and the last time that it is passed."""
     seen: dict[Point, int] = {}
 
     def see(point: Point) -> None:
         seen[point] = seen.get(point, 0) + 1
 
-    _traced(function, see)
-    return [(point, time) for point, times in seen.items() for time in sorted({1, times})]
+    _traced(function, see, fault)
+    return [
+        (point, time)
+        for point, times in seen.items()
+        if point[2] == "opcode" or (point[0], point[1], "opcode") not in seen
+        for time in sorted({1, times})
+    ]
 
 
-def interrupt(function: Callable[[], object], point: Point, time: int) -> None:
-    """Call a function, and raise KeyboardInterrupt in it.
+@dataclass
+class Struck:
+    """How a function ended in which a fault was raised; it was not where the function took another way."""
 
-    Raises:
-        KeyboardInterrupt: It came to the place so many times.
-    """
-    left = iter(range(time - 1, -1, -1))
+    is_raised: bool = False
+    value: Any = None
+    error: BaseException | None = None
+
+
+def interrupt(function: Callable[[], object], point: Point, time: int, fault: Fault = CTRL_C) -> Struck:
+    """Call a function, and raise a fault in it when it comes to a place so many times."""
+    left, struck = iter(range(time - 1, -1, -1)), Struck()
 
     def see(passed: Point) -> None:
         if passed == point and not next(left, 1):
             sys.settrace(None)
-            raise KeyboardInterrupt
+            struck.is_raised = True
+            raise fault.make()
 
-    _traced(function, see)
+    try:
+        struck.value = _traced(function, see, fault)
+    except BaseException as error:  # noqa: BLE001 - the caller judges it
+        struck.error = error
+    return struck
 
 
 def shown(point: Point, time: int) -> str:
@@ -74,9 +130,3 @@ def shown(point: Point, time: int) -> str:
     code, at, event = point
     lines = [line for start, stop, line in code.co_lines() if start <= at < stop and line]
     return f"{Path(code.co_filename).name}:{lines[:1]} {code.co_qualname} {event} {at} time {time}"
-
-
-def sampled(found: list[Any], share: float, seed: int) -> Iterator[Any]:
-    """Some of what was found, spread over all of it."""
-    step = max(int(1 / share), 1)
-    yield from found[seed % step :: step]

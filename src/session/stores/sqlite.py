@@ -127,9 +127,10 @@ class SqliteStore(SqlStore):
     @scoped
     def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
         """What writes, with the lock; committed at the end of the block, and settled."""
-        with self.lock(session_id), self._writer.lock, self._explaining():
-            connection = self._begun()
-            yield _runner(connection)
+        with self.lock(session_id), self._writer.lock:
+            with self._explaining():
+                connection = self._begun()
+                yield _runner(connection)
             self._commit(connection, session_id, is_there)
 
     def _begun(self) -> sqlite3.Connection:
@@ -151,22 +152,23 @@ class SqliteStore(SqlStore):
             with self.lock(head.session_id):
                 return self.append(head, change, expected=expected, checkpoint=checkpoint)
         key = key_of(head.session_id)
-        with self._writer.lock, self._explaining():
-            connection = self._begun()
-            if not connection.in_transaction:
-                raise TransactionError("a lock allows one change: release it and take it again")
-            row, run = head.row(), _runner(connection)
-            found = connection.execute(_WRITE_HEAD, (*row, key, expected)).rowcount
-            if not found and not expected:
-                found = connection.execute(_BEGIN_HEAD, (key, *row)).rowcount
-            if not found:
-                known = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
-                raise stale_error(expected, 0 if known is None else known[0])
-            self._known = (row, head)
-            if change is not None:
-                run(CHANGE, *change_row(key, change))
-            if checkpoint is not None:
-                run(CHECKPOINT, key, checkpoint.version, checkpoint.text, checkpoint.check)
+        with self._writer.lock:
+            with self._explaining():
+                connection = self._begun()
+                if not connection.in_transaction:
+                    raise TransactionError("a lock allows one change: release it and take it again")
+                row, run = head.row(), _runner(connection)
+                found = connection.execute(_WRITE_HEAD, (*row, key, expected)).rowcount
+                if not found and not expected:
+                    found = connection.execute(_BEGIN_HEAD, (key, *row)).rowcount
+                if not found:
+                    known = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
+                    raise stale_error(expected, 0 if known is None else known[0])
+                self._known = (row, head)
+                if change is not None:
+                    run(CHANGE, *change_row(key, change))
+                if checkpoint is not None:
+                    run(CHECKPOINT, key, checkpoint.version, checkpoint.text, checkpoint.check)
             self._commit(connection, head.session_id, partial(self._is_appended, head, change))
         return None
 

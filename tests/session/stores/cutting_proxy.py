@@ -13,13 +13,18 @@ _ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: closed with a reset
 
 
 class CuttingProxy:
-    """Hands bytes on between clients and a server; cuts every connection after ``left`` bytes of both."""
+    """Hands bytes on between clients and a server; cuts every connection after ``left`` bytes of both.
+
+    Or before the last of so many ``messages``, which are what a client or the server sends at once.
+    """
 
     def __init__(self, server: tuple[str, int]) -> None:
         self._server = server
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         self.left: int | None = None
+        self.messages: int | None = None
+        self.passed = 0
         self.cuts = 0
         self.is_silent = False  # it keeps what it gets, as a pooler does while its server is away
         self._lock = threading.Lock()
@@ -49,6 +54,9 @@ class CuttingProxy:
         with suppress(OSError):
             while data := one.recv(65536):
                 with self._lock:
+                    self.passed += 1
+                    self.messages = None if self.messages is None else self.messages - 1
+                    self.left = 0 if self.messages == 0 else self.left
                     allowed = data if self.left is None else data[: self.left]
                     is_cut = self.left is not None and self.left <= len(data)
                     self.left = None if is_cut or self.left is None else self.left - len(data)

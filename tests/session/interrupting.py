@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import inspect
+import dis
 import sqlite3
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -28,20 +28,33 @@ Point = tuple[CodeType, int, str]
 
 @dataclass(frozen=True)
 class Fault:
-    """An exception, and the files in whose frames it is raised; or in the coroutines of these alone."""
+    """An exception, and the files in whose frames it is raised; a driver's only where that is called."""
 
     make: Callable[[], BaseException]
     files: tuple[str, ...] = _OURS
-    is_cancelling: bool = False
+    driver: frozenset[str] = frozenset()
 
     def is_raised_in(self, frame: FrameType) -> bool:
         """Whether the tracer looks into a frame."""
         name, back = frame.f_code.co_filename, frame.f_back
-        if self.is_cancelling and not frame.f_code.co_flags & inspect.CO_COROUTINE:
-            return False
         if name in _THEIRS and self.files is _OURS:
             return back is not None and back.f_code.co_filename.startswith(_OURS)
-        return name.startswith(self.files)
+        return name.startswith(self.files) and (
+            not self.driver or bool(self.driver & {*frame.f_code.co_names})
+        )
+
+    def can_come(self, point: Point) -> bool:
+        """Whether it can come at a place: a driver's comes before its call, or in place of its answer."""
+        code, at, _ = point
+        lines = {line for start, stop, line in code.co_lines() if start <= at < stop}
+        return not self.driver or bool(lines & _lines_with(code, self.driver))
+
+
+@cache
+def _lines_with(code: CodeType, names: frozenset[str]) -> set[int | None]:
+    """The lines of some code that name one of these."""
+    found = [each.positions for each in dis.get_instructions(code) if each.argval in names]
+    return {each.lineno for each in found if each is not None}
 
 
 def _disk_error() -> BaseException:
@@ -58,9 +71,9 @@ def _lost_connection() -> BaseException:
 
 CTRL_C = Fault(KeyboardInterrupt)
 NO_MEMORY = Fault(MemoryError)
-CANCELLING = Fault(asyncio.CancelledError, is_cancelling=True)
-DISK = Fault(_disk_error, _STORES)
-CONNECTION = Fault(_lost_connection, _STORES)
+_DRIVER = frozenset({"connect", "execute", "fetchone", "fetchall", "nextset", "rowcount"})
+DISK = Fault(_disk_error, _STORES, _DRIVER)
+CONNECTION = Fault(_lost_connection, _STORES, _DRIVER)
 
 
 def _traced(function: Callable[[], object], see: Callable[[Point], object], fault: Fault) -> object:
@@ -94,7 +107,7 @@ def points(function: Callable[[], object], fault: Fault = CTRL_C) -> list[tuple[
     return [
         (point, time)
         for point, times in seen.items()
-        if point[2] == "opcode" or (point[0], point[1], "opcode") not in seen
+        if (point[2] == "opcode" or (point[0], point[1], "opcode") not in seen) and fault.can_come(point)
         for time in sorted({1, times})
     ]
 

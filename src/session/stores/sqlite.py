@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Hashable, Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -119,10 +118,8 @@ class SqliteStore(SqlStore):
         self._files_here().pop(self._file, None)
         link = self._writer
         if os.getpid() == process:  # in a forked child the transaction is the parent's
-            with link.lock, suppress(sqlite3.Error):
-                link.is_cut = False
-                if link.connection is not None and link.connection.in_transaction:
-                    link.connection.execute("ROLLBACK")
+            with link.lock:
+                link.roll_back()
 
     @scoped
     def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
@@ -162,7 +159,9 @@ class SqliteStore(SqlStore):
                 if not found and not expected:
                     found = connection.execute(_BEGIN_HEAD, (key, *row)).rowcount
                 if not found:
-                    known = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
+                    known = connection.execute(
+                        "SELECT version FROM sessions WHERE key = ?", (key,)
+                    ).fetchone()
                     raise stale_error(expected, 0 if known is None else known[0])
                 self._known = (row, head)
                 if change is not None:
@@ -178,8 +177,7 @@ class SqliteStore(SqlStore):
             connection.execute("COMMIT")
             self._writer.wal_size = self._writer.wal_size or 1
         except (sqlite3.Error, MemoryError) as error:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
+            self._writer.roll_back()
             self._settle(session_id, is_there, explained(error, self._path, self._timeout), error)
 
     @scoped
@@ -225,8 +223,7 @@ class SqliteStore(SqlStore):
     def _rest(self, connection: sqlite3.Connection) -> None:
         """End what was read at one moment."""
         if self._reader.connection is connection:  # no fork has closed it
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
+            self._reader.roll_back()
             self._reader.rest()
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from time import sleep
 from types import FrameType
@@ -23,7 +23,7 @@ from cutting_proxy import cutting
 from interrupting import CONNECTION, CTRL_C, DISK, NO_MEMORY, Fault, Struck, interrupt, points, shown
 from postgres_server import schema_for, shared_server
 from run_cases import called, capable, flow, thought
-from session_records import Note
+from session_records import Count, Note, Thing
 from store_places import MemoryPlace, Place, PostgresPlace, SqlitePlace
 
 from planning import Plan, PlanningToolsSection, Toolbox
@@ -297,20 +297,17 @@ def others_can_write(world: World, place: Place | None) -> None:
 
 def in_transactions() -> list[Any]:
     """What the open transactions of the server run; one whose connection is closed ends soon."""
-    asked = "SELECT query FROM pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid()"
-    asked += " AND application_name = 'session-planning'"
-    for _ in range(50):
-        if not (found := administrator().execute(asked).fetchall()):
-            break
-        sleep(0.02)
-    return found
-
-
-@cache
-def administrator() -> Any:
     import psycopg
 
-    return psycopg.connect(shared_server().conninfo, autocommit=True)
+    asked = "SELECT query FROM pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid()"
+    found: list[Any] = []
+    with psycopg.connect(shared_server().conninfo, autocommit=True) as connection:
+        for _ in range(50):
+            found = connection.execute(f"{asked} AND application_name = 'session-planning'").fetchall()
+            if not found:
+                break
+            sleep(0.02)
+    return found
 
 
 class Worlds:
@@ -391,6 +388,39 @@ def test_a_fault_at_any_bytecode_leaves_nothing_locked_and_a_call_whole(
 
 def strike_at(act: Callable[[World], object], point: Any, time: int, fault: Fault, world: World) -> Struck:
     return interrupt(partial(act, world), point, time, fault)
+
+
+@pytest.mark.parametrize("fault", [CTRL_C, NO_MEMORY], ids=["Ctrl-C", "memory"])
+def test_registering_that_a_fault_cut_short_is_done_by_registering_again(fault: Fault) -> None:
+    store, other = MemoryStore(), Session(store=MemoryStore())
+    other.register_reducer(Count, append, is_private=True)
+    other.register_reducer(Note, append)
+
+    def begun(number: object) -> Session:
+        """A session that has looked up how to reduce what has no reducer yet."""
+        session = Session(session_id=f"s{number}", store=store)
+        session.dispatch(Count(1))
+        return session
+
+    def register(session: Session) -> None:
+        session.register_like(other)
+        session.register_reducer(Thing, append)
+
+    def use(session: Session) -> tuple[object, ...]:
+        for value in (Count(2), Thing(Note("n"))):
+            session.dispatch(value)
+        again = Session(session_id=session.session_id, store=store)
+        found = store.changes(session.session_id, 1, 9)
+        return session.select_all(Count), session.select_all(Thing), again.version, len(found)
+
+    whole = begun("whole")
+    register(whole)
+    expected = use(whole)
+    for number, (point, time) in enumerate(points(partial(register, begun("first")), fault)):
+        session = begun(number)
+        interrupt(partial(register, session), point, time, fault)
+        register(session)
+        assert use(session) == expected, shown(point, time)
 
 
 @postgres

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import os
+import random
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import planning
 import session
@@ -21,6 +23,12 @@ from session import stores
 _OURS = tuple(str(Path(each.__file__ or "").parent) for each in (session, planning))
 _STORES = (str(Path(stores.__file__ or "").parent),)
 _THEIRS = (contextlib.__file__, threading.__file__)
+
+# Of the places; a quarter of that on a server. `make soak` tries all of them.
+SHARE = float(os.environ.get("INTERRUPTS", "0.004" if "CI" in os.environ else "0.002"))
+SEED = int(os.environ.get("INTERRUPTS_SEED") or random.SystemRandom().randrange(10**6))
+AGAIN = f"INTERRUPTS_SEED={SEED} draws these again"
+T = TypeVar("T")
 
 Point = tuple[CodeType, int, str]
 """A place in the code: a bytecode, or the beginning of a line that has no bytecode of its own."""
@@ -110,6 +118,12 @@ def points(function: Callable[[], object], fault: Fault = CTRL_C) -> list[tuple[
         if (point[2] == "opcode" or (point[0], point[1], "opcode") not in seen) and fault.can_come(point)
         for time in sorted({1, times})
     ]
+
+
+def drawn(found: Iterable[T], share: float, name: str) -> list[T]:
+    """So much of what can be tried under a name; another part in each run."""
+    chance = random.Random(f"{SEED} {name}")  # noqa: S311 - what is tried is no secret
+    return [each for each in found if chance.random() < share]
 
 
 @dataclass

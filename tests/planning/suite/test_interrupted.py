@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import random
 import re
-import signal
 import sqlite3
 import threading
 from collections import Counter
@@ -15,7 +12,6 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from time import sleep
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -26,7 +22,6 @@ from interrupting import (
     CTRL_C,
     DISK,
     NO_MEMORY,
-    SEED,
     SHARE,
     Fault,
     Struck,
@@ -458,34 +453,3 @@ def test_a_connection_that_is_cut_at_any_message_leaves_nothing_locked_and_a_cal
                 cut += worlds.judge(name, partial(strike, act, last), CONNECTION, after, f"message {last}")
         worlds.assert_right()
         assert cut > 0
-
-
-@pytest.mark.parametrize("place_type", [None, SqlitePlace, pytest.param(PostgresPlace, marks=postgres)])
-def test_ctrl_c_as_a_signal_at_random_moments(place_type: type[Place] | None, tmp_path: Path) -> None:
-    place = None if place_type is None else place_type(tmp_path)
-    worlds = Worlds(place, None if place is None else place.open())
-
-    def on_alarm(_number: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_code.co_filename != __file__:  # the call is over, or has not begun
-            raise KeyboardInterrupt
-
-    def strike(act: Callable[[World], object], seconds: float, world: World) -> Struck:
-        struck = Struck(True)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            struck.value = act(world)
-        except KeyboardInterrupt as error:
-            struck.error = error
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        return struck
-
-    before, chance = signal.signal(signal.SIGALRM, on_alarm), random.Random(SEED)  # noqa: S311
-    acts = {name: act for name, (act, _) in ACTS.items() if "async" not in name and name != "workflow"}
-    after = {name: worlds.done(name) for name in acts}
-    try:
-        for name, act in list(acts.items()) * (25 if "CI" in os.environ else 2):
-            seconds = chance.uniform(1e-5, 1e-3 if place is None else 5e-3)
-            worlds.judge(name, partial(strike, act, seconds), CTRL_C, after[name], f"{seconds} s")
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    worlds.assert_right()

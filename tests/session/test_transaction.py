@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from session_records import Count, Note, Ping, elsewhere, note_session, numbers, ping, texts
 
-from session import ReducerError
+from session import ReducerError, TransactionError
 
 
 def test_code_inside_reads_the_events_of_all_the_blocks_that_it_is_in() -> None:
@@ -83,3 +83,18 @@ def test_a_reducer_that_gives_its_slice_back_changes_nothing() -> None:
     assert session.select_all(Note) is before
     session.dispatch(Note("b"))
     assert texts(session) == ["a", "b"]
+
+
+def test_a_block_that_goes_on_after_memory_ran_out_within_a_change_changes_nothing() -> None:
+    session = note_session()
+
+    def fill(_slice: tuple[Count, ...], _count: Count) -> tuple[Count, ...]:
+        raise MemoryError
+
+    session.register_reducer(Count, fill)
+    message = "a change in the transaction was interrupted: begin it again"
+    with pytest.raises(TransactionError, match=message), session.transaction() as transaction:
+        transaction.dispatch(Note("a"))
+        with pytest.raises(MemoryError):
+            transaction.dispatch(Count(1))
+    assert (texts(session), session.version) == ([], 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from cutting_proxy import cutting
 from postgres_server import PostgresServer, running, schema_for, shared_server
 from psycopg_pool import ConnectionPool
 from session_records import Ping, elsewhere
@@ -87,36 +85,6 @@ def test_a_server_that_is_restarted_under_load_loses_nothing() -> None:
         found = pings(store)
         assert {*began, *said} <= set(found)
         assert len(found) == len(set(found)) == store.verify("run-7")
-        store.close()
-
-
-def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
-    postgres: PostgresServer, schema: str
-) -> None:
-    rounds = 100 if "CI" in os.environ else 60
-    chance = random.Random(11)  # noqa: S311 - where to cut is no secret
-    with cutting(postgres.port) as proxy:
-        store = PostgresStore(postgres.url_at(proxy.port), schema=schema, timeout=5)
-        session = open_session(store)
-        acknowledged, refusals = list[int](), list[int]()
-        for number in range(rounds):
-            proxy.left = chance.randrange(1, 6_000)
-            try:
-                session.dispatch(Ping(number))
-            except StoreError as error:
-                proxy.left = None
-                if error.outcome == "unknown":
-                    session.refresh()
-                else:
-                    refusals.append(number)
-            else:
-                acknowledged.append(number)
-        proxy.left = None
-        found = pings(PostgresStore(postgres.conninfo, schema=schema))
-        assert set(acknowledged) <= set(found)
-        assert not set(refusals) & set(found)
-        assert len(found) == len(set(found)) == store.verify("run-7")
-        assert min(proxy.cuts, len(refusals), len(acknowledged)) > rounds / 10
         store.close()
 
 

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic, sleep
 from traceback import walk_stack
-from types import FrameType
-from typing import Any
 
 import pytest
+from interrupting import AGAIN, SHARE, drawn, interrupt, points, shown
 from sql_bombs import LATE_MISTAKES
 from sql_boundary import LATER, Shop, assert_failed, in_time, shop_alone
 
@@ -118,47 +117,30 @@ def test_a_task_that_is_cancelled_interrupts_its_statement(shop: Shop) -> None:
             assert_gone()
 
 
-class CtrlC:
-    """Raises KeyboardInterrupt at one of the moments at which Python may deliver Ctrl-C to this thread."""
-
-    def __init__(self, moment: int) -> None:
-        self._left = moment
-
-    def __call__(self, frame: FrameType, event: str, function: Any) -> None:
-        named = getattr(function, "__name__", "")
-        is_with = named in {"__enter__", "__exit__"} and frame.f_code.co_name != named
-        if event == "c_call" or is_with or frame.f_code.co_filename == __file__:
-            return
-        self._left -= 1
-        if not self._left:
-            sys.setprofile(None)
-            raise KeyboardInterrupt
-
-
 @pytest.mark.slow
 @pytest.mark.interrupting
 @pytest.mark.parametrize("is_first", [False, True], ids=["later", "first"])
-def test_ctrl_c_at_any_moment_leaves_nothing_at_work_and_no_answer_to_another_question(
+def test_ctrl_c_at_any_bytecode_leaves_nothing_at_work_and_no_answer_to_another_question(
     shop: Shop, is_first: bool
 ) -> None:
-    database, is_interrupted, moment = SqlDatabase(shop.path, timeout=5), True, 0
+    database, ask = SqlDatabase(shop.path, timeout=5), "SELECT 'another' AS a"
+
+    def ask_another() -> object:
+        return database.execute(ask)
+
     assert database.execute("SELECT 1 AS a")["data"] == [[1]]
-    while is_interrupted:
-        moment += 1
+    if is_first:
+        database.close()
+    struck = 0
+    for point, time in drawn(points(ask_another), max(0.4, SHARE), str(is_first)):
         if is_first:
             database.close()
-        sys.setprofile(CtrlC(moment))
-        try:
-            database.execute("SELECT 'another' AS a")
-        except KeyboardInterrupt:
-            pass
-        else:
-            is_interrupted = False
-        finally:
-            sys.setprofile(None)
+        struck += isinstance(interrupt(ask_another, point, time).error, KeyboardInterrupt)
         with in_time(1):
-            assert database.execute(f"SELECT {moment} AS a")["data"] == [[moment]]
-    assert moment > 100
+            assert database.execute(f"SELECT {struck} AS a")["data"] == [[struck]], (
+                f"{shown(point, time)}, {AGAIN}"
+            )
+    assert struck > 50
     database.close()
     assert_gone()
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
+from threading import Barrier
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ Call = tuple[str, Any]
 """A tool's name, and its arguments: an object, or text that is sent as it is."""
 Row = dict[str, Any]
 """What is recorded of a call, and the plan after it."""
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
 class Refused(Exception):
@@ -179,7 +181,7 @@ NO_STATUSES = ("completed", "cancelled", "", None, 1)
 
 
 def one_in(many: int) -> st.SearchStrategy[bool]:
-    return st.sampled_from([True, *[False] * (many - 1)])
+    return st.sampled_from([*[False] * (many - 1), True])
 
 
 def mostly(accepted: Iterable[Any], refused: Iterable[Any], many: int = 10) -> st.SearchStrategy[Any]:
@@ -193,14 +195,14 @@ def text(limit: int) -> st.SearchStrategy[str]:
     longest = "x" * limit
     edges = [longest, f"  {longest}\n", 'S001 done: "all"', "Next: S002", " padded\t"]
     several_lines = ["two\nlines", "a\ttab"]  # refused in a title
-    usual = mostly([*GOOD * 3, *edges], [*NO_TEXT, *several_lines, longest + "x", f" {longest}yz"])
+    usual = mostly([*GOOD * 3, *edges], [*NO_TEXT, *several_lines, longest + "x", f" {longest}yz", longest + "."])
     characters = st.characters(exclude_categories=["Cs"])
     return one_in(9).flatmap(lambda is_any: st.text(characters, max_size=4) if is_any else usual)
 
 
 STEP = text(160) | st.fixed_dictionaries({"title": text(160)}, optional={"details": st.none() | text(512)})
-NAMES = ["planning_mark_step"] * 6 + ["planning_update_step", "planning_add_step"] * 3
-NAMES += ["planning_setup_plan", "planning_read_plan", "planning_clear_plan"] * 2
+NAMES = ["planning_mark_step"] * 4 + ["planning_update_step", "planning_add_step", "planning_setup_plan"] * 2
+NAMES += ["planning_read_plan", "planning_clear_plan"]
 
 
 def arguments(name: str, steps: int) -> st.SearchStrategy[dict[str, Any]]:
@@ -240,22 +242,23 @@ BREAKS: list[Callable[[dict[str, Any], str], Any]] = [
 
 
 @st.composite
-def turns(draw: Callable[[st.SearchStrategy[Any]], Any], most: int = 8) -> list[list[Call]]:
-    """The turns of a history. The model plays along, so that most calls are of what there is."""
+def turns(draw: Draw) -> list[list[Call]]:
+    """The turns of a history, with each tool. The model plays along, so that most calls are of what there is."""
     history, model = list[list[Call]](), NaivePlan()
-    for _ in range(draw(st.integers(most // 2, most))):
+    names = draw(st.permutations(NAMES))
+    while names:
         plan = model.plan or {"status": "none", "steps": []}
-        steps = plan["steps"]
-        open_ids = [each["step_id"] for each in steps if each["status"] != "done"]
-        if plan["status"] in {"none", "abandoned"} and not draw(one_in(3)):
+        open_ids = [each["step_id"] for each in plan["steps"] if each["status"] != "done"]
+        turn: list[Call] = []
+        if plan["status"] in {"none", "abandoned"} and draw(st.booleans()):
             turn = [SHOP]
         elif plan["status"] == "completed" and draw(st.booleans()):
             turn = [("planning_mark_step", {"step_id": 1, "status": "in_progress"})]
-        elif draw(one_in(6)):
-            marks = [("planning_mark_step", {"step_id": each, "status": "done"}) for each in open_ids]
-            turn = marks or [("planning_read_plan", {})]
+        elif open_ids and draw(one_in(6)):
+            turn = [("planning_mark_step", {"step_id": each, "status": "done"}) for each in open_ids]
         else:
-            turn = [draw(calls(len(steps))) for _ in range(draw(st.integers(1, 3)))]
+            for _ in range(draw(st.integers(1, 3))):
+                turn += [draw(calls(names.pop(), len(plan["steps"])))] if names else []
         history.append(turn)
         for call in turn:
             model.call(*call)
@@ -263,9 +266,8 @@ def turns(draw: Callable[[st.SearchStrategy[Any]], Any], most: int = 8) -> list[
 
 
 @st.composite
-def calls(draw: Callable[[st.SearchStrategy[Any]], Any], steps: int) -> Call:
+def calls(draw: Draw, name: str, steps: int) -> Call:
     """A call of a planning tool; the arguments of one in six are damaged, or text."""
-    name = draw(st.sampled_from(NAMES))
     given = draw(arguments(name, steps))
     if draw(one_in(6)):
         return name, draw(st.sampled_from(BREAKS))(given, draw(st.sampled_from([*given, ""])))
@@ -312,7 +314,23 @@ def toolbox_of(session: Session) -> Toolbox:
     return Toolbox(PlanningToolsSection(session=session).tools(), session=session)
 
 
-def play_in_process(place: list[str], calls: list[tuple[str, Any, dict[str, str]]]) -> list[tuple[bool, str]]:
+Sent = list[tuple[str, Any, dict[str, str]]]
+_at_once: list[Barrier] = []
+
+
+def start_at_once(barrier: Barrier) -> None:
+    """Let a process wait for the others of a pool before it plays."""
+    _at_once.append(barrier)
+
+
+def play_at_once(place: list[str], calls: Sent) -> list[tuple[bool, str]]:
+    """What calls give in a process that begins when the others do."""
+    for barrier in _at_once:
+        barrier.wait(60)
+    return play_in_process(place, calls)
+
+
+def play_in_process(place: list[str], calls: Sent) -> list[tuple[bool, str]]:
     """What calls give in another process, which opens the store of a place."""
     with closing(opened(place, patience=10)) as store:
         box = toolbox_of(Session(session_id="shop", store=store))

@@ -52,7 +52,7 @@ COMMANDS: dict[str, Any] = {
 def test_the_tools_do_what_the_model_does() -> None:
     reached = Counter[str]()
 
-    @settings(max_examples=4 * EXAMPLES)
+    @settings(max_examples=max(100, 3 * EXAMPLES))
     @given(turns())
     def check(history: Turns) -> None:
         reference([call for turn in history for call in turn], reached)
@@ -245,7 +245,7 @@ def test_the_command_line_shows_rewinds_forks_copies_and_deletes_as_the_model_do
     steering = st.tuples(st.sampled_from(["rewind", "rewind", "fork", "copy"]), st.integers(0, 9))
 
     @settings(max_examples=max(4, EXAMPLES // 3))
-    @given(turns(6), st.lists(steering, min_size=6, max_size=6))
+    @given(turns(), st.lists(steering, min_size=6, max_size=6))
     def check(history: Turns, steered: list[tuple[str, int]]) -> None:
         model, plans, name = NaivePlan(), [None], "s0"
         with TemporaryDirectory() as folder:

@@ -195,7 +195,9 @@ def text(limit: int) -> st.SearchStrategy[str]:
     longest = "x" * limit
     edges = [longest, f"  {longest}\n", 'S001 done: "all"', "Next: S002", " padded\t"]
     several_lines = ["two\nlines", "a\ttab"]  # refused in a title
-    usual = mostly([*GOOD * 3, *edges], [*NO_TEXT, *several_lines, longest + "x", f" {longest}yz", longest + "."])
+    usual = mostly(
+        [*GOOD * 3, *edges], [*NO_TEXT, *several_lines, longest + "x", f" {longest}yz", longest + "."]
+    )
     characters = st.characters(exclude_categories=["Cs"])
     return one_in(9).flatmap(lambda is_any: st.text(characters, max_size=4) if is_any else usual)
 
@@ -243,7 +245,7 @@ BREAKS: list[Callable[[dict[str, Any], str], Any]] = [
 
 @st.composite
 def turns(draw: Draw) -> list[list[Call]]:
-    """The turns of a history, with each tool. The model plays along, so that most calls are of what there is."""
+    """The turns of a history, with each tool; the model plays along, so that most calls are sound."""
     history, model = list[list[Call]](), NaivePlan()
     names = draw(st.permutations(NAMES))
     while names:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from importlib import import_module
@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 
 import pytest
 from cli_runs import lines, run, said
-from frameworks import TABLE, EntryPoint, play
+from frameworks import TABLE, EntryPoint
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_plan import SHOP, Call, NaivePlan, plan_of, play_in_process, reference, rows_of, toolbox_of, turns
 
+from naive_plan import SHOP, Call, NaivePlan, plan_of, play_in_process, reference, rows_of, toolbox_of, turns
 from planning import (
     AddStep,
     ClearPlan,
@@ -68,7 +68,7 @@ def test_the_tools_do_what_the_model_does() -> None:
 
 
 class Door:
-    """Plays turns; ``session`` is what they were played in at last, ``differs`` what it has in its own way."""
+    """Plays turns; ``session`` is the last that they were played in, ``differs`` what is its own of a call."""
 
     differs: ClassVar[dict[str, Any]] = {}
 
@@ -104,7 +104,7 @@ class Async(Door):
 
 
 class Commands(Door):
-    """Commands from Python, which are in the events as they were given; refusals are raised and not recorded."""
+    """Commands from Python, which are in the events as they were given; what is none takes the usual way."""
 
     differs: ClassVar = {"params": None}
 
@@ -218,7 +218,7 @@ def test_every_door_gives_the_same_plans_replies_and_history(doors: list[type[Do
 
 
 def check_entry(entry: EntryPoint, history: Turns, expected: list[Any]) -> None:
-    """Play a history in a framework's own loop; one that cannot send text that is not JSON has less to play."""
+    """Play a history in a framework's own loop; one that cannot send text in place of JSON has less to play."""
     if entry.needs == "langchain":  # its messages have the calls that are not JSON in a list of their own
         history = [sorted(turn, key=lambda call: isinstance(call[1], str)) for turn in history]
         expected = reference([call for turn in history for call in turn], Counter())

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, closing, suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,14 +16,24 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_plan import Call, NaivePlan, plan_of, play_at_once, reference, rows_of, start_at_once, toolbox_of, turns
 from postgres_server import schema_for, shared_server
 from served_calls import opened
 from session_records import Count, Note, Ping
 from store_places import PLACES, PLAN, call, numbered, open_session, state_of
 
-from session import Session, Snapshot, ToolFailed, ToolInvoked, stored
-from session.stores import MemoryStore, Store, StoreError, copy_session
+from naive_plan import (
+    Call,
+    NaivePlan,
+    plan_of,
+    play_at_once,
+    reference,
+    rows_of,
+    start_at_once,
+    toolbox_of,
+    turns,
+)
+from session import Session, Snapshot, stored
+from session.stores import MemoryStore, Store, copy_session
 
 EXAMPLES = settings().max_examples
 Turns = list[list[Call]]
@@ -53,7 +63,9 @@ def test_two_processes_in_turn_are_as_one(kind: str, tmp_path: Path) -> None:
             stack.callback(stores[0].delete, "shop")
             sessions = [Session(session_id="shop", store=store) for store in stores]
             boxes = [toolbox_of(session) for session in sessions]
-            for number, ((name, arguments), hand, row) in enumerate(zip(calls, hands, expected, strict=False), 1):
+            for number, ((name, arguments), hand, row) in enumerate(
+                zip(calls, hands, expected, strict=False), 1
+            ):
                 context = {"call_id": f"call_{number}", "actor": "clerk"}
                 result = boxes[hand].call(name, arguments, context=context)
                 assert (result.success, result.code, result.message) == row["result"]
@@ -88,11 +100,13 @@ def test_what_two_processes_do_at_once_is_one_history_that_answers_both(
         with TemporaryDirectory() as example:
             place, sent = place_of(kind, tmp_path, example), []
             for hand, history in zip("ab", histories, strict=True):
-                own = {f"{hand}{number}": call for number, call in enumerate(sum(history, []))}
+                own = {f"{hand}{number}": call for number, call in enumerate(chain(*history))}
                 calls |= own
                 sent.append([(*call, {"call_id": call_id}) for call_id, call in own.items()])
             for own, made in zip(sent, [*workers.map(play_at_once, [place] * 2, sent)], strict=True):
-                answers |= {context["call_id"]: answer for (*_, context), answer in zip(own, made, strict=True)}
+                answers |= {
+                    context["call_id"]: answer for (*_, context), answer in zip(own, made, strict=True)
+                }
             with closing(opened(place, patience=10)) as store:
                 session = Session(session_id="shop", store=store)
                 toolbox_of(session)
@@ -169,11 +183,13 @@ def marked(session: Session, number: int, **context: str) -> tuple[bool, str]:
     return result.success, result.message
 
 
-def history_of(session: Session, after: int) -> list[tuple[Any, ...]]:
+def history_of(session: Session, after: int) -> list[Any]:
     return [
-        (each.version, each.changed, each.actor, each.call_id, each.idempotency_key)
-        + tuple((type(event).__name__, getattr(event, "name", "")) for event in each.events)
-        for each in session.history(after)
+        (
+            (change.version, change.changed, change.actor, change.call_id, change.idempotency_key),
+            [(type(event).__name__, getattr(event, "name", "")) for event in change.events],
+        )
+        for change in session.history(after)
     ]
 
 
@@ -254,7 +270,9 @@ WORK: dict[str, Callable[[Hands, Session, str, int], Any]] = {
         pytest.param("postgres", (), marks=pytest.mark.postgres),
     ],
 )
-def test_stores_give_the_answers_of_the_one_in_memory(kind: str, cannot: tuple[str, ...], tmp_path: Path) -> None:
+def test_stores_give_the_answers_of_the_one_in_memory(
+    kind: str, cannot: tuple[str, ...], tmp_path: Path
+) -> None:
     reached = Counter[str]()
     often = ["set up", "mark", "mark", "mark once", "mark once", "note", "rewind", "fork", "refresh"]
     works = st.permutations([each for each in [*WORK, *often] if each not in cannot])
@@ -266,12 +284,20 @@ def test_stores_give_the_answers_of_the_one_in_memory(kind: str, cannot: tuple[s
         with TemporaryDirectory() as folder, patch.object(stored, "CHECKPOINT", 3):
             path = tmp_path if kind == "postgres" else Path(folder)
             with closing(Hands("memory", Path(folder))) as expected, closing(Hands(kind, path)) as hands:
-                for each, (hand, name, number) in zip(["set up", *work], [(0, NAMES[0], 0), *places], strict=False):
+                for each, (hand, name, number) in zip(
+                    ["set up", *work], [(0, NAMES[0], 0), *places], strict=False
+                ):
                     order = (hand, name, each, number)
                     answer = hands.do(*order)
                     assert (order, answer) == (order, expected.do(*order))
                     reached[f"{each} {answer[0]}" if isinstance(answer, Failure) else each] += 1
 
     check()
-    refused = ["rewind VersionError", "at VersionError", "fork StoreError", "note StoreError", "count ValueError"]
+    refused = [
+        "rewind VersionError",
+        "at VersionError",
+        "fork StoreError",
+        "note StoreError",
+        "count ValueError",
+    ]
     assert [each for each in (*WORK, *refused) if not reached[each] and each not in cannot] == []

@@ -103,9 +103,10 @@ def test_what_two_processes_do_at_once_is_one_history_that_answers_both(
                 own = {f"{hand}{number}": call for number, call in enumerate(chain(*history))}
                 calls |= own
                 sent.append([(*call, {"call_id": call_id}) for call_id, call in own.items()])
-            for own, made in zip(sent, [*workers.map(play_at_once, [place] * 2, sent)], strict=True):
+            played = workers.map(play_at_once, [place] * 2, sent)
+            for asked, made in zip(sent, played, strict=True):
                 answers |= {
-                    context["call_id"]: answer for (*_, context), answer in zip(own, made, strict=True)
+                    context["call_id"]: answer for (*_, context), answer in zip(asked, made, strict=True)
                 }
             with closing(opened(place, patience=10)) as store:
                 session = Session(session_id="shop", store=store)
@@ -258,7 +259,10 @@ WORK: dict[str, Callable[[Hands, Session, str, int], Any]] = {
         (each.session_id, each.version, each.forked_from) for each in store_of(session).sessions()
     ],
     "copy": lambda hands, session, name, _: copied(hands, session, name),
-    "open again": lambda hands, session, name, _: hands.sessions[0].clear() or hands.sessions[1].clear(),
+    "open again": lambda hands, _s, _n, _: [
+        hands.sessions[0].pop(NAMES[0], None) is None,
+        hands.sessions[1].pop(NAMES[0], None) is None,
+    ],
 }
 
 

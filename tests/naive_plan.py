@@ -334,7 +334,7 @@ def play_at_once(place: list[str], calls: Sent) -> list[tuple[bool, str]]:
 
 def play_in_process(place: list[str], calls: Sent) -> list[tuple[bool, str]]:
     """What calls give in another process, which opens the store of a place."""
-    with closing(opened(place, patience=10)) as store:
+    with closing(opened(place, patience=30)) as store:
         box = toolbox_of(Session(session_id="shop", store=store))
         results = [box.call(name, arguments, context=context) for name, arguments, context in calls]
     return [(result.success, result.message) for result in results]

@@ -274,7 +274,7 @@ WORK: dict[str, Callable[[Hands, Session, str, int], Any]] = {
     [
         ("sqlite", ()),
         ("folder", ("copy",)),
-        pytest.param("postgres", (), marks=pytest.mark.postgres),
+        pytest.param("postgres", (), marks=[pytest.mark.postgres, pytest.mark.slow]),
     ],
 )
 def test_stores_give_the_answers_of_the_one_in_memory(

@@ -115,6 +115,24 @@ def test_a_decision_from_elsewhere_holds_the_very_next_call(
 
 
 @pytest.mark.parametrize("is_async", [False, True])
+def test_text_is_verified_for_a_step_that_another_process_has_just_added(
+    store_file: Path, *, is_async: bool
+) -> None:
+    policy = PlanPolicy(evidence="required", verify=lambda _step, _text: True)
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
+        here, there = (Agent(policy, Session(store=store, session_id="s")) for store in (one, other))
+        there.plans("A")
+        done = {"step_id": 1, "status": "done", "evidence": ["seen"]}
+        box = here.toolbox
+        call = (
+            asyncio.run(box.acall("planning_mark_step", done))
+            if is_async
+            else box.call("planning_mark_step", done)
+        )
+        assert call.message == "S001 done. Plan completed."
+
+
+@pytest.mark.parametrize("is_async", [False, True])
 def test_work_never_runs_when_the_gate_cannot_read_the_store(store_file: Path, *, is_async: bool) -> None:
     ran = list[int]()
     with closing(SqliteStore(store_file)) as store:

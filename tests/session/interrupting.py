@@ -85,41 +85,20 @@ DISK = Fault(_disk_error, _STORES, _DRIVER)
 CONNECTION = Fault(_lost_connection, _STORES, _DRIVER)
 
 
-def _traced(
-    function: Callable[[], object], see: Callable[[Point], object], fault: Fault, code: CodeType | None = None
-) -> object:
-    """Call a function, and see the places that it passes, in some code or in all."""
-    if sys.version_info >= (3, 12):  # whose ``settrace`` shows no bytecodes of a function's first call
-        return _monitored(function, see, fault, _codes(fault) if code is None else {code})
-
-    def local(frame: FrameType, event: str, _: object) -> Any:
-        if event == "opcode":
-            see((frame.f_code, frame.f_lasti))
-        return local
-
-    def enter(frame: FrameType, _event: str, _: object) -> Any:
-        if not fault.is_raised_in(frame):
-            return None
-        frame.f_trace_opcodes = True
-        return local
-
-    before = sys.gettrace()
-    sys.settrace(enter)
-    try:
-        return function()
-    finally:
-        sys.settrace(before)
-
-
-if sys.version_info >= (3, 12):
+if sys.version_info >= (3, 12):  # whose ``settrace`` shows no bytecodes of a function's first call
     from sys import monitoring
 
     _TOOL = 3
     _BYTECODE = monitoring.events.INSTRUCTION
 
-    def _monitored(
-        function: Callable[[], object], see: Callable[[Point], object], fault: Fault, codes: set[CodeType]
+    def _traced(
+        function: Callable[[], object],
+        see: Callable[[Point], object],
+        fault: Fault,
+        code: CodeType | None = None,
     ) -> object:
+        """Call a function, and see the places that it passes, in some code or in all."""
+        codes = _codes(fault) if code is None else {code}
         thread = threading.get_ident()
 
         def on(code: CodeType, at: int) -> None:
@@ -129,12 +108,12 @@ if sys.version_info >= (3, 12):
         monitoring.use_tool_id(_TOOL, __name__)
         monitoring.register_callback(_TOOL, _BYTECODE, on)
         try:
-            for code in codes:
-                monitoring.set_local_events(_TOOL, code, _BYTECODE)
+            for each in codes:
+                monitoring.set_local_events(_TOOL, each, _BYTECODE)
             return function()
         finally:
-            for code in codes:
-                monitoring.set_local_events(_TOOL, code, 0)
+            for each in codes:
+                monitoring.set_local_events(_TOOL, each, 0)
             monitoring.register_callback(_TOOL, _BYTECODE, None)
             monitoring.free_tool_id(_TOOL)
 
@@ -149,6 +128,32 @@ if sys.version_info >= (3, 12):
                 codes.add(code)
                 found += [each for each in code.co_consts if isinstance(each, CodeType)]
         return codes
+
+else:  # before Python 3.12
+
+    def _traced(
+        function: Callable[[], object],
+        see: Callable[[Point], object],
+        fault: Fault,
+        _code: CodeType | None = None,
+    ) -> object:
+        def local(frame: FrameType, event: str, _: object) -> Any:
+            if event == "opcode":
+                see((frame.f_code, frame.f_lasti))
+            return local
+
+        def enter(frame: FrameType, _event: str, _: object) -> Any:
+            if not fault.is_raised_in(frame):
+                return None
+            frame.f_trace_opcodes = True
+            return local
+
+        before = sys.gettrace()
+        sys.settrace(enter)
+        try:
+            return function()
+        finally:
+            sys.settrace(before)
 
 
 def points(function: Callable[[], object], fault: Fault = CTRL_C) -> list[tuple[Point, int]]:

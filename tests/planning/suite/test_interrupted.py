@@ -257,8 +257,8 @@ def repeat(world: World, act: str, told: str, session: Session) -> None:
     elif act == "workflow":
         run = session.select_latest(WorkflowRun)
         if run is None or run.status != "completed":  # else it is begun anew
-            result = run_workflow(FLOW, world.capabilities, session=session)
-            assert world.ran == 1 or result.status == "failed"
+            outcome = run_workflow(FLOW, world.capabilities, session=session)
+            assert world.ran == 1 or outcome.status == "failed"
     elif act == "claim":
         is_ours = world.session.claim("x")
         assert is_ours is {"done": False, "refused": True}.get(told, is_ours)
@@ -266,9 +266,10 @@ def repeat(world: World, act: str, told: str, session: Session) -> None:
     elif act != "probe":
         with suppress(StoreError) if act in {"fork", "restore"} else nullcontext():  # it is there
             call(world)
-        for each in "rf" if world.store is not None else "":
-            if world.store.head(f"{each}{world.number}") is not None:
-                world.store.verify(f"{each}{world.number}")
+        store = world.store
+        for name in [] if store is None else [f"r{world.number}", f"f{world.number}"]:
+            if store is not None and store.head(name) is not None:
+                store.verify(name)
 
 
 def others_can_write(world: World, place: Place | None) -> None:
@@ -331,9 +332,9 @@ class Worlds:
 
     def done(self, act: str) -> State:
         """The state after an act; the second time it has what it looks up once."""
-        for _ in range(2):
-            world, _before = self.make(act)
-            ACTS[act][0](world)
+        ACTS[act][0](self.make(act)[0])
+        world, _before = self.make(act)
+        ACTS[act][0](world)
         return world.state(world.session)
 
     def judge(

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.postgres
 NAME = "postgresql://127.0.0.1:{port}/postgres"
 ENDED = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
 
+SILENT = "the server does not answer: check whether it runs, and try again"
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
@@ -137,14 +139,14 @@ def in_time(work: Callable[[], object]) -> StoreError | None:
     [("sessions", {"history", "at", "claims"}), ("changes", {"refresh", "sessions", "claims"})],
 )
 def test_every_call_ends_while_a_table_is_locked(pg: Pg, table: str, free: set[str]) -> None:
-    store = pg.again(timeout=0.2)
+    store = pg.again(timeout=0.05)
     session = open_session(store)
     call(session, *PLAN)
     with psycopg.connect(pg.server.conninfo) as lock:
         lock.execute(f'LOCK TABLE "{pg.schema}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
         for name, read in READS.items():
             error = in_time(partial(read, store, session))
-            assert (name, error and str(error)) == (name, None if name in free else BUSY.format(0.2))
+            assert (name, error and str(error)) == (name, None if name in free else BUSY.format(0.05))
         assert call(session, "planning_read_plan", {}).success is True
     session.dispatch(Note("later"))
     assert store.verify("run-7") == session.version
@@ -152,13 +154,16 @@ def test_every_call_ends_while_a_table_is_locked(pg: Pg, table: str, free: set[s
 
 def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
     with cutting(pg.server.port) as proxy:
-        kept = pg.again(proxy.port, timeout=0.2)
+        kept, other = (pg.again(proxy.port, timeout=0.2) for _ in range(2))
         session = open_session(kept)
         session.dispatch(Note("first"))
+        assert len(other.sessions()) == 1
         proxy.is_silent = True
-        assert [
-            in_time(partial(READS[name], kept, session)) for name in ("mark", "refresh", "sessions")
-        ].count(None) == 0
+        silent = f"the store {NAME.format(port=proxy.port)} cannot be used: {SILENT}"
+        for work in (partial(session.dispatch, Note("lost")), other.sessions):
+            error = in_time(work)
+            assert error is not None
+            assert (str(error), error.outcome) == (silent, "refused")
         proxy.is_silent = False
 
         def commit() -> None:
@@ -168,7 +173,7 @@ def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
 
         error = in_time(commit)
         assert error is not None
-        assert error.outcome == "unknown"
+        assert (str(error), error.outcome) == (silent, "unknown")
         proxy.is_silent = False
         session.refresh()
         session.dispatch(Note("third"))

@@ -137,6 +137,7 @@ def test_fifty_watches_have_one_connection_and_see_every_change(
 ) -> None:
     there = PostgresStore(postgres.conninfo, schema=schema)
     watches = [there.watch("run-7", timeout=20) for _ in range(50)]
+    before = {*threading.enumerate()}
     found: list[list[int]] = [[] for _ in watches]
 
     def follow(watch: Watch, numbers: list[int]) -> None:
@@ -147,7 +148,8 @@ def test_fifty_watches_have_one_connection_and_see_every_change(
         thread.start()
     session = open_session(store)
     session.dispatch(Ping(1))
-    assert sum(thread.name == "session watches" for thread in threading.enumerate()) == 1
+    started = [thread.name for thread in threading.enumerate() if thread not in {*before, *threads}]
+    assert started == ["session watches"]
     session.dispatch(Ping(2))
     session.dispatch(Ping(3))
     for thread in threads:
@@ -160,8 +162,9 @@ def test_a_change_that_no_notification_tells_of_is_found(
 ) -> None:
     there = PostgresStore(postgres.conninfo, schema=schema)
     monkeypatch.setattr(there._listener, "_channel", "another")
+    monkeypatch.setattr("session.stores.postgres._POLLED", 0.1)
     watch = there.watch("run-7", timeout=20)
-    threading.Timer(0.2, open_session(store).dispatch, args=(Ping(1),)).start()
+    threading.Timer(0.05, open_session(store).dispatch, args=(Ping(1),)).start()
     assert next(watch).version == 1
     watch.close()
 
@@ -195,7 +198,7 @@ def test_watches_of_tasks_hold_no_thread_while_they_wait(store: PostgresStore) -
         tasks = [asyncio.create_task(follow()) for _ in range(40)]
         session = await asyncio.to_thread(open_session, store)
         for number in (1, 2):
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.05)
             await session.run_in_worker(lambda number=number: session.dispatch(Ping(number)))  # type: ignore[misc]
         return list(await asyncio.gather(*tasks))
 

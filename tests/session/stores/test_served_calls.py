@@ -29,7 +29,7 @@ from session import Session
 from session.stores import PostgresStore
 
 KILLS = int(os.environ.get("KILLS", "3"))  # make soak kills more often
-EXAMPLES = max(8, settings().max_examples // 10)
+EXAMPLES = max(5, settings().max_examples // 10)
 PATIENCE = 120.0  # seconds after which a worker is stuck
 
 Answer = dict[str, Any]

@@ -77,17 +77,26 @@ PARTS = [
 RAW += ['{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[' + part + "]}" for part in PARTS]
 
 
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file with a busy session, which has checkpoints, and another one."""
+    path = tmp_path_factory.mktemp("busy") / "plans.db"
+    with pytest.MonkeyPatch.context() as patch, closing(SqliteStore(path)) as store:
+        patch.setattr(stored, "CHECKPOINT", 3)
+        for name in ("run-7", "other"):
+            session = lived(open_session(store, name))
+            session.claim("late")
+            for status in ("done", "blocked", "done", "blocked"):
+                session.dispatch(SETUP)
+                session.dispatch(MarkStep("S001", status))
+    return path.read_bytes()
+
+
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store with a busy session, which has checkpoints, and another one."""
+def path(tmp_path: Path, busy: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(stored, "CHECKPOINT", 3)
     path = tmp_path / "plans.db"
-    for name in ("run-7", "other"):
-        session = lived(open_session(SqliteStore(path), name))
-        session.claim("late")
-        for status in ("done", "blocked", "done", "blocked"):
-            session.dispatch(SETUP)
-            session.dispatch(MarkStep("S001", status))
+    path.write_bytes(busy)
     return path
 
 

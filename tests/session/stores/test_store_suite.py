@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from examples.folder_store import FolderStore
+from hypothesis import settings
 from postgres_server import schema_for, shared_server, store_for
 from store_places import MemoryPlace, Place, PostgresPlace, SqlitePlace
 
@@ -43,6 +44,14 @@ class TestSqliteStore(OfPlace):
 @pytest.mark.postgres
 class TestPostgresStore(OfPlace):
     kind = PostgresPlace
+
+    @pytest.fixture(autouse=True)
+    def _few(self) -> Iterator[None]:
+        """Draw fewer examples where the rest draws few, as each takes longer."""
+        name = settings.get_current_profile_name()
+        settings.load_profile("few" if name == "quick" else name)
+        yield
+        settings.load_profile(name)
 
 
 class Hasty(MemoryStore):

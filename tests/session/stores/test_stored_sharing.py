@@ -114,6 +114,7 @@ def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place: Place) -> No
 
 
 def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None:
+    place.timeout = 0.2
     here, there = open_session(place.open()), open_session(place.open())
     if isinstance(place, FolderPlace):  # it has no lock
         with pytest.raises(StaleVersion) as error, here.transaction() as opened:

@@ -155,11 +155,11 @@ def nested(depth: int) -> object:
     return value
 
 
-@pytest.mark.parametrize("depth", [50, 120, 150, 900, 5_000, 100_000])
+@pytest.mark.parametrize("depth", [DEEPEST - 3, DEEPEST - 2, 100_000])
 def test_what_can_be_written_can_be_read_however_deep_it_is(place: Place, depth: int) -> None:
     session = of_values(place)
     gc.collect()  # what earlier tests left is finalized here, and not where the stack is at its end
-    if depth > DEEPEST:
+    if depth > DEEPEST - 3:  # with the levels that are around it
         for work in (
             lambda: session.dispatch(Thing(nested(depth))),
             lambda: session.publish(Said(nested(depth))),

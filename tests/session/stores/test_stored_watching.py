@@ -18,23 +18,28 @@ from session.records import Unread
 from session.stores import SqliteStore, StoreError
 
 
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session.stores.watch._BATCH", 8)
+
+
 def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(place: Place) -> None:
     session = open_session(place.open())
     store = place.open()
     watch = store.watch("run-7", after=0, timeout=0)
     assert list(watch) == []
-    for number in range(600):
+    for number in range(30):
         session.dispatch(Note(str(number)))
-        if number % 100 == 0:
-            assert next(watch).version == number // 100 + 1
+        if number % 5 == 0:
+            assert next(watch).version == number // 5 + 1
     found = list(watch)
-    assert [change.version for change in found] == list(range(7, 601))
+    assert [change.version for change in found] == list(range(7, 31))
     assert found[0].events == (Unread("session_records:Note", {"text": "6"}),)
-    assert watch.version == 600
+    assert watch.version == 30
     reader = registered(Session(session_id="run-7", store=store))
     assert list(store.watch("run-7", after=0, timeout=0)) == list(reader.history())
     assert [change.version for change in store.watch("run-7", timeout=0)] == []
-    assert [change.version for change in store.watch("run-7", after=598, timeout=0)] == [599, 600]
+    assert [change.version for change in store.watch("run-7", after=28, timeout=0)] == [29, 30]
 
 
 def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(place: Place) -> None:
@@ -62,7 +67,7 @@ def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread
 
 def test_watching_in_async_code_ends_by_time_and_by_leaving(place: Place) -> None:
     session, store = open_session(place.open()), place.open()
-    for number in range(300):
+    for number in range(20):
         session.dispatch(Note(str(number)))
 
     async def some(after: int, limit: int) -> list[int]:
@@ -73,8 +78,8 @@ def test_watching_in_async_code_ends_by_time_and_by_leaving(place: Place) -> Non
                 break
         return found
 
-    assert asyncio.run(some(0, 1000)) == list(range(1, 301))
-    assert asyncio.run(some(290, 2)) == [291, 292]
+    assert asyncio.run(some(0, 1000)) == list(range(1, 21))
+    assert asyncio.run(some(15, 2)) == [16, 17]
 
 
 def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> None:

@@ -449,6 +449,7 @@ def test_a_view_is_in_no_snapshot_and_follows_a_rollback(doubling: Session) -> N
 
 def test_what_a_view_raises_the_reader_hears_and_the_session_stays(doubling: Session) -> None:
     session = doubling
+
     def broken(_select: Select) -> tuple[Any, ...]:
         raise RuntimeError("no view")
 

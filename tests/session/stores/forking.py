@@ -22,6 +22,7 @@ import served_calls
 from session_records import Note
 
 from session import Session, TransactionError, append
+from session.stores import Store
 
 Work = Callable[[], object]
 
@@ -35,6 +36,16 @@ def opened(place: list[str], session_id: str) -> Session:
 def write(session: Session, name: str, count: int) -> None:
     for number in range(count):
         session.dispatch(Note(f"{name} {number}"))
+
+
+def ended(*waits: Work) -> None:
+    for wait in waits:
+        wait()
+
+
+def store_of(session: Session) -> Store:
+    assert session.store is not None
+    return session.store
 
 
 def help_out(writes: int, go: Path, place: list[str]) -> None:
@@ -119,31 +130,24 @@ class Forking:
 
 
 def closed(here: Forking) -> int:
-    assert here.other.store is not None
-    here.other.store.close()
+    store_of(here.other).close()
     child = here.fork()
-    assert here.session.store is not None
-    here.session.store.close()
-    for wait in (here.beside(), child):
-        wait()
+    store_of(here.session).close()
+    ended(here.beside(), child)
     return 2 * here.writes
 
 
-def still_writing(here: Forking) -> int:
+def still_writing(here: Forking, *, opens: bool = False) -> int:
     waits = here.beside(), here.fork()
+    if opens:
+        here.session = here.opened()
     here.write()
-    for wait in waits:
-        wait()
+    ended(*waits)
     return 3 * here.writes
 
 
 def opened_anew(here: Forking) -> int:
-    waits = here.beside(), here.fork()
-    here.session = here.opened()
-    here.write()
-    for wait in waits:
-        wait()
-    return 3 * here.writes
+    return still_writing(here, opens=True)
 
 
 def another_thread_writes(here: Forking) -> int:
@@ -156,8 +160,7 @@ def another_thread_writes(here: Forking) -> int:
 
     thread = threading.Thread(target=write_on)
     thread.start()
-    for wait in [here.beside(), *(here.fork() for _ in range(3))]:
-        wait()
+    ended(here.beside(), *(here.fork() for _ in range(3)))
     stop.set()
     thread.join()
     return 4 * here.writes + len(written)
@@ -179,8 +182,7 @@ def another_thread_is_in_a_transaction(here: Forking) -> int:
     time.sleep(0.05)
     go.set()
     thread.join()
-    for wait in (here.beside(), child):
-        wait()
+    ended(here.beside(), child)
     return 2 * here.writes + 1
 
 
@@ -271,8 +273,7 @@ def main(rounds: int, writes: int, go: Path, place: list[str]) -> None:
             session = here.opened()
             there = len(session.select_all(Note))
             assert there == session.version == expected, (here.name, there, session.version, expected)
-            assert session.store is not None
-            assert session.store.verify(here.name) == expected
+            assert store_of(session).verify(here.name) == expected
 
 
 if __name__ == "__main__":

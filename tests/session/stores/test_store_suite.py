@@ -87,6 +87,13 @@ class Backwards(MemoryStore):
         return super().checkpoints(session_id, last, 10**9)[::-1][:limit]
 
 
+class Oldest(MemoryStore):
+    """Gives the oldest call of a key first."""
+
+    def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
+        return super().with_key(session_id, key)[::-1]
+
+
 class Unsorted(MemoryStore):
     """Lists sessions as they began."""
 
@@ -115,6 +122,7 @@ BROKEN = {
     Halved: "test_a_change_for_another_version_is_refused_whole",
     Forgetful: "test_a_copy_has_what_was_there_up_to_its_version_and_outlives_its_source",
     Backwards: "test_a_store_has_what_was_appended_and_nothing_else",
+    Oldest: "test_a_key_finds_its_call_on_the_present_branch",
     Unsorted: "test_sessions_are_listed_newest_first",
     Torn: "test_a_session_is_copied_to_another_store_and_back_with_its_hashes",
     Open: "test_a_lock_keeps_other_writers_away_and_is_not_taken_twice",

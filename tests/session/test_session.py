@@ -15,7 +15,17 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from session_records import Count, LoudPing, Note, Ping, called, note_session, numbers, ping
+from session_records import (
+    Count,
+    LoudPing,
+    Note,
+    Ping,
+    called,
+    collect_from_here,
+    note_session,
+    numbers,
+    ping,
+)
 
 from session import (
     InProcessEventBus,
@@ -60,6 +70,7 @@ class TestIdentity:
 
 class TestFamily:
     def test_a_parent_keeps_and_lists_its_children_in_order_until_they_are_closed(self) -> None:
+        collect_from_here()
         parent = Session()
         ids = [Session(parent=parent).session_id for _ in range(3)]
         gc.collect()
@@ -318,6 +329,7 @@ class TestClone:
 
 class TestLife:
     def test_a_bus_holds_no_session_and_drops_one_that_is_gone(self, bus: InProcessEventBus) -> None:
+        collect_from_here()
         session = Session(bus=bus)
         event = ping(session)
         session.publish(event)

@@ -29,6 +29,14 @@ class OfPlace(StoreSuite):
     def _place(self, tmp_path: Path) -> None:
         self.place = self.kind(tmp_path)
 
+    @pytest.fixture(autouse=True)
+    def _few(self) -> Iterator[None]:
+        """Draw fewer examples where the rest draws few, as each takes longer."""
+        name = settings.get_current_profile_name()
+        settings.load_profile("few" if name == "quick" else name)
+        yield
+        settings.load_profile(name)
+
     def open(self) -> Store:
         return self.place.open()
 
@@ -44,14 +52,6 @@ class TestSqliteStore(OfPlace):
 @pytest.mark.postgres
 class TestPostgresStore(OfPlace):
     kind = PostgresPlace
-
-    @pytest.fixture(autouse=True)
-    def _few(self) -> Iterator[None]:
-        """Draw fewer examples where the rest draws few, as each takes longer."""
-        name = settings.get_current_profile_name()
-        settings.load_profile("few" if name == "quick" else name)
-        yield
-        settings.load_profile(name)
 
 
 class Hasty(MemoryStore):

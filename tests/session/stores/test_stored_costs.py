@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 import pytest
 from postgres_server import PostgresServer
-from session_records import Note, Ping, texts
+from session_records import Note, Ping, collect_from_here, texts
 from store_places import (
     PLAN,
     Counting,
@@ -170,6 +170,7 @@ def test_a_slice_that_append_makes_grows_without_being_read_and_is_whole_all_the
 
 @pytest.fixture
 def store(path: Path) -> Iterator[Counting]:
+    collect_from_here()
     with closing(Counting(path)) as found:
         yield found
 

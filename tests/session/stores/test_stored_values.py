@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from codec_records import Checked
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from session_records import Note, Thing, texts
+from session_records import Note, Thing, collect_from_here, texts
 from store_places import SETUP, MemoryPlace, Place, SqlitePlace, mark, open_session, refused
 
 from planning import NewPlanStep, Plan, PlanStep
@@ -174,7 +173,7 @@ def nested(depth: int) -> object:
 @pytest.mark.parametrize("depth", [DEEPEST - 3, DEEPEST - 2, 100_000])
 def test_what_can_be_written_can_be_read_however_deep_it_is(place: Place, depth: int) -> None:
     session = of_values(place)
-    gc.collect()  # what earlier tests left is finalized here, and not where the stack is at its end
+    collect_from_here()  # what earlier tests left is not finalized where the stack is at its end
     if depth > DEEPEST - 3:  # with the levels that are around it
         for work in (
             lambda: session.dispatch(Thing(nested(depth))),

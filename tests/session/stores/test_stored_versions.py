@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from session_records import Count, Note, Ping, Thing, texts
+from session_records import Count, Note, Ping, Thing, collect_from_here, texts
 from store_places import PLAN, Place, call, lived, mark, numbered, open_session, refused, states_of
 
 from planning import Plan
@@ -150,6 +150,7 @@ def test_a_fork_has_the_history_claims_and_hashes_up_to_its_version(place: Place
 
 
 def test_deleting_a_source_leaves_its_forks_whole(place: Place) -> None:
+    collect_from_here()
     store = place.open()
     first = lived(open_session(store)).fork(9, session_id="first")
     first.publish(Ping(70))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
@@ -23,6 +25,17 @@ NAME = "postgresql://127.0.0.1:{port}/postgres"
 ENDED = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
 
 SILENT = "the server does not answer: check whether it runs, and try again"
+DENIED = "its user or password is refused: correct them in the address, or ask the administrator"
+MISSING = "its tables do not exist: run `planning store create URL` once, or call store.create()"
+RESTARTS = "the server is starting or ending: try again when it runs"
+FULL = (
+    "the server has too many connections: raise its max_connections, lower the stores' size, or put "
+    "a pooler before it"
+)
+READ_ONLY = (
+    "the server is read-only, such as a replica: connect to the primary (target_session_attrs=read-write "
+    "finds it)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -182,10 +195,7 @@ def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
 
 SLOW = "CREATE RULE slow AS ON INSERT TO {}.changes DO ALSO SELECT pg_sleep(9)"
 SET = {
-    "default_transaction_read_only=on": (
-        "the server is read-only, such as a replica: connect to the primary (target_session_attrs=read-write "
-        "finds it)"
-    ),
+    "default_transaction_read_only=on": READ_ONLY,
     "statement_timeout=50": (
         "the server stopped a statement that took too long (statement_timeout): try again"
     ),
@@ -213,6 +223,138 @@ def test_what_the_server_is_set_to_is_said(pg: Pg, setting: str) -> None:
         session.dispatch(Note("second"))
 
 
+REASONS = {
+    "08006": ENDED,
+    "22021": "text with a NUL or a lone surrogate has no form in the database: remove it",
+    "22P05": "text with a NUL or a lone surrogate has no form in the database: remove it",
+    "28000": DENIED,
+    "3D000": "there is no such database: create it, or name another in the address",
+    "3F000": MISSING,
+    "40001": "the server rolled back the transaction because of another: try again",
+    "42501": "the user lacks the rights: ask the administrator for them, or to run store.schema_sql()",
+    "42P01": MISSING,
+    "53100": "the server's disk is full: free some space and try again",
+    "53200": "the server is out of memory: try again later",
+    "53300": FULL,
+    "54000": "a key, or the name of a claim, is longer than 2,600 bytes: use a shorter one",
+    "25P04": "the server ended a transaction that took too long (transaction_timeout): try again",
+    "57P01": RESTARTS,
+    "57P02": RESTARTS,
+    "57P03": RESTARTS,
+    "57P05": ENDED,
+    "XX001": "the database is damaged: restore it from a backup",
+    "XX002": "an index of the database is damaged: run REINDEX, or restore it from a backup",
+    "XX000": "the server says 'some words' (XX000)",
+}
+
+
+def test_what_the_server_refuses_a_change_for_is_said_with_what_to_do(pg: Pg) -> None:
+    session = begun(pg)
+    for code, reason in REASONS.items():
+        pg.execute(
+            "CREATE OR REPLACE FUNCTION {}.refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION 'some words' USING ERRCODE = '{code}'; END $$"
+        )
+        pg.execute(
+            "CREATE OR REPLACE TRIGGER refuse BEFORE INSERT ON {}.changes EXECUTE FUNCTION {}.refuse()"
+        )
+        with pytest.raises(StoreError) as caught:
+            session.dispatch(Note("lost"))
+        assert (str(caught.value), caught.value.outcome) == (pg.cannot(reason), "refused")
+    assert session.version == 1
+
+
+WORDS = {
+    'password authentication failed for user "ann"': DENIED,
+    "no pg_hba.conf entry for host": DENIED,
+    'role "ann" does not exist': DENIED,
+    "permission denied for database": "its user may not connect: ask the administrator for CONNECT",
+    'database "plans" does not exist': REASONS["3D000"],
+    "sorry, too many clients already": FULL,
+    "remaining connection slots are reserved": FULL,
+    "too many connections for role": FULL,
+    "the database system is starting up": RESTARTS,
+    "the database system is shutting down": RESTARTS,
+    "the database system is in recovery mode": RESTARTS,
+    "session is read-only": READ_ONLY,
+    "server does not support SSL, but": "the server has no TLS: correct sslmode in the address",
+    "other words": ENDED,
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_what_the_server_refuses_a_connection_for_is_said_with_what_to_do(words: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuse() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.recv(8192)
+                fields = b"SFATAL\0VFATAL\0C00000\0M" + words.encode() + b"\0\0"
+                client.sendall(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        port = listening.getsockname()[1]
+        store = PostgresStore(
+            f"postgresql://ann:word@127.0.0.1:{port}/plans?sslmode=disable&gssencmode=disable"
+        )
+        message = refused(lambda: store.head("run-7"))
+        thread.join()
+    name = f"postgresql://127.0.0.1:{port}/plans"
+    assert message == f"the store {name} cannot be used: {WORDS[words]}"
+
+
+PATIENT = {
+    "connect_timeout": "5",
+    "keepalives_idle": "5",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+    "application_name": "session-planning",
+    "client_encoding": "UTF8",
+    "host": "h",
+    "dbname": "d",
+    "autocommit": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("address", "timeout", "asked"),
+    [
+        ("host=h dbname=d", 60, {}),
+        ("host=h dbname=d", 2.5, {"connect_timeout": "3"}),
+        ("host=h dbname=d", 0, {"connect_timeout": "1"}),
+        ("host=h dbname=d connect_timeout=30", 60, {"connect_timeout": "30"}),
+        ("host=h dbname=d connect_timeout=0", 60, {"connect_timeout": "60"}),
+        ("host=h,i,j dbname=d", 6, {"host": "h,i,j", "connect_timeout": "2"}),
+        (
+            "host=h hostaddr=1.1.1.1,1.1.1.2 dbname=d",
+            6,
+            {"hostaddr": "1.1.1.1,1.1.1.2", "connect_timeout": "3"},
+        ),
+        (
+            "host=h dbname=d application_name=mine keepalives_count=9",
+            60,
+            {"application_name": "mine", "keepalives_count": "9"},
+        ),
+    ],
+)
+def test_a_host_that_is_gone_is_noticed_and_what_the_address_says_comes_first(
+    address: str, timeout: float, asked: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = dict[str, object]()
+
+    def connect(**given: object) -> NoReturn:
+        found.update(given)
+        raise psycopg.OperationalError
+
+    monkeypatch.setattr("psycopg.connect", connect)
+    store = PostgresStore(address, timeout=timeout)
+    assert refused(lambda: store.head("run-7")).endswith(f"cannot be used: {ENDED}")
+    assert found == {**PATIENT, **asked}
+
+
 def until_closed(pg: Pg) -> None:
     """Wait until the server has ended every transaction that was idle."""
     idle = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
@@ -222,9 +364,8 @@ def until_closed(pg: Pg) -> None:
 
 def test_wrong_addresses_say_what_is_wrong_and_never_the_password(pg: Pg) -> None:
     server_at = f"127.0.0.1:{pg.server.port}"
-    denied = "its user or password is refused: correct them in the address, or ask the administrator"
     wrong: dict[str, Callable[[], object]] = {
-        denied: PostgresStore(f"postgresql://planning:secret-word@{server_at}/postgres").create,
+        DENIED: PostgresStore(f"postgresql://planning:secret-word@{server_at}/postgres").create,
         "there is no such database: create it, or name another in the address": PostgresStore(
             f"postgresql://planning:{ESCAPED}@{server_at}/secret-word"
         ).create,
@@ -268,9 +409,8 @@ def chain_of(error: BaseException) -> str:
 
 def test_tables_that_are_absent_or_of_a_newer_format_are_refused(pg: Pg) -> None:
     absent = PostgresStore(pg.server.url, schema="nothing here")
-    missing = "its tables do not exist: run `planning store create URL` once, or call store.create()"
-    assert refused(absent.sessions) == pg.cannot(missing)
-    assert refused(lambda: open_session(absent)) == pg.cannot(missing)
+    assert refused(absent.sessions) == pg.cannot(MISSING)
+    assert refused(lambda: open_session(absent)) == pg.cannot(MISSING)
     session = begun(pg)
     pg.execute("UPDATE {}.store SET format = 2")
     name = NAME.format(port=pg.server.port)
@@ -297,10 +437,7 @@ def test_a_server_without_free_connections_says_so(pg: Pg) -> None:
         with pytest.raises(psycopg.OperationalError):
             while True:
                 taken.enter_context(closing(psycopg.connect(pg.server.conninfo)))
-        assert refused(lambda: pg.again().head("a")) == pg.cannot(
-            "the server has too many connections: raise its max_connections, lower the stores' size, or put "
-            "a pooler before it"
-        )
+        assert refused(lambda: pg.again().head("a")) == pg.cannot(FULL)
     assert pg.store.head("a") is None
 
 

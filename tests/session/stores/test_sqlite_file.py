@@ -10,15 +10,17 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from session_records import Note, printed
-from store_places import SETUP, lived, open_session, states_of, store_of
+from store_places import BUSY, SETUP, lived, open_session, states_of, store_of
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools.ledger import ToolCall
 from session import Rewound, Session, StoreError
-from session.stores import SqliteStore
+from session.stores import SqliteStore, StoreBusy
 from session.stores import sqlite_file as files
 
 
@@ -131,12 +133,47 @@ def test_a_file_of_text_is_refused_and_stays_as_it_was(path: Path, text: str) ->
     assert path.read_text() == text
 
 
+CANNOT_OPEN = "the file cannot be opened: check whether its folder exists and is writable"
+LITTLE_MEMORY = "there is too little memory, or the file is damaged: then restore it from a copy"
+REASONS: dict[int | type[Exception], str] = {
+    sqlite3.SQLITE_FULL: "there is no space left: free some and try again",
+    sqlite3.SQLITE_READONLY_DBMOVED: "it is read-only: make it writable and try again",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy",
+    sqlite3.SQLITE_NOTADB: "it is not a SQLite file",
+    sqlite3.SQLITE_CANTOPEN: CANNOT_OPEN,
+    sqlite3.SQLITE_IOERR_READ: "the disk reports an error: check whether it is full",
+    sqlite3.SQLITE_NOMEM: LITTLE_MEMORY,
+    sqlite3.SQLITE_TOOBIG: "text is longer than 100,000,000 bytes",
+    sqlite3.SQLITE_MISUSE: "some words",
+    PermissionError: CANNOT_OPEN,
+    MemoryError: LITTLE_MEMORY,
+}
+
+
+@pytest.mark.parametrize("cause", REASONS)
+def test_what_a_file_cannot_be_used_for_is_said_with_what_to_do(
+    path: Path, cause: int | type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error: Any = sqlite3.DatabaseError("some words") if isinstance(cause, int) else cause("some words")
+    error.sqlite_errorcode = cause if isinstance(cause, int) else 0
+
+    monkeypatch.setattr("sqlite3.connect", Mock(side_effect=error))
+    assert refusal(path) == f"the store {path} cannot be used: {REASONS[cause]}"
+
+
+def test_a_file_that_is_in_use_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for code in (sqlite3.SQLITE_BUSY_SNAPSHOT, sqlite3.SQLITE_LOCKED):
+        error: Any = sqlite3.DatabaseError("some words")
+        error.sqlite_errorcode = code
+        monkeypatch.setattr("sqlite3.connect", Mock(side_effect=error))
+        with pytest.raises(StoreBusy) as caught:
+            SqliteStore(path, timeout=0.2)
+        assert str(caught.value) == BUSY.format(0.2)
+
+
 def test_a_store_needs_its_folder(path: Path) -> None:
     there = path.parent / "nowhere" / "a.db"
-    assert refusal(there) == (
-        f"the store {there} cannot be used: the file cannot be opened: check whether its folder exists and "
-        "is writable"
-    )
+    assert refusal(there) == f"the store {there} cannot be used: {CANNOT_OPEN}"
 
 
 def test_an_empty_file_with_changes_beside_it_is_refused(path: Path) -> None:

@@ -108,17 +108,6 @@ def test_a_reducer_that_returns_no_tuple_is_refused(reducer: Any, what: str) -> 
     assert (texts(session), session.select_all(Count)) == ([], ())
 
 
-def test_a_reducer_that_gives_its_slice_back_changes_nothing() -> None:
-    session = note_session()
-    session.register_reducer(Count, lambda slice_, event: slice_, slice_type=Note)
-    session.dispatch(Note("a"))
-    before = session.select_all(Note)
-    session.dispatch(Count(1))
-    assert session.select_all(Note) is before
-    session.dispatch(Note("b"))
-    assert texts(session) == ["a", "b"]
-
-
 NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 OPEN_ALREADY = "the transaction is open already: call session.transaction() for a nested one"
 IN_A_REDUCER = "a reducer must not dispatch or publish: return the next slice instead"

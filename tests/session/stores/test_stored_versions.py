@@ -18,7 +18,6 @@ from session import (
     RolledBack,
     Session,
     SessionEvent,
-    ToolFailed,
     ToolInvoked,
     TransactionError,
     VersionError,
@@ -51,11 +50,6 @@ def without_chance(change: Change) -> object:
         return evolve(event, **{name: value for name, value in chance.items() if name in fields})
 
     return evolve(change, at=None, events=tuple(map(plain, change.events)))
-
-
-def facts_of(session: Session) -> list[object]:
-    """The ids of the events in the logs of a session."""
-    return [event.event_id for kind in (ToolInvoked, ToolFailed, Ping) for event in session.select_all(kind)]
 
 
 def test_what_was_opened_and_never_changed_is_not_in_the_store(place: Place) -> None:
@@ -109,19 +103,6 @@ def test_a_version_that_does_not_exist_is_refused(place: Place) -> None:
                     ask(version)
                 assert str(error.value) == f"the session has the versions 0 to 12, got {version!r}"
         assert session.version == 12
-
-
-def test_a_rewind_is_a_change_and_leaves_facts_as_they_are(place: Place) -> None:
-    session = lived(open_session(place.open()))
-    before = states_of(session)
-    facts = facts_of(session)
-    assert session.rewind(2, actor="host") == session.version == 13
-    assert session.rewind(0) == 14
-    assert session.rewind(13) == 15
-    for each in (session, open_session(place.open())):
-        assert states_of(each) == [*before, before[2], before[0], before[2]]
-        assert facts_of(each) == facts
-        assert [change.actor for change in each.history(12)] == ["host", None, None]
 
 
 def test_a_fork_has_the_history_claims_and_hashes_up_to_its_version(place: Place) -> None:

@@ -197,6 +197,13 @@ def test_any_identity_time_and_tags_come_back(
     assert (read.session_id, read.created_at, read.tags) == (snapshot.session_id, created_at, tags)
 
 
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """A record that equals no other."""
+
+    count: int
+
+
 NO_FORM = "has no JSON form: use text, numbers, lists or records"
 UNNAMED = (
     "cannot be written here: give its field an exact type hint, or pass the class to session.register_types"
@@ -221,12 +228,21 @@ UNNAMED = (
         (Tree("a", ["b"]), "Tree[0].children: expected tuple[codec_records.Tree, ...], got a list"),  # type: ignore[arg-type]
         (Checked(0), "Checked: 0 is not positive"),
         (Unresolved(1), "the snapshot cannot be written: name 'Nowhere' is not defined"),
+        (Alone(2), "Alone does not read back equal: give its fields exact type hints"),
     ],
 )  # fmt: skip
 def test_what_would_not_read_back_equal_is_refused(value: object, message: str) -> None:
     with pytest.raises(SnapshotError) as caught:
         snapshot_of(value).to_json()
     assert str(caught.value) == message
+
+
+def test_two_classes_of_one_name_are_refused() -> None:
+    one, other = (make_dataclass("It", [("item", int)]) for _ in "ab")
+    name = f"{one.__module__}:It"
+    with pytest.raises(SnapshotError) as caught:
+        Snapshot(slices={one: (one(1),), other: (other(2),)}, session_id=IDENTITY).to_json()
+    assert str(caught.value) == f"two slice types are named {name}: rename one"
 
 
 def test_each_of_several_records_comes_back_as_what_it_is() -> None:

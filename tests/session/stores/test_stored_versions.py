@@ -259,12 +259,19 @@ def test_a_key_finds_its_last_call_on_the_present_branch(place: Place) -> None:
         for number, key in enumerate("121", 1):
             session.publish(call_of(key, number))
         assert names(session) == ["call 3", "call 2", None]
-        with pytest.raises(TransactionError), session.transaction() as transaction:
+        with pytest.raises(TransactionError) as caught, session.transaction() as transaction:
             transaction.publish(call_of("3", 4))
             assert names(session) == ["call 3", "call 2", "call 4"]
             transaction.publish(call_of("4", 5))
-        with pytest.raises(TransactionError, match="refresh outside of transactions"), session.transaction():
+        other_key = "the open transaction has a call with another idempotency key: end it first"
+        assert str(caught.value) == other_key
+        with pytest.raises(TransactionError) as caught, session.transaction() as transaction:
+            transaction.publish(call_of("3", 4))
+            session.find_call("1")
+        assert str(caught.value) == other_key
+        with pytest.raises(TransactionError) as caught, session.transaction():
             session.refresh()
+        assert str(caught.value) == ("refresh outside of transactions: inside, you have the newest version")
         assert names(session.fork(1, session_id="early")) == ["call 1", None, None]
         two = ["call 1", "call 2", None]
         for version, found in ((2, two), (0, [None] * 3), (2, two)):

@@ -133,6 +133,15 @@ class Later:
 ROLES: dict[str, tuple[Callable[[Session, Any], object], str]] = {
     "reducer": (lambda session, given: session.register_reducer(Note, given), "it would never be awaited"),
     "view": (lambda session, given: session.register_view(Note, given), "it would never be awaited"),
+    "check": (
+        lambda session, given: session.register_reducer(Note, append, check=given),
+        "it would never be awaited",
+    ),
+    "guard": (lambda session, given: session.register_guard(Note, given), "it would never be awaited"),
+    "announcement": (
+        lambda session, given: session.publish_on_change(Note, Ping, given),
+        "it would never be awaited",
+    ),
     "subscriber": (lambda session, given: session.bus.subscribe(Note, given), "delivery is synchronous"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
 import tracemalloc
 import weakref
@@ -20,6 +21,7 @@ from session_records import (
     LoudPing,
     Note,
     Ping,
+    Thing,
     called,
     collect_from_here,
     note_session,
@@ -28,6 +30,7 @@ from session_records import (
 )
 
 from session import (
+    Commit,
     InProcessEventBus,
     PromptExecuted,
     ReducerError,
@@ -177,6 +180,32 @@ def test_a_type_that_is_no_class_is_refused(register: Callable[[Any], object], m
     with pytest.raises(TypeError) as caught:
         register(Session())
     assert str(caught.value) == message
+
+
+def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    commits, heard = list[Commit[Note]](), list[object]()
+    error = ValueError("the secret")
+
+    def fail(_commit: Commit[Note]) -> None:
+        raise error
+
+    session.register_reducer(Note, replace_latest)
+    for event_type, make in ((Count, commits.append), (Count, fail), (Ping, None), (Thing, Thing)):
+        session.publish_on_change(Note, event_type, make or (lambda _: pytest.fail("nobody hears it")))
+    session.publish_on_change(Note, Count, lambda commit: Count(commit.version))
+    for event_type in (Count, Thing):
+        session.bus.subscribe(event_type, heard.append)
+    with caplog.at_level(logging.DEBUG), session.transaction(actor="ada", call_id="c1") as transaction:
+        transaction.dispatch(Note("a"))
+    session.publish(LoudPing(1))
+    session.reset()
+    of = session.session_id
+    first = Commit(None, Note("a"), 1, "ada", "c1", "session", of)
+    assert commits == [first, Commit(Note("a"), None, 3, None, None, "session", of)]
+    assert heard == [Thing(first), Count(1), Thing(commits[1]), Count(3)]
+    assert caplog.record_tuples == [("session.session", logging.ERROR, "announcement_failed")]
 
 
 def test_a_companion_is_one_object_for_a_session_and_its_class() -> None:

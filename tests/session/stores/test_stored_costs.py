@@ -20,6 +20,7 @@ from session_records import Note, Ping, collect_from_here, texts
 from store_places import (
     PLAN,
     Counting,
+    MemoryPlace,
     call,
     mark,
     numbered,
@@ -34,7 +35,7 @@ from store_places import (
 )
 
 from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
-from session import InProcessEventBus, Session, SessionEvent, StoreError, append, select_latest
+from session import InProcessEventBus, Session, SessionEvent, StoreError, append, select_latest, stored
 from session.events import SessionId
 from session.stores import Checkpoint, MemoryStore, PostgresStore, SqliteStore, copy_session
 from session.stores.chain import StoredSession
@@ -104,6 +105,35 @@ def test_verify_reads_few_checkpoints_at_a_time() -> None:
         session.rewind(session.version)
     assert store.verify("run-7") == 101
     assert 0 < store.most <= 10
+
+
+@pytest.mark.parametrize("way", ["one", "cold", "warm", "other"])
+def test_checkpoints_are_further_apart_as_they_grow_however_the_session_is_opened(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 4)
+    collect_from_here()
+    place = MemoryPlace(Path())
+    stores, session = [place.open(), place.open()], open_session(place.open())
+    for number in range(45):
+        if way != "one":
+            del session
+            gc.collect()
+            store = {"cold": place.open(), "other": stores[number % 3 % 2]}.get(way, stores[0])
+            session = open_session(store)
+        session.dispatch(Note("x" * 100))
+    found = place.open().checkpoints("run-7", 45, 99)
+    assert [each.version for each in found][::-1] == [4, 8, 12, 18, 27, 40]
+
+
+def test_what_was_read_of_the_store_is_remembered(path: Path) -> None:
+    session = open_session(SqliteStore(path))
+    for number in range(20):
+        session.dispatch(Note(str(number)))
+    store = Counting(path)
+    there = open_session(store)
+    history, read = there.history(), store.read
+    assert (there.history(), len(history), store.read) == (history, 20, read)
 
 
 def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:

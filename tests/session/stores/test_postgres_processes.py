@@ -6,8 +6,10 @@ import asyncio
 import os
 import random
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -99,8 +101,8 @@ def test_fifty_watches_have_one_connection_and_see_every_change(
         thread.start()
     session = open_session(store)
     session.dispatch(Ping(1))
-    started = [thread.name for thread in threading.enumerate() if thread not in {*before, *threads}]
-    assert started == ["session watches"]
+    started = [thread for thread in threading.enumerate() if thread not in {*before, *threads}]
+    assert [(thread.name, thread.daemon) for thread in started] == [("session watches", True)]
     session.dispatch(Ping(2))
     session.dispatch(Ping(3))
     for thread in threads:
@@ -118,6 +120,25 @@ def test_a_change_that_no_notification_tells_of_is_found(
     threading.Timer(0.05, open_session(store).dispatch, args=(Ping(1),)).start()
     assert next(watch).version == 1
     watch.close()
+
+
+def test_a_watch_hears_at_once_of_a_session_that_is_forked_or_deleted(
+    postgres: PostgresServer, store: PostgresStore, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("session.stores.postgres._POLLED", 60)
+    session = open_session(store)
+    session.dispatch(Ping(1))
+    watch = PostgresStore(postgres.conninfo, schema=schema).watch("fork")
+    with ThreadPoolExecutor(1) as thread, closing(watch):
+        found = thread.submit(next, watch)
+        time.sleep(0.3)  # it waits by then
+        session.fork(session_id="fork")
+        assert found.result(20).version == 1
+        found = thread.submit(next, watch)
+        time.sleep(0.1)
+        store.delete("fork")
+        with pytest.raises(StoreError, match=r"^session 'fork' was deleted$"):
+            found.result(20)
 
 
 def test_watches_go_on_after_the_server_was_away(schema: str) -> None:

@@ -136,16 +136,29 @@ def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
             assert refused(lambda: session.select_all(after.Note)) == NOTE_MOVED
 
 
+@pytest.mark.parametrize(
+    ("sources", "is_found"),
+    [
+        ({"__init__": "", "old_place": CLASSES}, True),
+        ({"__init__": 'MOVED = {"old_package.old_place": "old_package.new"}'}, True),  # as planning has it
+        ({"__init__": ""}, False),
+    ],
+)
 def test_a_module_in_a_package_that_is_not_loaded_is_looked_for_there(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch, sources: dict[str, str], is_found: bool
 ) -> None:
     session, after, _ = moved(path, monkeypatch, name="old_package.old_place")
     package = path.with_name("old_package")
     package.mkdir()
-    for name, source in (("__init__", ""), ("old_place", CLASSES)):
+    for name, source in sources.items():
         (package / f"{name}.py").write_text(f"{source}\nraise RuntimeError")
     with importable(path.parent, None):
-        assert session.select_all(after.Note) == ()
+        if is_found:
+            assert session.select_all(after.Note) == ()
+        else:
+            assert refused(lambda: session.select_all(after.Note)).startswith(
+                "the store has old_package.old_place:Note, whose class cannot be found"
+            )
     assert "old_package" not in sys.modules
 
 

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn
+from unittest.mock import Mock
 
 import psycopg
 import pytest
 from cutting_proxy import cutting
 from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
-from session_records import Note, elsewhere
+from session_records import Note, elsewhere, give_up
 from store_places import BUSY, PLAN, call, open_session, refused
 
 from session import Session, StoreError
@@ -419,6 +420,17 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     odd.create()
     odd.create()
     assert odd.sessions() == []
+
+
+def test_a_transaction_that_is_given_up_leaves_its_connection_at_rest(
+    pg: Pg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, connect = begun(pg), Mock(wraps=psycopg.connect)
+    monkeypatch.setattr("psycopg.connect", connect)
+    for _ in range(3):
+        give_up(session, lambda transaction: transaction.dispatch(Note("lost")))
+    session.dispatch(Note("second"))
+    assert (session.version, connect.call_count) == (2, 0)
 
 
 def test_a_statement_that_fails_within_a_transaction_ends_it(pg: Pg) -> None:

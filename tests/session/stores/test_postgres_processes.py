@@ -20,7 +20,7 @@ from session_records import Ping, elsewhere
 from store_places import numbered, open_session, refused
 
 from session import StoreError, TransactionError
-from session.stores import PostgresStore, Watch
+from session.stores import MemoryStore, PostgresStore, Watch, copy_session
 
 pytestmark = pytest.mark.postgres
 
@@ -122,22 +122,22 @@ def test_a_change_that_no_notification_tells_of_is_found(
     watch.close()
 
 
-def test_a_watch_hears_at_once_of_a_session_that_is_forked_or_deleted(
+def test_a_watch_hears_at_once_of_a_session_that_is_restored_or_deleted(
     postgres: PostgresServer, store: PostgresStore, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("session.stores.postgres._POLLED", 60)
-    session = open_session(store)
-    session.dispatch(Ping(1))
-    watch = PostgresStore(postgres.conninfo, schema=schema).watch("fork")
+    source = MemoryStore()
+    open_session(source).dispatch(Ping(1))
+    watch = PostgresStore(postgres.conninfo, schema=schema).watch("run-7")
     with ThreadPoolExecutor(1) as thread, closing(watch):
         found = thread.submit(next, watch)
         time.sleep(0.3)  # it waits by then
-        session.fork(session_id="fork")
+        copy_session(source, store, "run-7")
         assert found.result(20).version == 1
         found = thread.submit(next, watch)
         time.sleep(0.1)
-        store.delete("fork")
-        with pytest.raises(StoreError, match=r"^session 'fork' was deleted$"):
+        store.delete("run-7")
+        with pytest.raises(StoreError, match=r"^session 'run-7' was deleted$"):
             found.result(20)
 
 
@@ -157,7 +157,11 @@ def test_watches_go_on_after_the_server_was_away(schema: str) -> None:
         watch.close()
 
 
-def test_watches_of_tasks_hold_no_thread_while_they_wait(store: PostgresStore) -> None:
+def test_watches_of_tasks_hold_no_thread_while_they_wait_and_hear_at_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("session.stores.postgres._POLLED", 60)
+
     async def seen() -> list[list[int]]:
         async def follow() -> list[int]:
             found = []

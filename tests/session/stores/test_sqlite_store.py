@@ -21,7 +21,7 @@ from store_places import BUSY, SETUP, on_file, open_session
 
 from planning import Plan
 from planning.plan.commands import AddStep, MarkStep, NewPlanStep
-from session import StoreError, TransactionError
+from session import Session, StoreError, TransactionError
 from session.events import SessionId
 from session.stores import MemoryStore, SqliteStore, StoreBusy
 
@@ -191,6 +191,18 @@ def test_a_direct_writer_takes_a_version_for_each_lock(path: Path) -> None:
         store.append(head, None, expected=1)
         with pytest.raises(TransactionError, match="a lock allows one change: release it and take it"):
             store.append(head, None, expected=1)
+
+
+def test_sessions_at_one_path_share_a_store_and_those_at_others_do_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    one, same, other = (Session(store=each) for each in (path, path.name, path.with_name("other.db")))
+    assert one.store is same.store
+    assert (repr(one.store), repr(other.store)) == (
+        f"SqliteStore({str(path)!r})",
+        f"SqliteStore({str(path.with_name('other.db'))!r})",
+    )
 
 
 def test_a_store_says_where_it_is_and_refuses_words_that_it_does_not_know(path: Path) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import Mock
 
 import pytest
@@ -84,6 +84,12 @@ def test_what_is_not_a_path_is_refused(path: str, tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_address_is_not_a_path_and_is_shown_without_its_password() -> None:
+    assert refusal("postgresql://ann:secret@host:5432/plans") == (
+        "a store needs the path of a file, got the address postgresql://host:5432/plans"
+    )
+
+
 @pytest.mark.parametrize("name", ["a?b.db", "a#b.db", "a%20b.db", "ä b.db", "a&mode=memory.db"])
 def test_any_name_is_the_name_of_a_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -131,6 +137,26 @@ def test_a_file_of_text_is_refused_and_stays_as_it_was(path: Path, text: str) ->
     path.write_text(text)
     assert refusal(path) == f"the store {path} cannot be used: it is not a SQLite file"
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [("normal", 1), ("full", 2)])
+def test_how_a_file_is_opened(path: Path, synchronous: Literal["normal", "full"], level: int) -> None:
+    store = SqliteStore(path, timeout=3, synchronous=synchronous)
+    open_session(store).dispatch(Note("first"))
+    expected = {
+        "trusted_schema": 0,
+        "synchronous": level,
+        "wal_autocheckpoint": 0,  # the store has its own
+        "journal_size_limit": 0,
+        "journal_mode": "wal",
+    }
+    for link, wait in ((store._reader, 3_000), (store._writer, 0)):
+        connection = link.connected()
+        found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in expected}
+        assert found == expected
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (wait,)
+        assert connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == 100_000_000
+        assert connection.isolation_level is None
 
 
 CANNOT_OPEN = "the file cannot be opened: check whether its folder exists and is writable"

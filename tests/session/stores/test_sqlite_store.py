@@ -128,6 +128,26 @@ def test_a_file_that_can_only_be_read_can_be_read(
         Path(folder).chmod(0o755)
 
 
+def test_a_file_of_format_1_that_can_only_be_read_names_the_remedy(
+    nobody: Callable[[], None],
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "plans.db")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(Path(__file__).with_name("format_1.sql").read_text())
+        path.chmod(0o444)
+        Path(folder).chmod(0o555)
+        nobody()
+        with pytest.raises(StoreError) as caught:
+            SqliteStore(path)
+        os.seteuid(os.getuid())
+        Path(folder).chmod(0o755)
+    assert str(caught.value) == (
+        f"{path} has format 1 and is read-only: make it writable and open it once, which converts it to "
+        "format 2"
+    )
+
+
 def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)

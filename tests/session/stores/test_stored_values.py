@@ -17,7 +17,7 @@ import pytest
 from codec_records import Checked
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, field_serializer
 from session_records import Note, Thing, collect_from_here, texts
 from store_places import SETUP, MemoryPlace, Place, SqlitePlace, mark, open_session, refused
 
@@ -484,6 +484,10 @@ class Shade(Enum):
 class Model(BaseModel):
     name: str
 
+    @field_serializer("name", when_used="json")
+    def _shout(self, name: str) -> str:
+        return name.upper()
+
 
 @pytest.mark.parametrize(
     ("value", "read"),
@@ -491,11 +495,11 @@ class Model(BaseModel):
         (MappingProxyType({"a": 1, "b": [2]}), {"a": 1, "b": [2]}),
         (MappingProxyType({"!": 1, 2: "x"}), {"!": 1, 2: "x"}),
         (Stranger("x", Stranger("y")), {"name": "x", "inner": {"name": "y", "inner": None}}),
-        (Model(name="x"), {"name": "x"}),
+        (Model(name="x"), {"name": "X"}),
         (OrderedDict(a=(1,)), {"a": (1,)}),
         (Shade.DARK, "dark"),
         ({"deep": [Stranger("x", MappingProxyType({"a": Model(name="z")}))]},
-         {"deep": [{"name": "x", "inner": {"a": {"name": "z"}}}]}),
+         {"deep": [{"name": "x", "inner": {"a": {"name": "Z"}}}]}),
     ],
 )  # fmt: skip
 def test_arguments_and_results_of_types_that_are_not_registered_keep_their_fields(

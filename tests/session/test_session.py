@@ -209,11 +209,17 @@ def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
 
 
 def test_a_companion_is_one_object_for_a_session_and_its_class() -> None:
+    made = list[object]()
+
+    class Companion:
+        def __init__(self) -> None:
+            made.append(self)
+
     session = Session()
-    found = session.local_object(list)
-    assert type(found) is list
-    assert session.local_object(list) is found
-    assert session.clone().local_object(list) is not found
+    found = session.local_object(Companion)
+    assert session.local_object(Companion) is found
+    assert made == [found]
+    assert session.clone().local_object(Companion) is not found
 
 
 class TestEvents:

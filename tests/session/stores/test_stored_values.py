@@ -34,6 +34,7 @@ from session import (
     stored,
 )
 from session.changes import DEEPEST
+from session.json_form import JsonForms, JsonTooLarge, json_form
 from session.stores import MemoryStore
 
 
@@ -510,6 +511,14 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
     session.publish(ToolInvoked("search", value, {"found": value}))
     (event,) = Session(session_id="a", store=place.open()).select_all(ToolInvoked)
     assert (event.params, event.result) == (read, {"found": read})
+
+
+def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
+    assert json_form({Shade.DARK: 1, (1, 2): 2, 5: 3}) == {"dark": 1, "(1, 2)": 2, "5": 3}
+    forms = JsonForms(strict=True, limit=1_000)
+    assert (forms.of(["x"]), 0 < forms.spent < 1_000) == (["x"], True)
+    with pytest.raises(JsonTooLarge, match=r"^is too large$"):
+        forms.of(["x" * 1_000])
 
 
 # Snapshots

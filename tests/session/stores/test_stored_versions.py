@@ -325,6 +325,12 @@ def test_a_clone_can_go_back_to_the_version_that_it_began_with(place: Place) -> 
     assert (clone.rewind(2), texts(clone)) == (4, ["a", "b"])
     with pytest.raises(VersionError, match="version 1 is no longer kept; ask for 2 or later"):
         clone.at(1)
+    few = Session(session_id="run-7", store=place.open(), history=9)
+    few.register_reducer(Note, append)
+    clone = few.clone()
+    clone.dispatch(Note("c"))
+    with pytest.raises(VersionError, match="its last 9 changes; ask for 2 or later"):
+        clone.at(1)
 
 
 def test_a_slice_without_its_reducers_is_an_error_only_when_it_is_selected(place: Place) -> None:

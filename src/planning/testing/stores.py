@@ -291,6 +291,8 @@ class StoreSuite:
         assert list(store.sessions(0)) == []
         assert list(store.sessions(1)) == list(store.sessions())[:1]
         assert [store.delete(names[1]), store.delete(names[1])] == [True, False]
+        left = (store.changes(names[1], 1, 9), store.checkpoints(names[1], 9, 9), store.rewinds(names[1]))
+        assert [len(found) for found in left] == [0, 0, 0]
         assert [each for each in store.sessions() if each.session_id in names] == expected[1:]
 
     def test_a_session_is_copied_to_another_store_and_back_with_its_hashes(self) -> None:

@@ -420,8 +420,8 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
 
 
 def _registered(session: Session) -> Session:
-    for kind in (Thing, Due):
-        session.register_reducer(Make, partial(_make, kind), kind)
+    for made in (Thing, Due):
+        session.register_reducer(Make, partial(_make, made), made)
     for kind in (Thing, Counted, Doubled, Even, Due):
         session.register_reducer(kind, append)
     return session
@@ -515,6 +515,7 @@ def test_arguments_and_results_of_types_that_are_not_registered_keep_their_field
 
 def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     assert json_form({Shade.DARK: 1, (1, 2): 2, 5: 3}) == {"dark": 1, "(1, 2)": 2, "5": 3}
+    assert json_form([10**3_000 - 1, 10**3_000]) == [10**3_000 - 1, hex(10**3_000)]
     forms = JsonForms(strict=True, limit=1_000)
     assert (forms.of(["x"]), 0 < forms.spent < 1_000) == (["x"], True)
     with pytest.raises(JsonTooLarge, match=r"^is too large$"):

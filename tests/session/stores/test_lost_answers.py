@@ -48,6 +48,7 @@ def losing(
         return work()
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("session.stores.sql._PATIENCE", 0.02)
         if isinstance(store, SqliteStore):
             inner = store._writer.connected()
 

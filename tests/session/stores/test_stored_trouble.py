@@ -226,18 +226,6 @@ def test_an_open_log_that_is_emptied_is_refused(path: Path) -> None:
         }
 
 
-@pytest.mark.parametrize("vacuumed", [False, True])
-def test_a_file_that_others_write_and_checkpoint_is_the_same(vacuumed: bool, path: Path) -> None:
-    session = open_session(SqliteStore(path))
-    for number in range(5):
-        with closing(sqlite3.connect(path)) as connection:
-            if vacuumed:
-                connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        session.dispatch(Note(f"note {number}"))
-    assert texts(session) == [f"note {number}" for number in range(5)]
-
-
 @pytest.mark.parametrize("name", ["plans.db-wal", "plans.db-shm"])
 def test_what_is_acknowledged_is_never_in_a_log_that_is_gone(name: str, path: Path) -> None:
     session = open_session(SqliteStore(path))

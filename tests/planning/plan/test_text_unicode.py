@@ -122,7 +122,7 @@ def _toolbox(session: Session) -> Toolbox:
 
 
 @given(text=texts)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_what_the_tools_accept_is_stored_and_read_back_equal(
     text: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -21,7 +21,8 @@ from planning import (
     SetupPlan,
     UpdateStep,
 )
-from planning.plan.commands import Command, MarkSteps, MoveStep
+from planning.plan import commands as commands_of_a_plan
+from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep
 from planning.plan.model import STEP_STATUSES, number_of
 from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing
 from planning.suite.tools import register_plan
@@ -186,14 +187,99 @@ def test_ids_are_unique_and_count_up(plan: Plan, batches: list[tuple[NewPlanStep
     assert texts == [(new.title, new.details, "pending", ()) for batch in batches for new in batch]
 
 
-@pytest.mark.parametrize(("step_id", "kind"), [(5, "int"), (None, "NoneType"), (["S001"], "list")])
-@pytest.mark.parametrize("of", [MarkStep, UpdateStep, lambda *mark: MarkSteps((MarkStep(*mark),))])
-def test_a_command_whose_step_id_is_not_text_is_refused_when_it_is_dispatched(
-    of: Any, step_id: Any, kind: str, session: Session
+of: Any = commands_of_a_plan  # also what type hints refuse
+LONG = "x" * 513
+TOO_LONG = "513 characters, at most 512; cut 1"
+NO_STEPS = "expected a tuple of NewPlanStep"
+NO_ID = "step_id: expected a string, got"
+NO_INDEX = "index: expected a whole number of at least 0"
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (of.MarkStep(5, "done"), f"{NO_ID} int"),
+        (of.MarkStep("S001", "done", LONG), f"note: {TOO_LONG}"),
+        (of.MarkSteps((of.MarkStep(["S001"], "done"),)), f"{NO_ID} list"),
+        (MarkSteps((MarkStep("S001", "done", "a"), MarkStep("S002", "done", LONG))),
+         f"marks[1].note: {TOO_LONG}"),
+        (of.SetupPlan(" "), "objective: blank; send 1 to 240 characters"),
+        (of.SetupPlan("x", 7), f"initial_steps: {NO_STEPS}"),
+        (of.SetupPlan("x", (NewPlanStep("a"), NewPlanStep("b" * 161))),
+         "initial_steps[1].title: 161 characters, at most 160; cut 1"),
+        (of.AddStep((NewPlanStep("a"), "b")), f"steps: {NO_STEPS}"),
+        (of.AddStep((NewPlanStep("a", LONG),)), f"steps[0].details: {TOO_LONG}"),
+        (of.UpdateStep(None, "a"), f"{NO_ID} NoneType"),
+        (of.UpdateStep("S001", "a\nb"),
+         'title: a newline (U+000A) at character 2; this field is one line, write " "'),
+        (of.UpdateStep("S001", None, LONG), f"details: {TOO_LONG}"),
+        (of.UpdateStep("S001", None, "a\0"), "details: a null (U+0000) at character 2; remove it"),
+        (of.RemoveStep(7), f"{NO_ID} int"),
+        (of.MoveStep(7, 0), f"{NO_ID} int"),
+        (of.MoveStep("S001", -1), NO_INDEX),
+        (of.MoveStep("S001", True), NO_INDEX),
+        (of.MoveStep("S001", "1"), NO_INDEX),
+    ],
+)  # fmt: skip
+def test_what_no_plan_can_hold_is_refused_when_it_is_dispatched(
+    command: Any, problem: str, session: Session
 ) -> None:
     register_plan(session)
     session.dispatch(PLAN)
     with pytest.raises(ReducerError) as refused:
-        session.dispatch(of(step_id, "done"))
-    assert str(refused.value).partition(" is refused: ")[2] == f"step_id: expected a string, got {kind}"
+        session.dispatch(command)
+    assert str(refused.value) == f"{type(command).__name__} is refused: {problem}"
     assert session.select_all(Plan) == (PLAN,)
+
+
+IN_ANY_LANGUAGE = "\u4fee\u590d"
+
+
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        (MarkStep("S009", "done", "seen"), PLAN),
+        (MarkStep("S002", "blocked", IN_ANY_LANGUAGE),
+         replace(PLAN, steps=(FIRST, replace(SECOND, status="blocked", notes=(IN_ANY_LANGUAGE,))))),
+        (of.AddStep([NewPlanStep(IN_ANY_LANGUAGE, "a\n\tb")]),
+         replace(PLAN, steps=(FIRST, SECOND, PlanStep("S003", IN_ANY_LANGUAGE, "a\n\tb", "pending")))),
+        (AddStep(()), PLAN),
+        (UpdateStep("S001", IN_ANY_LANGUAGE),
+         replace(PLAN, steps=(replace(FIRST, title=IN_ANY_LANGUAGE), SECOND))),
+        (UpdateStep("S001", None, ""), replace(PLAN, steps=(replace(FIRST, details=None), SECOND))),
+        (MoveStep("S001", 9), replace(PLAN, steps=(SECOND, FIRST))),
+        (MoveStep("S002", 0), replace(PLAN, steps=(SECOND, FIRST))),
+        (MoveStep("S002", 1), PLAN),
+        (MoveStep("S009", 0), PLAN),
+        (RemoveStep("S001"), replace(PLAN, steps=(SECOND,))),
+        (RemoveStep("S002"), replace(PLAN, status="completed", steps=(FIRST,))),
+        (RemoveStep("S009"), PLAN),
+    ],
+)  # fmt: skip
+def test_what_a_plan_can_hold_is_carried_out_when_it_is_dispatched(
+    command: Any, after: Plan, session: Session
+) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    session.dispatch(command)
+    assert session.select_all(Plan) == (after,)
+
+
+@pytest.mark.parametrize(
+    ("before", "gone", "after"),
+    [
+        ("active pending", "S001", "active"),
+        ("active done pending", "S002", "completed done"),
+        ("active done pending pending", "S003", "active done pending"),
+        ("completed done done", "S001", "completed done"),
+        ("completed done", "S001", "active"),
+        ("completed done blocked", "S001", "completed blocked"),
+        ("abandoned pending", "S001", "abandoned pending"),
+    ],
+)
+def test_without_an_open_step_left_a_plan_is_completed(before: str, gone: str, after: str) -> None:
+    status, *statuses = before.split()
+    steps = tuple(PlanStep(f"S{n:03}", "x", None, each) for n, each in enumerate(statuses, 1))  # type: ignore[arg-type]
+    now = reduced(Plan("x", status, steps), RemoveStep(gone))  # type: ignore[arg-type]  # a status of the table
+    assert now is not None
+    assert " ".join([now.status, *(step.status for step in now.steps)]) == after

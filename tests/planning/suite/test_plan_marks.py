@@ -15,7 +15,7 @@ from planning.plan.handlers import mark
 from planning.plan.model import STEP_STATUSES, PlanStatus
 from planning.plan.reducers import mark_step, mark_steps
 from planning.suite.tools import register_plan
-from session import ReducerError, Session
+from session import Session
 from strategies import plans
 
 PLAN = Plan(
@@ -76,13 +76,3 @@ def test_a_mark_that_is_refused_refuses_all() -> None:
     with pytest.raises(ToolValidationError) as refused:
         mark(MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN)
     assert str(refused.value) == "marks[1].step_id: the plan has no step S007; its steps are S001 to S002"
-
-
-def test_a_note_that_no_plan_can_hold_is_refused_when_it_is_dispatched(session: Session) -> None:
-    register_plan(session)
-    session.dispatch(PLAN)
-    marks = MarkSteps((MarkStep("S001", "done", "seen"), MarkStep("S002", "done", "x" * 513)))
-    with pytest.raises(ReducerError) as refused:
-        session.dispatch(marks)
-    assert str(refused.value) == "MarkSteps is refused: marks[1].note: 513 characters, at most 512; cut 1"
-    assert session.select_all(Plan) == (PLAN,)

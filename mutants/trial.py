@@ -19,6 +19,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import _lru_cache_wrapper
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -175,7 +176,7 @@ class _Room:
     def _measured(self, session: Any) -> Iterator[dict[str, Any]]:
         """What each file of tests reaches: from the cache, or from a run of those that changed."""
         helpers = [path for path in sorted(Path("tests").rglob("*.py")) if not path.name.startswith("test_")]
-        common = _digest([*self._sources, *helpers])
+        common = _digest([*self._sources, *helpers, Path("mutants/trial.py")])
         stored: dict[str, Path] = {}
         for item in session.items:
             file = item.nodeid.partition("::")[0]
@@ -227,6 +228,7 @@ class _Room:
         def run() -> int:
             if not (mutant.is_in_function and _is_replaced(mutant, functions)):
                 return _TO_IMPORT
+            _forget()
             items = sorted(
                 (item for item in session.items if item.nodeid in chosen),
                 key=lambda item: chosen[item.nodeid],
@@ -245,6 +247,7 @@ class _Recorder:
         self.failed: list[str] = []
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        _forget()
         self._coverage.switch_context(nodeid)
         self.seconds[nodeid] = 0.0
 
@@ -265,6 +268,15 @@ def _run(session: Any, items: list[Any], room: str, *, until_one_fails: bool) ->
             session._setupstate.teardown_exact(None)
             break
     return _NOTICED if session.testsfailed else _UNNOTICED
+
+
+def _forget() -> None:
+    """Empty what functions of the project keep: a test reaches also what another one has had computed."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in {"planning", "session"}:
+            for value in list(vars(module).values()):
+                if isinstance(value, _lru_cache_wrapper):
+                    value.cache_clear()
 
 
 def _place(code: CodeType) -> tuple[str, int, str]:

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from time import sleep
 from typing import Any
+from unicodedata import normalize
 
 import attrs
 import pytest
@@ -65,7 +66,10 @@ POLICIES = {
         ({"finish_gate": True}, "finish_gate must be a whole number of at least 1, or None; got True"),
         ({"most_in_progress": 1.0},
          "most_in_progress must be a whole number of at least 1, or None; got 1.0"),
-        ({"approval": "yes"}, "approval must be True or False, got 'yes'"),
+        *[
+            ({flag: "yes"}, f"{flag} must be True or False, got 'yes'")
+            for flag in ("approval", "dependencies", "batch_marks", "agent_edits")
+        ],
         ({"replace": "refuse"}, "replace must be one of None, 'refuse_unfinished'; got 'refuse'"),
         ({"text": "utf-8"}, "text must be one of 'ascii', 'unicode'; got 'utf-8'"),
     ],
@@ -314,6 +318,29 @@ def test_one_dependency_needs_no_array(depends_on: Any, *, is_text: bool) -> Non
     agent.call("setup_plan", objective="Ship it", initial_steps=json.dumps(steps) if is_text else steps)
     assert agent.mark(2, "done") == (
         "Refused, nothing changed. S002 depends on S001, which is not done; do S001 first"
+    )
+
+
+def test_each_tool_takes_any_language_and_a_title_composed_or_not() -> None:
+    agent = Agent(PlanPolicy(text="unicode", agent_edits=True, dependencies=True))
+    decomposed = normalize("NFD", "\u00dcberpr\u00fcfung " * 13)
+    agent.plans({"title": decomposed}, {"title": "测试", "depends_on": [decomposed]})
+    assert agent.call("add_step", steps=[{"title": "写", "depends_on": ["测试"]}]) == "Added S003."
+    assert agent.call("update_step", step_id="S003", details="أ\nب") == "S003 updated."
+    done = agent.call("mark_step", step_id="S001", status="done", note="完成")
+    assert done == "S001 done. Next: S002 测试"
+    more = {"mark": {"status": "done"}, "update": {"title": "x"}, "move": {"index": 0}, "remove": {}}
+    for name, arguments in more.items():
+        assert agent.call(f"{name}_step", step_id="步骤", **arguments) == (
+            "Refused, nothing changed. step_id: the plan has no step 步骤; its steps are S001 to S003"
+        )
+
+
+def test_without_another_setting_a_policy_takes_ascii_alone() -> None:
+    agent = Agent(PlanPolicy(dependencies=True)).plans("A")
+    assert agent.call("add_step", steps=[{"title": "写"}]) == (
+        "Refused, nothing changed. steps[0].title: CJK UNIFIED IDEOGRAPH-5199 (U+5199) at character 1 has no "
+        "ASCII spelling; write the text in English or in ASCII"
     )
 
 

@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from policy_cases import EVERYTHING, Agent
 
 from planning import (
@@ -19,6 +20,7 @@ from planning import (
     register_plan,
 )
 from planning.plan.facts import EvidenceCall, PlanFacts
+from planning.policy.reducers import FACT_COMMANDS
 from planning.suite.events import framework
 from planning.tools import Tool, Toolbox
 from session import Session, Snapshot, append
@@ -106,3 +108,8 @@ def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(
         assert there.refresh() == 2
         assert session.select_all(Kept) == there.select_all(Kept) == (Kept("a"), Kept("b"))
         assert [there.at(version).select_all(Kept) for version in (0, 1)] == [(), (Kept("a"),)]
+
+
+@pytest.mark.parametrize("kind", FACT_COMMANDS)
+def test_what_changes_the_facts_is_a_frozen_value(kind: Any) -> None:
+    assert (kind.__dataclass_params__.frozen, hasattr(kind, "__slots__")) == (True, True)

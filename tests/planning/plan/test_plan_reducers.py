@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import fields, replace
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from planning import (
 from planning.plan import commands as commands_of_a_plan
 from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep
 from planning.plan.model import STEP_STATUSES, number_of
-from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing
+from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing, mark_step, mark_steps
 from planning.suite.tools import register_plan
 from session import ReducerError, Session
 from strategies import commands, new_steps, plans
@@ -152,6 +153,24 @@ def test_a_mark_sets_the_status_appends_the_note_and_changes_nothing_else(
     assert after.status == ("completed" if all_done else "active")
 
 
+@given(plans(), st.data())
+def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data: st.DataObject) -> None:
+    ids = [step.step_id for step in plan.steps]
+    marks = data.draw(
+        st.lists(
+            st.builds(
+                MarkStep,
+                st.sampled_from(ids) if ids else st.nothing(),
+                st.sampled_from(STEP_STATUSES),
+                st.none() | st.just("seen"),
+            ),
+            max_size=6 if ids else 0,
+        )
+    )
+    slice_: tuple[Plan, ...] = (plan,)
+    assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
+
+
 @given(st.data(), plans())
 def test_a_command_that_changes_nothing_leaves_the_slice_and_is_known_before(
     data: st.DataObject, plan: Plan
@@ -244,6 +263,11 @@ IN_ANY_LANGUAGE = "\u4fee\u590d"
         (of.AddStep([NewPlanStep(IN_ANY_LANGUAGE, "a\n\tb")]),
          replace(PLAN, steps=(FIRST, SECOND, PlanStep("S003", IN_ANY_LANGUAGE, "a\n\tb", "pending")))),
         (AddStep(()), PLAN),
+        (MarkSteps((MarkStep("S002", "blocked"),), is_last=True),
+         replace(PLAN, status="completed", steps=(FIRST, replace(SECOND, status="blocked")))),
+        (MarkSteps(()), PLAN),
+        (MarkSteps((MarkStep("S002", "done"), MarkStep("S009", "done"))), PLAN),
+        (MarkSteps((MarkStep("S002", "done"), of.MarkStep("S001", "finished"))), PLAN),
         (UpdateStep("S001", IN_ANY_LANGUAGE),
          replace(PLAN, steps=(replace(FIRST, title=IN_ANY_LANGUAGE), SECOND))),
         (UpdateStep("S001", None, ""), replace(PLAN, steps=(replace(FIRST, details=None), SECOND))),

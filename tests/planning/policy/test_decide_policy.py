@@ -179,6 +179,7 @@ REQUIRED = {"evidence": "required"}
         (REQUIRED, "a#x b#x c#C1", ("x",), {}, proof(2, "C2", C2="b")),
         (REQUIRED, "a#C3 b#x c#C1", (" C1",), {}, proof(2, "C3", C3="c")),
         (REQUIRED, "a#C3 b#x", ("C3",), {}, proof(2, "C1", C1="a")),
+        (REQUIRED, "a#C3 b#x c", ("C3",), {}, proof(2, "C3", C3="c")),
         (REQUIRED, "a b", ("C1", "C2"), {"began": {"S002": 1}},
          f"C1 (a) was made before S002 began; {WORK} C2 (b)"),
         (UNIQUE, "a b", ("C2", "C1"), {"proofs": {"S001": Proof(("C1",))}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -11,16 +11,30 @@ from policy_cases import EVERYTHING, Agent
 
 from planning import (
     AddStep,
+    ApprovePlan,
+    ClearPlan,
     MarkStep,
     NewPlanStep,
     Plan,
     PlanPolicy,
+    PlanStep,
+    RejectPlan,
     RemoveStep,
+    SetupPlan,
+    UpdateStep,
     plan_to_dict,
     register_plan,
 )
-from planning.plan.facts import EvidenceCall, PlanFacts
-from planning.policy.reducers import FACT_COMMANDS
+from planning.plan.commands import MarkSteps, MoveStep, RenumberSteps
+from planning.plan.facts import EvidenceCall, PlanFacts, Proof
+from planning.policy.reducers import (
+    AskToFinish,
+    RecordEvidence,
+    RequestApproval,
+    SetDependencies,
+    TakeNotice,
+    reduce_facts,
+)
 from planning.suite.events import framework
 from planning.tools import Tool, Toolbox
 from session import Session, Snapshot, append
@@ -110,6 +124,85 @@ def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(
         assert [there.at(version).select_all(Kept) for version in (0, 1)] == [(), (Kept("a"),)]
 
 
-@pytest.mark.parametrize("kind", FACT_COMMANDS)
-def test_what_changes_the_facts_is_a_frozen_value(kind: Any) -> None:
-    assert (kind.__dataclass_params__.frozen, hasattr(kind, "__slots__")) == (True, True)
+PROOF = Proof(("C1",), tools={"C1": "work"})
+KNOWN = PlanFacts(
+    highest=3,
+    calls=4,
+    changed=1,
+    begun=5,
+    began={"S001": 5, "S002": 0, "S003": 0},
+    depends_on={"S002": ("S001", "S003"), "S003": ("S001",)},
+    proofs={"S001": PROOF, "S003": PROOF},
+    approval="rejected",
+    reason="too long",
+    waiting=("S002", "S003"),
+    is_noticed=True,
+    asked=2,
+)
+CHANGED = {"changed": 4, "is_noticed": False, "asked": 0}
+BEGUN = {**CHANGED, "begun": 6, "began": {**KNOWN.began, "S001": 6}, "proofs": {"S003": PROOF}}
+STEPS = tuple(PlanStep(step_id, "x", None, "pending") for step_id in ("S001", "S007"))
+
+
+@pytest.mark.parametrize(
+    ("command", "changes"),
+    [
+        (EvidenceCall("work", None, success=False), {"calls": 5}),
+        (RenumberSteps(2, 4),
+         {**CHANGED, "highest": 5, "begun": 6, "began": {**KNOWN.began, "S004": 6, "S005": 6}}),
+        (UpdateStep("S001", "x"), CHANGED),
+        (MoveStep("S001", 1), CHANGED),
+        (MarkStep("S002", "done"), CHANGED),
+        (MarkStep("S001", "blocked"), {**CHANGED, "proofs": {"S003": PROOF}}),
+        (MarkStep("S001", "in_progress"), BEGUN),
+        (MarkSteps((MarkStep("S001", "in_progress"), MarkStep("S002", "done"))), BEGUN),
+        (MarkSteps((MarkStep("S001", "pending"), MarkStep("S003", "pending"))), {**CHANGED, "proofs": {}}),
+        (ClearPlan(), {**CHANGED, "began": {}, "depends_on": {}, "proofs": {}, "waiting": ()}),
+        (RemoveStep("S003"),
+         {**CHANGED, "began": {"S001": 5, "S002": 0}, "depends_on": {"S002": ("S001",)},
+          "proofs": {"S001": PROOF}, "waiting": ("S002",)}),
+        (RemoveStep("S001"),
+         {**CHANGED, "began": {"S002": 0, "S003": 0}, "depends_on": {"S002": ("S003",)},
+          "proofs": {"S003": PROOF}}),
+        (SetDependencies({"S003": ("S002",)}), {"depends_on": {**KNOWN.depends_on, "S003": ("S002",)}}),
+        (RecordEvidence("S002", PROOF), {"proofs": {**KNOWN.proofs, "S002": PROOF}}),
+        (RequestApproval(), {"approval": "waiting", "reason": None}),
+        (RequestApproval(("S004",)), {"approval": "waiting", "reason": None}),
+        (ApprovePlan(), {"approval": "approved", "reason": None, "waiting": ()}),
+        (RejectPlan("no"), {"reason": "no"}),
+        (TakeNotice(), {}),
+        (AskToFinish(("S001",), let_go=False), {"asked": 3}),
+        (AskToFinish(("S001",), let_go=False, is_new_turn=True), {"asked": 1}),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_a_plan_follows_each_command(command: Any, changes: dict[str, Any]) -> None:
+    assert reduce_facts((KNOWN,), command) == (replace(KNOWN, **changes),)
+    assert reduce_facts((), command) == ()
+    assert (type(command).__dataclass_params__.frozen, hasattr(command, "__dict__")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("facts", "command", "after"),
+    [
+        (KNOWN, SetupPlan("x"), PlanFacts(calls=4, changed=4, begun=5)),
+        (KNOWN, Plan("x", "active", STEPS),
+         PlanFacts(highest=7, calls=4, changed=4, begun=6, began={"S001": 6, "S007": 6})),
+        (PlanFacts(approval="approved", waiting=("S002",)), RequestApproval(("S003", "S002")),
+         PlanFacts(approval="approved", waiting=("S002", "S003"))),
+        (PlanFacts(approval="waiting", waiting=("S002",)), RequestApproval(("S003",)),
+         PlanFacts(approval="waiting", waiting=("S002",))),
+        (PlanFacts(waiting=("S002",)), ApprovePlan(), PlanFacts(approval="approved")),
+        (PlanFacts(), ApprovePlan(), PlanFacts()),
+        (PlanFacts(approval="waiting"), ApprovePlan(), PlanFacts(approval="approved")),
+        (PlanFacts(), RejectPlan("no"), PlanFacts(approval="rejected", reason="no")),
+        (PlanFacts(), TakeNotice(), PlanFacts(is_noticed=True)),
+        (PlanFacts(calls=2, began={"S001": 0}), MarkStep("S002", "in_progress"),
+         PlanFacts(calls=2, changed=2, begun=2, began={"S001": 0, "S002": 2})),
+        (PlanFacts(calls=2, began={"S001": 2}), MarkStep("S002", "in_progress"),
+         PlanFacts(calls=2, changed=2, begun=3, began={"S001": 2, "S002": 3})),
+    ],
+)  # fmt: skip
+def test_a_new_plan_and_a_decision_change_what_is_known(
+    facts: PlanFacts, command: Any, after: PlanFacts
+) -> None:
+    assert reduce_facts((facts,), command) == (after,)

@@ -262,6 +262,14 @@ def test_steps_that_are_no_sequence_are_refused(steps: Any) -> None:
     assert refusal(AddStep(steps), PLAN) == f"steps: {message}"
 
 
+def test_an_item_that_is_no_step_is_refused_by_its_place() -> None:
+    steps: Any = (NewPlanStep("a"), "b", NewPlanStep(" "))
+    assert refusal(SetupPlan("x", steps), None) == (
+        "2 problems:\n- initial_steps[1]: expected a NewPlanStep, got str\n"
+        "- initial_steps[2].title: blank; send 1 to 160 characters"
+    )
+
+
 def test_what_the_plan_has_against_malformed_arguments_is_diagnosed() -> None:
     known = Problem("the plan has no step S009; its steps are S001 to S002", "step_id")
     assert handle.diagnose(MarkStep, {"step_id": "S009"}, PLAN) == [known]

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import Plan, PlanStep
-from planning.plan.model import format_id, index_of, number_of, written_alike
+from planning import Plan, PlanStep, ready_steps, register_plan
+from planning.plan.facts import PlanFacts
+from planning.plan.model import format_id, index_of, listed_ids, number_of, written_alike
+from session import Session
 from strategies import plans
 
 
@@ -47,3 +49,39 @@ def test_every_shape_of_an_id_is_like_the_id_itself(number: int) -> None:
 
 def test_an_id_of_very_many_digits_is_like_no_other() -> None:
     assert written_alike("9" * 100_000, ["S001", "S" + "9" * 99_999]) == []
+
+
+@pytest.mark.parametrize(
+    ("step_ids", "listed"),
+    [
+        ("S001", "S001"),
+        ("S001 S002", "S001 to S002"),
+        ("S999 S1000", "S999 to S1000"),
+        ("S001 S003", "S001, S003"),
+        ("S001 S002 S004 S005 S006 end", "S001 to S002, S004 to S006, end"),
+        ("a b 7", "a, b, 7"),
+        (" ".join(format_id(number) for number in range(1, 41, 2)),
+         ", ".join(format_id(number) for number in range(1, 41, 2))),
+        (" ".join(format_id(number) for number in (*range(1, 41, 2), 43, 44)),
+         f"{', '.join(format_id(number) for number in range(1, 41, 2))} and 2 more"),
+    ],
+)  # fmt: skip
+def test_ids_in_an_unbroken_row_are_listed_as_one(step_ids: str, listed: str) -> None:
+    assert listed_ids(step_ids.split()) == listed
+
+
+def test_the_steps_that_can_begin_are_the_pending_ones_whose_prerequisites_are_done(session: Session) -> None:
+    register_plan(session)
+    assert ready_steps(session) == ()
+    steps = tuple(
+        PlanStep(format_id(number), "x", None, status)
+        for number, status in enumerate(
+            ("done", "pending", "pending", "blocked", "pending", "in_progress"), 1
+        )
+    )
+    session.dispatch(Plan("x", "active", steps))
+    everything = (steps[1], steps[2], steps[4])
+    assert ready_steps(session) == ready_steps(Plan("x", "active", steps)) == everything
+    session.dispatch(PlanFacts(depends_on={"S002": ("S001", "S009"), "S003": ("S002",), "S005": ("S004",)}))
+    for source in (session, session.snapshot(), session.at(session.version)):
+        assert ready_steps(source) == (steps[1],)

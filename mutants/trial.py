@@ -284,9 +284,10 @@ def _place(code: CodeType) -> tuple[str, int, str]:
 
 
 def _is_replaced(mutant: Mutant, functions: dict[tuple[str, int, str], list[FunctionType]]) -> bool:
-    """Give the functions that the outermost changed one has made its mutated code."""
+    """Give the functions that the outermost changed one has made its mutated code, and those within it."""
     before = compile(mutant.path.read_text(), str(mutant.path), "exec", dont_inherit=True)
     after = compile(mutant.source(), str(mutant.path), "exec", dont_inherit=True)
+    changed: list[tuple[CodeType, CodeType]] = []
     for name in mutant.scope.split("."):
         children = [each for each in before.co_consts if isinstance(each, CodeType)]
         mutated = [each for each in after.co_consts if isinstance(each, CodeType)]
@@ -302,12 +303,14 @@ def _is_replaced(mutant: Mutant, functions: dict[tuple[str, int, str], list[Func
         else:
             return False
         if before.co_flags & CO_OPTIMIZED:
-            break
-    found = functions.get(_place(before), [])
-    if not (before.co_flags & CO_OPTIMIZED and found and before.co_freevars == after.co_freevars):
+            changed.append((before, after))
+    if not changed or any(old.co_freevars != new.co_freevars for old, new in changed):
         return False
-    for function in found:
-        function.__code__ = after
+    if _place(changed[0][0]) not in functions:
+        return False
+    for old, new in changed:  # a function within one may have been made at import
+        for function in functions.get(_place(old), ()):
+            function.__code__ = new
     return True
 
 

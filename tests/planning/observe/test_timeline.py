@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, RejectPlan, SetupPlan, plan_to_dict
-from planning.observe.timeline import Moment, Recent, between, fields_of_moment, words_of
+from planning.observe.stores import open_store
+from planning.observe.timeline import (
+    Changes,
+    Moment,
+    Recent,
+    Timeline,
+    between,
+    fields_of_moment,
+    words_of,
+)
+from planning.plan.facts import PlanFacts
 from planning.policy.reducers import AskToFinish, RequestApproval, TakeNotice
 from planning.suite.tools import register_plan
 from planning.tools import ToolResult
@@ -196,3 +207,38 @@ def test_only_the_changes_that_were_not_read_yet_are_new(session: Session) -> No
     found = [(moment.change.version, moment.plan is not None) for moment in recent.new()]
     assert found == [(2, True), (3, False)]
     assert recent.plan == session.select_latest(Plan)
+
+
+def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "plans.db"))
+    stored, memory = Session(session_id="s", store=store), Session(session_id="s")
+    for each in (stored, memory):
+        register_plan(each, PlanPolicy(approval=True))
+
+    def change(*commands: object) -> None:
+        for command in commands:
+            stored.dispatch(command)
+            memory.dispatch(command)
+
+    def read(changes: Changes) -> list[tuple[int, str, str | None]]:
+        told = [(moment, str(moment.diff)) for moment in changes.new()]
+        return [(moment.change.version, words_of(moment), diff) for moment, diff in told]
+
+    marks = [MarkStep("S001", status) for status in ("in_progress", "blocked", "pending")]
+    change(SETUP, RequestApproval(), *marks * 12, TakeNotice())  # more than are read at once
+    head = store.newest("s")
+    assert head is not None
+    timelines, recent = [Timeline(store.another(), head, after) for after in (0, 5)], Recent(memory)
+    wanted = read(recent)
+    assert [read(each) for each in timelines] == [wanted, wanted[5:]]
+    change(RejectPlan("no"), MarkStep("S002", "done"))
+    wanted = read(recent)
+    assert [read(each) for each in timelines] == [wanted, wanted]
+    for each in (*timelines, recent):
+        assert (each.plan, each.facts) == (memory.select_latest(Plan), memory.select_latest(PlanFacts))
+        assert read(each) == []
+    store.delete("s")
+    assert (read(timelines[0]), timelines[0].is_deleted) == ([], True)
+    for each in (store, *(each.session.store for each in timelines)):
+        assert each is not None
+        each.close()

@@ -339,6 +339,31 @@ def test_each_tool_takes_any_language_and_a_title_composed_or_not() -> None:
         )
 
 
+NEW = {"title": "写", "details": "写"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("setup_plan", {"objective": "写", "initial_steps": [NEW]}),
+        ("add_step", {"steps": [NEW]}),
+        ("update_step", {"step_id": "写", **NEW}),
+        ("mark_step", {"step_id": "写", "status": "done", "note": "写"}),
+        ("mark_step", {"marks": [{"step_id": "写", "status": "done", "note": "写"}]}),
+        ("remove_step", {"step_id": "写"}),
+        ("move_step", {"step_id": "写", "index": 0}),
+    ],
+)
+@pytest.mark.parametrize("dependencies", [False, True])
+def test_the_problems_of_a_malformed_call_are_those_of_the_language(
+    name: str, arguments: dict[str, Any], *, dependencies: bool
+) -> None:
+    policy = PlanPolicy(text="unicode", agent_edits=True, batch_marks=True, dependencies=dependencies)
+    said = Agent(policy).plans("写").call(name, **arguments, x=1)
+    assert "x: unknown field; the fields are " in said
+    assert "ASCII" not in said
+
+
 def test_without_another_setting_a_policy_takes_ascii_alone() -> None:
     agent = Agent(PlanPolicy(dependencies=True)).plans("A")
     assert agent.call("add_step", steps=[{"title": "写"}]) == (

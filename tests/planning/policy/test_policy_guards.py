@@ -21,6 +21,7 @@ from planning import (
     RejectPlan,
     RemoveStep,
     SetupPlan,
+    ToolValidationError,
     UpdateStep,
     plan_to_dict,
     register_plan,
@@ -122,6 +123,34 @@ def test_what_a_tool_publishes_within_a_framework_is_there_once_after_a_restart(
         assert there.refresh() == 2
         assert session.select_all(Kept) == there.select_all(Kept) == (Kept("a"), Kept("b"))
         assert [there.at(version).select_all(Kept) for version in (0, 1)] == [(), (Kept("a"),)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"dependencies": True}, "S002 depends on S001, which is not done; do S001 first"),
+        (
+            {"most_in_progress": 1},
+            "at most 1 step may be in progress; mark S003 done, blocked or pending first",
+        ),
+    ],
+)  # fmt: skip
+def test_the_host_keeps_to_the_order_too_and_a_report_need_not(policy: dict[str, Any], message: str) -> None:
+    agent = Agent(PlanPolicy(**policy))
+    mark = MarkStep("S002", "in_progress")
+    agent.session.dispatch(mark)  # there is no plan yet
+    needed = {"depends_on": [1]} if "dependencies" in policy else {}
+    agent.plans("A", {"title": "B", **needed}, "C")
+    agent.session.dispatch(MarkStep("S003", "in_progress"))
+    before = agent.session.snapshot()
+    for command in (mark, MarkSteps((mark,))):
+        with pytest.raises(ToolValidationError) as refused:
+            agent.session.dispatch(command)
+        assert str(refused.value) == message
+        assert agent.session.snapshot() == before
+    agent.session.dispatch(MarkSteps((mark,), is_report=True))
+    plan = agent.session.select_latest(Plan)
+    assert plan is not None and plan.steps[1].status == "in_progress"
 
 
 PROOF = Proof(("C1",), tools={"C1": "work"})

@@ -58,6 +58,7 @@ class Agent:
         ((SETUP, ApprovePlan()), None),
         ((SETUP, ApprovePlan(), ADD), ("S003",)),
         ((SETUP, ApprovePlan(), ADD, RejectPlan("no")), None),
+        ((SETUP, ApprovePlan(), ADD, RejectPlan("no"), ADD), ()),
         ((SETUP, ("clear_plan", {})), None),
     ],
 )
@@ -70,6 +71,7 @@ def test_what_waits(calls: tuple[Any, ...], waiting: tuple[str, ...] | None) -> 
             plan, facts = source.select_latest(Plan), source.select_latest(PlanFacts)
             assert plan is not None
             assert (pending.text, pending.data) == (plan_text(plan, facts), plan_to_dict(source))
+            assert repr(pending) == f"PendingApproval(text={pending.text!r}, step_ids={waiting!r})"
 
 
 @pytest.mark.parametrize(

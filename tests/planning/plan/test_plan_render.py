@@ -117,11 +117,21 @@ def test_a_reply_says_what_was_done_and_what_comes_next(command: Command, after:
     assert reply(command, after) == expected
 
 
-def test_a_setup_without_steps_says_what_it_replaced_too() -> None:
-    assert reply(SetupPlan("x"), plan(), plan("done", "done", "pending")) == (
-        "Plan set, no steps yet. It replaced a plan with 2 steps done, 1 not done. "
-        "Add them with planning_add_step."
-    )
+@pytest.mark.parametrize(
+    ("before", "replaced"),
+    [
+        (None, ""),
+        (plan("done", "done"), ""),
+        (plan(status="abandoned"), ""),
+        (plan("done", "pending", "blocked"), "It replaced a plan with 1 step done, 2 not done. "),
+        (plan("done", "done", "pending"), "It replaced a plan with 2 steps done, 1 not done. "),
+    ],
+)
+def test_a_setup_says_what_it_replaced(before: Plan | None, replaced: str) -> None:
+    empty = f"Plan set, no steps yet. {replaced}Add them with planning_add_step."
+    assert reply(SetupPlan("x"), plan(), before) == empty
+    one = f"Plan set: S001. {replaced}Next: S001 Title 1"
+    assert reply(SetupPlan("x", (NewPlanStep("a"),)), plan("pending"), before) == one
 
 
 KNOWN = PlanFacts(
@@ -175,6 +185,26 @@ def test_a_plan_as_data_has_what_a_policy_knows_of_it(session: Session) -> None:
     found = plan_to_dict(session)
     assert found is not None
     assert list(found) == ["objective", "status", "approval", "done", "total", "steps"]
+
+
+def test_a_plan_becomes_plain_data_from_wherever_it_is(session: Session) -> None:
+    register_plan(session)
+    assert plan_to_dict(session) is plan_to_dict(None) is None
+    look = PlanStep("S001", "Look", "Twice", "done", ("seen",))
+    made = Plan("Fix it", "active", (look, PlanStep("S002", "Fix", None, "pending")))
+    session.dispatch(made)
+    expected = {
+        "objective": "Fix it",
+        "status": "active",
+        "done": 1,
+        "total": 2,
+        "steps": [
+            {"step_id": "S001", "title": "Look", "details": "Twice", "status": "done", "notes": ["seen"]},
+            {"step_id": "S002", "title": "Fix", "details": None, "status": "pending", "notes": []},
+        ],
+    }
+    for source in (session, session.at(1), session.snapshot(), made):
+        assert plan_to_dict(source) == expected
 
 
 ASK = "Ask the user to approve it before you go on."

@@ -308,23 +308,6 @@ def test_a_done_step_takes_more_evidence() -> None:
     assert facts is not None and facts.proofs["S001"].evidence == ("C1", "C2")
 
 
-def test_a_plan_in_the_place_of_an_unfinished_one_says_what_was_left(toolbox: Toolbox) -> None:
-    def setup(objective: str) -> str:
-        arguments = {"objective": objective, "initial_steps": ["a", "b", "c"]}
-        return toolbox.call("planning_setup_plan", arguments).message
-
-    assert setup("One") == "Plan set: S001 to S003. Next: S001 a"
-    toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
-    assert setup("Two") == (
-        "Plan set: S001 to S003. It replaced a plan with 1 step done, 2 not done. Next: S001 a"
-    )
-    for step_id in ("S001", "S002", "S003"):
-        toolbox.invoke("planning_mark_step", MarkStep(step_id, "done"))
-    assert setup("Three") == "Plan set: S001 to S003. Next: S001 a"
-    toolbox.invoke("planning_clear_plan")
-    assert setup("Four") == "Plan set: S001 to S003. Next: S001 a"
-
-
 def test_a_plan_of_many_steps_is_read_and_recalled_within_one_message(session: Session) -> None:
     section = PlanningToolsSection(session=session)
     toolbox = Toolbox(section.tools(), session=session)

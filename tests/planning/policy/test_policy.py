@@ -329,6 +329,9 @@ def test_each_tool_takes_any_language_and_a_title_composed_or_not() -> None:
     decomposed = normalize("NFD", "\u00dcberpr\u00fcfung " * 13)
     agent.plans({"title": decomposed}, {"title": "测试", "depends_on": [decomposed]})
     assert agent.call("add_step", steps=[{"title": "写", "depends_on": ["测试"]}]) == "Added S003."
+    assert agent.mark(3, "done") == (
+        "Refused, nothing changed. S003 depends on S002, which is not done; do S001 first"
+    )
     assert agent.call("update_step", step_id="S003", details="أ\nب") == "S003 updated."
     done = agent.call("mark_step", step_id="S001", status="done", note="完成")
     assert done == "S001 done. Next: S002 测试"

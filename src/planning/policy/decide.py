@@ -27,7 +27,6 @@ from planning.policy.reducers import (
     renumbering,
 )
 
-_NAMED: Final = 8
 _MOST_MARKS: Final = 100
 _BEGINS: Final = ("in_progress", "done")
 
@@ -226,6 +225,7 @@ def dependencies_of(
 ) -> dict[str, tuple[str, ...]]:
     """The dependencies of the last of the steps, by id, from the ids, titles or places that each names."""
     new = [step.step_id for step in steps[len(steps) - len(given) :]]
+    places = {str(place): step_id for place, step_id in enumerate(new, 1)}
     titles: dict[str, list[str]] = {}
     alike: dict[str, list[str]] = {}
     for step in steps:
@@ -239,8 +239,8 @@ def dependencies_of(
             return (text,)
         if text in titles:
             return titles[text]
-        if key.isdecimal() and text.isdecimal() and len(key) < _NAMED and int(key) <= len(new):
-            return (new[int(key) - 1],)
+        if text.isdecimal() and key in places:
+            return (places[key],)
         return alike.get(key, ())
 
     problems: list[Problem] = []

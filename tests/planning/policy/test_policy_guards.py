@@ -69,6 +69,15 @@ def test_a_step_that_is_not_there_is_removed_without_a_trace(session: Session) -
     assert (session.version, session.select_all(PlanFacts)) == (version, ())
 
 
+@pytest.mark.parametrize("last", [MarkStep("S001", "done"), ClearPlan()])
+def test_a_step_that_a_plan_does_not_take_gets_no_id(session: Session, last: Any) -> None:
+    Agent(EVERYTHING, session).plans("A")
+    session.dispatch(last)
+    facts = session.select_latest(PlanFacts)
+    session.dispatch(AddStep((NewPlanStep("B"),)))
+    assert session.select_latest(PlanFacts) is facts
+
+
 def test_a_plan_that_was_there_before_the_policy_is_followed_from_now_on(session: Session) -> None:
     Agent(None, session).plans("A", "B", "C")
     agent = Agent(EVERYTHING, session)

@@ -38,7 +38,7 @@ def test_a_cycle_is_reported_exactly_where_there_is_one_from_its_earliest_step(n
     assert all(other in needs[step] for step, other in pairwise(cycle))
     assert cycle[:1] == cycle[-1:]
     assert len(set(cycle)) == max(len(cycle) - 1, 0)
-    assert not cycle or cycle[0] == min(cycle, key=places.index)
+    assert cycle[:1] == sorted(cycle, key=places.index)[:1]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ NAMES = [
 
 
 def test_the_worked_examples_are_one_conversation_that_runs_as_told(toolbox: Toolbox) -> None:
+    assert [*toolbox.tools] == NAMES
     for tool in toolbox.tools.values():
         (example,) = tool.examples
         result = toolbox.call(tool.name, example.arguments)

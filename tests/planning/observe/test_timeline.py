@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, RejectPlan, SetupPlan, plan_to_dict
+from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, RejectPlan, SetupPlan, StepStatus, plan_to_dict
 from planning.observe.stores import open_store
 from planning.observe.timeline import (
     Changes,
@@ -224,7 +224,8 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
         told = [(moment, str(moment.diff)) for moment in changes.new()]
         return [(moment.change.version, words_of(moment), diff) for moment, diff in told]
 
-    marks = [MarkStep("S001", status) for status in ("in_progress", "blocked", "pending")]
+    statuses: list[StepStatus] = ["in_progress", "blocked", "pending"]
+    marks = [MarkStep("S001", status) for status in statuses]
     change(SETUP, RequestApproval(), *marks * 12, TakeNotice())  # more than are read at once
     head = store.newest("s")
     assert head is not None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import Plan, PlanStep, ready_steps, register_plan
+from planning import Plan, PlanStep, StepStatus, ready_steps, register_plan
 from planning.plan.facts import PlanFacts
 from planning.plan.model import format_id, index_of, listed_ids, number_of, written_alike
 from session import Session

@@ -124,7 +124,7 @@ def test_arguments_that_cannot_be_read_are_judged_by_the_plan_of_their_own_sessi
 def test_tools_for_many_sessions_ask_whose_plan_it_is() -> None:
     one, two = Session(), Session()
     current: list[Session] = [one]
-    tools = planning_tools(lambda: current[0] if current else None)  # type: ignore[arg-type,return-value]
+    tools = planning_tools(lambda: current[0] if current else None)
     anyone, bound = Toolbox(tools), Toolbox(tools, session=two)
     assert anyone.call("planning_setup_plan", {"objective": "One"}).success
     assert bound.call("planning_setup_plan", {"objective": "Two"}).success

@@ -75,12 +75,8 @@ def test_ids_in_an_unbroken_row_are_listed_as_one(step_ids: str, listed: str) ->
 def test_the_steps_that_can_begin_are_the_pending_ones_whose_prerequisites_are_done(session: Session) -> None:
     register_plan(session)
     assert ready_steps(session) == ()
-    steps = tuple(
-        PlanStep(format_id(number), "x", None, status)
-        for number, status in enumerate(
-            ("done", "pending", "pending", "blocked", "pending", "in_progress"), 1
-        )
-    )
+    statuses: list[StepStatus] = ["done", "pending", "pending", "blocked", "pending", "in_progress"]
+    steps = tuple(PlanStep(format_id(at), "x", None, status) for at, status in enumerate(statuses, 1))
     session.dispatch(Plan("x", "active", steps))
     everything = (steps[1], steps[2], steps[4])
     assert ready_steps(session) == ready_steps(Plan("x", "active", steps)) == everything

@@ -235,11 +235,11 @@ def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path)
     change(RejectPlan("no"), MarkStep("S002", "done"))
     wanted = read(recent)
     assert [read(each) for each in timelines] == [wanted, wanted]
-    for each in (*timelines, recent):
-        assert (each.plan, each.facts) == (memory.select_latest(Plan), memory.select_latest(PlanFacts))
-        assert (read(each), each.is_deleted) == ([], False)
+    for changes in (*timelines, recent):
+        assert (changes.plan, changes.facts) == (memory.select_latest(Plan), memory.select_latest(PlanFacts))
+        assert (read(changes), changes.is_deleted) == ([], False)
     store.delete("s")
     assert (read(timelines[0]), timelines[0].is_deleted) == ([], True)
-    for each in (store, *(each.session.store for each in timelines)):
-        assert each is not None
-        each.close()
+    for opened in (store, *(timeline.session.store for timeline in timelines)):
+        assert opened is not None
+        opened.close()

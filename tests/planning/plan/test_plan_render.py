@@ -161,7 +161,7 @@ def test_a_plan_as_data_has_what_a_policy_knows_of_it(session: Session) -> None:
     register_plan(session)
     session.dispatch(plan("done", "pending", "blocked", "done"))
     session.dispatch(KNOWN)
-    step = {"details": None, "notes": []}
+    step: dict[str, object] = {"details": None, "notes": []}
     steps: list[dict[str, object]] = [
         {"status": "done", "depends_on": ["S003"], "evidence": ["seen", "C2"], "proof": "verified"},
         {"status": "pending", "depends_on": ["S001", "S009"], "evidence": ["C1"], "proof": "reported"},

@@ -195,10 +195,9 @@ REQUIRED = {"evidence": "required"}
         (VERIFY, "", ("yes",), {"accepted": Accepted({"S002": S2}, frozenset({("S003", "yes")}))},
          f"'yes' is not evidence for S002: the host does not accept it; {TEXT}"),
         *[
-            (VERIFY, "", ("yes",),
-             {"accepted": Accepted({"S002": replace(S2, **{field: "Other"})}, frozenset({("S002", "yes")}))},
+            (VERIFY, "", ("yes",), {"accepted": Accepted({"S002": other}, frozenset({("S002", "yes")}))},
              "S002 changed while its evidence was checked; read the plan, and mark it again")
-            for field in ("title", "details")
+            for other in (replace(S2, title="Other"), replace(S2, details="Other"))
         ],
         (VERIFY, "", ("yes",),
          {"accepted": Accepted({"S002": replace(S2, status="done")}, frozenset({("S002", "yes")}))},

@@ -16,6 +16,7 @@ from planning import (
     PlanPolicy,
     PlanStep,
     RejectPlan,
+    RemoveStep,
     SetupPlan,
 )
 from planning.plan.commands import MarkSteps
@@ -139,6 +140,10 @@ def test_without_a_plan_or_a_policy_there_is_nothing_to_notice() -> None:
         version = agent.session.version
         agent.section.take_notice()
         assert (agent.section.reminder(), agent.session.version) == ("", version)
+    agent = Agent(None).plans("A", "B")
+    agent.session.dispatch(RemoveStep("S002"))
+    agent.section.take_notice()
+    assert agent.section.reminder() == "Ship it (active, 0 of 1 done)\nS001 pending: A"
 
 
 def test_the_reminder_shows_what_the_user_decides_and_the_evidence_for_the_step_at_hand() -> None:

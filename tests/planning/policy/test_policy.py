@@ -335,7 +335,12 @@ def test_each_tool_takes_any_language_and_a_title_composed_or_not() -> None:
     assert agent.call("update_step", step_id="S003", details="أ\nب") == "S003 updated."
     done = agent.call("mark_step", step_id="S001", status="done", note="完成")
     assert done == "S001 done. Next: S002 测试"
-    more = {"mark": {"status": "done"}, "update": {"title": "x"}, "move": {"index": 0}, "remove": {}}
+    more: dict[str, dict[str, Any]] = {
+        "mark": {"status": "done"},
+        "update": {"title": "x"},
+        "move": {"index": 0},
+        "remove": {},
+    }
     for name, arguments in more.items():
         assert agent.call(f"{name}_step", step_id="步骤", **arguments) == (
             "Refused, nothing changed. step_id: the plan has no step 步骤; its steps are S001 to S003"

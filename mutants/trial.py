@@ -21,6 +21,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import _lru_cache_wrapper
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -178,7 +179,7 @@ class _Room:
     def _measured(self, session: Any) -> Iterator[dict[str, Any]]:
         """What each file of tests reaches: from the cache, or from a run of those that changed."""
         helpers = [path for path in sorted(Path("tests").rglob("*.py")) if not path.name.startswith("test_")]
-        common = _digest([*self._sources, *helpers])
+        common = _digest([*self._sources, *helpers, Path("mutants/trial.py")])
         stored: dict[str, Path] = {}
         for item in session.items:
             file = item.nodeid.partition("::")[0]
@@ -231,6 +232,7 @@ class _Room:
         def run() -> int:
             if not (mutant.is_in_function and _is_replaced(mutant, functions)):
                 return _TO_IMPORT
+            _forget()
             items = sorted(
                 (item for item in session.items if item.nodeid in chosen),
                 key=lambda item: chosen[item.nodeid],
@@ -262,6 +264,7 @@ class _Recorder:
         self.failed: list[str] = []
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        _forget()
         self._coverage.switch_context(nodeid)
         self.seconds[nodeid] = 0.0
 
@@ -284,14 +287,24 @@ def _run(session: Any, items: list[Any], room: str, *, until_one_fails: bool) ->
     return _NOTICED if session.testsfailed else _UNNOTICED
 
 
+def _forget() -> None:
+    """Empty what functions of the project keep: a test reaches also what another one has had computed."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in {"planning", "session"}:
+            for value in list(vars(module).values()):
+                if isinstance(value, _lru_cache_wrapper):
+                    value.cache_clear()
+
+
 def _place(code: CodeType) -> tuple[str, int, str]:
     return code.co_filename, code.co_firstlineno, code.co_qualname
 
 
 def _is_replaced(mutant: Mutant, functions: dict[tuple[str, int, str], list[FunctionType]]) -> bool:
-    """Give the functions that the outermost changed one has made its mutated code."""
+    """Give the functions that the outermost changed one has made its mutated code, and those within it."""
     before = compile(mutant.path.read_text(), str(mutant.path), "exec", dont_inherit=True)
     after = compile(mutant.source(), str(mutant.path), "exec", dont_inherit=True)
+    changed: list[tuple[CodeType, CodeType]] = []
     for name in mutant.scope.split("."):
         children = [each for each in before.co_consts if isinstance(each, CodeType)]
         mutated = [each for each in after.co_consts if isinstance(each, CodeType)]
@@ -307,12 +320,14 @@ def _is_replaced(mutant: Mutant, functions: dict[tuple[str, int, str], list[Func
         else:
             return False
         if before.co_flags & CO_OPTIMIZED:
-            break
-    found = functions.get(_place(before), [])
-    if not (before.co_flags & CO_OPTIMIZED and found and before.co_freevars == after.co_freevars):
+            changed.append((before, after))
+    if not changed or any(old.co_freevars != new.co_freevars for old, new in changed):
         return False
-    for function in found:
-        function.__code__ = after
+    if _place(changed[0][0]) not in functions:
+        return False
+    for old, new in changed:  # a function within one may have been made at import
+        for function in functions.get(_place(old), ()):
+            function.__code__ = new
     return True
 
 

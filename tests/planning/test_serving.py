@@ -121,7 +121,7 @@ def test_slow_headers_and_clients_that_come_again_at_once_shut_nobody_out(
 def test_a_client_whose_first_request_does_not_come_is_dropped(
     serve: Callable[[], Iterator[str]], expected: int, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.3))
+    monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.05))
     with serve() as url:  # type: ignore[attr-defined]  # a context manager
         where = urlsplit(url)
         with socket.create_connection((where.hostname, where.port), 5) as connection:
@@ -136,7 +136,7 @@ def test_a_header_may_come_in_two_parts(serve: Callable[[], Iterator[str]], expe
         where = urlsplit(url)
         with socket.create_connection((where.hostname, where.port), 5) as connection:
             connection.sendall(f"GET {where.path} HTTP/1.1\r\n".encode())
-            sleep(0.2)
+            sleep(0.05)
             connection.sendall(f"Host: {where.netloc}\r\n\r\n".encode())
             assert connection.recv(1_000).startswith(f"HTTP/1.1 {expected} ".encode())
 

@@ -339,16 +339,6 @@ def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None
     assert copy.deepcopy(call) == pickle.loads(pickle.dumps(call)) == call  # noqa: S301 - its own
 
 
-def test_two_sessions_on_one_bus_have_a_ledger_each(session: Session) -> None:
-    other = Session(bus=session.bus)
-    called(session)
-    Toolbox(TOOLS, session=other).call("hop")
-    assert (lines(select_all(session, ToolCall)), lines(select_all(other, ToolCall))) == (
-        LINES,
-        [("hop", "success")],
-    )
-
-
 @pytest.mark.parametrize("way", ["call", "acall"])
 def test_the_ids_of_a_call_and_its_actor_are_in_events_ledger_and_history(session: Session, way: str) -> None:
     toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), hop, fall], session=session)

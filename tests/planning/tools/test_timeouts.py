@@ -305,18 +305,6 @@ def test_the_error_of_a_call_that_was_given_up_is_not_reported_as_unread() -> No
     assert asyncio.run(call()) == []
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_ends_a_program_passes_a_timeout(error: type[BaseException]) -> None:
-    async def call() -> str:
-        try:
-            await Toolbox([raising(error, is_async=True, timeout=20)]).acall("t", {})
-        except error:
-            return "passed"
-        return "lost"
-
-    assert asyncio.run(call()) == "passed"
-
-
 # Calls from async code: cancelling through every entry, the loop, and a session that others hold
 HELD = (
     "was not carried out: another task holds a transaction of this session open: "

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -161,12 +162,21 @@ class _Login(pydantic.BaseModel):
     word: pydantic.SecretStr
 
 
+@dataclass
+class _Kept:
+    login: _Login
+
+
+LOGINS = [_Login(word=pydantic.SecretStr(word)) for word in "ab"]
+
+
 @pytest.mark.parametrize(
     "pair",
     [
         (1, 1.0),
         ({"a": [1]}, {"a": [True]}),
-        (_Login(word=pydantic.SecretStr("a")), _Login(word=pydantic.SecretStr("b"))),
+        LOGINS,
+        [*map(_Kept, LOGINS)],
     ],
 )
 def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object, object]) -> None:

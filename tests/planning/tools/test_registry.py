@@ -88,6 +88,11 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
         (5, "a tool's function must be callable, got int"),
         ("look", "a tool's function must be callable, got str"),
         (None, "a tool's function must be callable, got NoneType"),
+        (
+            {"type": "function"},
+            "a tool's function must be callable, got dict: "
+            "convert it with planning.integrations.openai.tools_from",
+        ),
     ],
 )
 def test_what_is_no_tool_is_refused(wrong: Any, message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -88,7 +89,8 @@ def test_the_text_of_any_other_exception_reaches_nobody(entry: str, caplog: pyte
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
 def test_python_calls_with_parameters_or_a_mapping(entry: str) -> None:
     assert through(entry, ADD, Add(1, 2)).value == Total(3)
-    assert through(entry, ADD, {"left": 1}).value == Total(2)
+    for given in ({"left": 1}, MappingProxyType({"left": 1})):
+        assert through(entry, ADD, given).value == Total(2)
     with pytest.raises(RuntimeError, match=r"^its own$"):
         through(entry, raising(RuntimeError("its own")))
 

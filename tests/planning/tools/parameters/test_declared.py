@@ -251,13 +251,34 @@ TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
         ({"properties": {"a": {"anyOf": [False]}}}, {"a": 1}, "a: expected a value, got a number"),
         ({"properties": {"a": {"anyOf": [True]}, "b": {"type": "integer"}}}, {"a": 1, "b": "x"},
          "b: expected an integer, got a string"),
+        ({"properties": {"a": {"enum": ["yes"]}}, "required": ["a"]}, {}, "a: missing; send yes"),
+        ({"properties": {"a": {"uniqueItems": True}}}, {"a": [1, 1]},
+         "a: breaks the rule uniqueItems of the schema"),
+        ({"properties": {"a": {"oneOf": [{"maximum": 5}, {"minimum": 3}]}}}, {"a": 4},
+         "a: more than one form fits; send the fields of one form"),
     ],
 )  # fmt: skip
-def test_true_and_false_are_schemas_too(
+def test_a_keyword_of_a_plain_schema_is_kept_to(
     keywords: dict[str, Any], given: dict[str, Any], message: str
 ) -> None:
-    result = Toolbox([Tool("t", "T.", echo, parameters={"type": "object", **keywords})]).call("t", given)
-    assert (result.success, result.message) == (False, f"Refused, nothing changed. {message}")
+    assert problems({"type": "object", **keywords}, given) == [message]
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "taken"),
+    [
+        ({"type": "integer"}, {"a": None}, {}),
+        ({"type": ["integer", "null"]}, {"a": None}, {"a": None}),
+        ({"type": "integer"}, {"a": "5"}, {"a": 5}),
+        ({"type": "array", "items": {"type": "integer"}}, {"a": '["1", 2.0]'}, {"a": [1, 2]}),
+        ({"type": "array", "prefixItems": [{"type": "integer"}]}, {"a": ["1", "2"]}, {"a": [1, "2"]}),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, {"a": {"x": "1"}}, {"a": {"x": 1}}),
+    ],
+)
+def test_arguments_are_taken_for_what_a_plain_schema_asks_for(
+    field: dict[str, Any], sent: dict[str, Any], taken: dict[str, Any]
+) -> None:
+    assert decode({"type": "object", "properties": {"a": field}}, sent) == taken
 
 
 # Refusals that a slip in one word of the code would change: of options and of unions with tags
@@ -270,16 +291,16 @@ def tagged(tag: str, **properties: Any) -> dict[str, Any]:
 
 
 INTEGER = {"type": "integer"}
-DRAWING = {
-    "type": "object",
-    "properties": {
-        "shape": {"anyOf": [tagged("circle", size=INTEGER), tagged("square", size=INTEGER)]},
+
+
+def drawing(union: str) -> dict[str, Any]:
+    properties = {
+        "shape": {union: [tagged("circle", size=INTEGER), tagged("square", size=INTEGER)]},
         "mode": {"enum": ["slow", "fast"]},
         "exact": {"const": "yes"},
         "open": {"type": "object", "required": ["x"]},
-    },
-    "additionalProperties": False,
-}
+    }
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 @pytest.mark.parametrize(
@@ -298,20 +319,23 @@ DRAWING = {
         ({"mode": "fats"}, ["mode: 'fats' is unknown; send one of slow, fast"]),
         ({"exact": "no"}, ["exact: 'no' is unknown; send one of yes"]),
         ({"open": "text"}, ["open: expected an object, got a string"]),
+        # A field beside those of the form that is meant changes nothing for the others.
+        ({"shape": {"kind": "circle", "size": "7", "z": 1}}, []),
     ],
 )
+@pytest.mark.parametrize("union", ["anyOf", "oneOf"])
 def test_a_plain_json_schema_says_what_is_wrong_by_the_option_that_is_meant(
-    sent: dict[str, Any], expected: list[str]
+    union: str, sent: dict[str, Any], expected: list[str]
 ) -> None:
-    assert problems(DRAWING, sent) == expected
+    assert problems(drawing(union), sent) == expected
 
 
 OPERAND = {"$ref": "#/$defs/e"}
-RECURSIVE = {
-    "type": "object",
-    "properties": {"x": OPERAND},
-    "$defs": {"e": {"anyOf": [*(tagged(name, left=OPERAND, right=OPERAND) for name in "abc"), INTEGER]}},
-}
+
+
+def recursive(union: str) -> dict[str, Any]:
+    forms = [*(tagged(name, left=OPERAND, right=OPERAND) for name in "abc"), INTEGER]
+    return {"type": "object", "properties": {"x": OPERAND}, "$defs": {"e": {union: forms}}}
 
 
 @dataclass
@@ -332,16 +356,24 @@ class Holding:
     x: Left | Right | int
 
 
-@pytest.mark.parametrize("kind", [RECURSIVE, Holding])
-def test_a_union_within_a_union_is_tried_no_deeper_than_takes_an_instant(kind: Any) -> None:
-    deep: Any = "no number"
-    for levels in range(40):
-        if levels == 3:
-            told = problems(kind, {"x": deep})[0]
-            assert "number" in told or "integer" in told
-        deep = {"kind": "a", "left": deep, "right": 1}
-    for sent in (deep, json.dumps(deep)):
-        assert problems(kind, {"x": sent}) == ["nested more than 8 levels; send a flatter object"]
+@pytest.mark.parametrize(
+    ("kind", "forms"),
+    [
+        (recursive("anyOf"), "an object with kind, left, right"),
+        (recursive("oneOf"), "an object with kind, left, right"),
+        (Holding, "an object with kind, left or an object with kind, left, right"),
+    ],
+)
+def test_a_union_within_a_union_is_tried_no_deeper_than_takes_an_instant(kind: Any, forms: str) -> None:
+    def deep(levels: int) -> Any:
+        return {"kind": "a", "left": deep(levels - 1), "right": 1} if levels else "no number"
+
+    for levels in (3, 8):
+        wanted = f"x{'.left' * levels}: expected {forms} or an integer, got a string"
+        assert problems(kind, {"x": deep(levels)})[0] == wanted
+    for levels in (9, 40):
+        for sent in (deep(levels), json.dumps(deep(levels))):
+            assert problems(kind, {"x": sent}) == ["nested more than 8 levels; send a flatter object"]
 
 
 # Rules of one's own: limits in metadata, validators, converters, ``__post_init__``

@@ -158,6 +158,14 @@ def test_a_wrong_retry_says_what_to_write_instead(option: str, wrong: Any, expec
     assert str(caught.value) == f"{option} must be {expected}, got {wrong!r}"
 
 
+def test_without_stamina_a_retry_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planning.tools.guard.find_spec", lambda _name: None)
+    with pytest.raises(
+        ImportError, match=r"^retrying needs stamina: pip install 'session-planning\[retry\]'$"
+    ):
+        Retry()
+
+
 # The breaker, which leaves alone what is down and tries it again with one call
 
 
@@ -201,6 +209,21 @@ def test_an_open_breaker_names_the_tool_how_often_it_failed_and_when_to_try_agai
     breaker = opened(clock, failures, reset_after)
     clock.now += later
     assert refused(breaker) == (f"send_mail failed {message}, or go on without it", wait)
+
+
+@pytest.mark.parametrize(("later", "seconds"), [(0, 30), (12.5, 18), (29.5, 1)])
+def test_while_a_probe_runs_a_refusal_says_so(later: float, seconds: int) -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 30
+    breaker.admit("send_mail")
+    clock.now += later
+    message, wait = refused(breaker)
+    assert message == (
+        "send_mail failed 2 times in a row and is being tried by another call; "
+        f"try again in {seconds} s, or go on without it"
+    )
+    assert wait == max(30 - later, 1.0)
 
 
 def test_of_many_threads_one_is_the_probe() -> None:

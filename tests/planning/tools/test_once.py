@@ -284,6 +284,20 @@ def test_a_call_that_must_not_be_made_twice_is_refused_inside_a_transaction(tmp_
     )
 
 
+def test_a_transaction_takes_one_call_with_a_key(opened: Callable[[], Session]) -> None:
+    session = opened()
+    tool, made = counting()
+    toolbox = Toolbox([tool], session=session)
+    with session.transaction():
+        said = [toolbox.call("send", {"to": to}, context=by(to)).message for to in ("Ann", "Ann", "Bob")]
+    assert said == [
+        *["Sent 1 to Ann"] * 2,
+        "send was not called: the program is carrying out other calls in one transaction. "
+        "Call it again later.",
+    ]
+    assert made == ["Ann"]
+
+
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(
     tmp_path: Path, is_stored: bool

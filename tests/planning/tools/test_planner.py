@@ -188,6 +188,8 @@ MALFORMED: list[object] = [
     '{"queries": [1e999]}',
     '{"intent": "\\ud83d"}',
     '{"intent": "a"} {"intent": "b"}',
+    '{"intent": nul}',
+    '{"intent": 01}',
     b'{"intent": "\xff"}',
     '{"needs_user_input": "perhaps", "input_request": 1, "queries": {}, "intent": [], "tool_calls": "none"}',
     '{"tool_calls": ["lookup", {"tool": 1, "args": [], "reason": 2}, {"args": "{"}, {"tool": " "}]}',

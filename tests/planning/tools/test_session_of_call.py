@@ -8,11 +8,12 @@ from contextvars import ContextVar
 from typing import Any, Literal
 
 import pytest
+from tool_entries import through
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError, pending_approval
 from planning.plan.commands import ApprovePlan
 from planning.suite.tools import planning_tools
-from planning.tools import Tool, ToolError, ToolRegistry, ToolResult, execute_tools
+from planning.tools import Tool, ToolError, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from session import Session
 from session.stores import MemoryStore
@@ -60,24 +61,38 @@ def test_one_toolbox_keeps_the_plans_of_users_in_tasks(toolbox: Toolbox) -> None
         assert (len(plan.steps), len(tool_calls(session))) == (21, 41)
 
 
-def doors(toolbox: Toolbox, name: str) -> list[Callable[[], ToolResult]]:
-    return [lambda: toolbox.call(name, {}), lambda: asyncio.run(toolbox.acall(name, {}))]
+SOURCES: dict[str, Callable[[], Any]] = {
+    "no session for this call": current.get,
+    "the session of this call was not found: KeyError": lambda: {}["session"],
+    "the session of this call must be a Session, got int": lambda: 5,
+}
 
 
-@pytest.mark.parametrize("name", ["planning_read_plan", "slow"])
-def test_without_a_session_every_door_refuses_in_the_same_words(toolbox: Toolbox, name: str) -> None:
-    for door in doors(toolbox, name):
-        result = door()
-        assert (result.success, result.code, result.message) == (
-            False,
-            "bad_context",
-            f"{name} was not called: no session for this call",
+@pytest.mark.parametrize("reason", SOURCES)
+@pytest.mark.parametrize("index", [5, 6])  # reading the plan, and a tool of the host
+def test_without_a_session_every_door_refuses_in_the_same_words(index: int, reason: str) -> None:
+    source = SOURCES[reason]
+    tool = [*PlanningToolsSection(session=source).tools(), Tool("slow", "Wait.", lambda: "Waited")][index]
+    for entry in ("call", "acall"):
+        result = through(entry, tool, {}, source)  # type: ignore[arg-type]  # some return no session
+        assert (result.success, result.code) == (False, "bad_context")
+        assert result.message == f"{tool.name} was not called: {reason}"
+    for entry in ("invoke", "ainvoke"):
+        with pytest.raises(ToolError) as caught:
+            through(entry, tool, {}, source)  # type: ignore[arg-type]  # the same
+        assert str(caught.value) == reason
+
+
+def test_a_session_is_not_prepared_within_its_own_transaction() -> None:
+    current.set(session := Session())
+    section = PlanningToolsSection(session=current.get, policy=PlanPolicy(evidence="required"))
+    toolbox = Toolbox(section.tools(), session=current.get)
+    with session.transaction():
+        assert toolbox.call("planning_setup_plan", SETUP).message == (
+            "planning_setup_plan was not called: the session of this call has an open transaction; make its "
+            "first call outside of one"
         )
-    with pytest.raises(ToolError) as caught:
-        toolbox.invoke(name, {})
-    with pytest.raises(ToolError) as awaited:
-        asyncio.run(toolbox.ainvoke(name, {}))
-    assert [str(caught.value), str(awaited.value)] == ["no session for this call"] * 2
+    assert toolbox.call("planning_setup_plan", SETUP).success
 
 
 def recorded(session: Session) -> list[tuple[str, str, str | None]]:

@@ -408,7 +408,9 @@ async def another_task_holds(session: Session, when: asyncio.Event | None = None
     await holder
 
 
-def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(session: Session) -> None:
+def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
     ran: list[int] = []
     toolbox = Toolbox([tool(lambda: ran.append(1), blocking=False)], session=session)
 
@@ -424,6 +426,8 @@ def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_work
     assert (refused.success, refused.code, done.success) == (False, ErrorKind.UNKNOWN, True)
     assert refused.message == f"t {HELD}"
     assert (ran, outcomes(session)) == ([1], ["success"])  # what was refused could not be recorded
+    lost = [vars(record) for record in caplog.records if record.message == "call_not_recorded"]
+    assert [(each["tool"], each["error"]) for each in lost] == [("t", "SessionBusyError")] * 2
 
 
 def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not_recorded(

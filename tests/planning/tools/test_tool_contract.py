@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import UserDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from planning.tools import (
 from planning.tools.contract import ToolExample
 from planning.tools.guard import CircuitBreaker
 from planning.tools.rate_limit import RateLimiter
+from session import Session
 
 
 def divide(left: int, right: int = 1) -> float:
@@ -71,6 +73,11 @@ PRIVATE = "a tool with private data cannot publish its value: its result is in n
             "t",
             {"requires_identifier": True, "identifiers": ()},
             "a tool that requires an identifier must name the arguments that can be one",
+        ),
+        (
+            "t",
+            {"idempotent": False, "retry": NOW},
+            "a tool that is not idempotent is never called twice: remove its retry",
         ),
     ],
 )
@@ -196,9 +203,31 @@ def test_arguments_and_context_are_dicts_of_the_tools_own(args: Any) -> None:
     assert told["data"][1] is not context
 
 
-@pytest.mark.parametrize("context", [5, "trace", ["trace_id"], object])
-def test_a_context_that_is_no_mapping_is_answered(context: Any) -> None:
-    error = f"look was not called: its context must be a dict, got {type(context).__name__}"
+def test_the_context_of_a_tool_in_a_toolbox_has_the_session() -> None:
+    class Seeing(Look):
+        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+            seen.append(context)
+            return {"success": True}
+
+    seen, session = list[dict[str, Any]](), Session()
+    assert Toolbox([Seeing()], session=session).call("look", {}, context={"trace_id": 1}).success
+    assert seen == [{"trace_id": 1, "session": session}]
+
+
+class Closed(UserDict[str, Any]):
+    def items(self) -> Any:
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("context", "reason"),
+    [
+        *((each, f"must be a dict, got {type(each).__name__}") for each in (5, "trace", ["id"], object)),
+        (Closed(), "cannot be read: a Closed"),
+    ],
+)
+def test_a_context_that_is_no_mapping_is_answered(context: Any, reason: str) -> None:
+    error = f"look was not called: its context {reason}"
     assert safely(Look(), {}, context) == refusal(error, "bad_context")
     result = Toolbox([Look()]).call("look", {}, context=context)
     assert (result.code, result.error) == ("bad_context", error)

@@ -167,14 +167,13 @@ class TypedModel(ParameterModel):
 
     def __init__(self, kind: Any, *, rules: bool = True) -> None:
         """Take a type."""
-        origin = typing.get_origin(kind) or kind
-        if not (is_record(kind) or _is_pydantic(origin)):
+        if not (is_record(kind) or _is_pydantic(kind)):
             raise TypeError(
                 f"{getattr(kind, '__name__', repr(kind))} is not a parameter model: use a dataclass, "
                 "an attrs class, a TypedDict, a pydantic model or a JSON Schema"
             )
         self.kind = kind
-        self.name = origin.__name__
+        self.name = kind.__name__
         self._rules = rules
         hint = Hints(checks=rules).rewritten(kind)
         self._read(lambda: pydantic.TypeAdapter(hint).core_schema)

@@ -192,6 +192,14 @@ def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object
     assert len(made) == 1
 
 
+def test_the_order_in_which_arguments_are_named_makes_no_other_call() -> None:
+    tool = Tool("send", "Send.", lambda given: str(len(given)), parameters={"type": "object"})
+    toolbox = Toolbox([tool], session=Session())
+    first = toolbox.call("send", {"a": {"x": 2, "b": 3}, "c": 4}, context=by("1"))
+    again = toolbox.call("send", {"c": 4, "a": {"b": 3, "x": 2}}, context=by("1"))
+    assert (first.message, again.message, again.success) == ("2", "2", True)
+
+
 # A call that must not be made twice: its repeat is refused when its result is not known
 
 REFUSED = (

@@ -96,7 +96,8 @@ def test_a_context_is_a_copy_that_cannot_be_changed() -> None:
     assert (dict(context.values), context.session) == ({"trace_id": 1}, None)
     with pytest.raises(TypeError):
         context.values["trace_id"] = 3  # type: ignore[index]  # what is tested
-    assert "trace_id" not in repr(context)
+    named = ToolContext(values=values, idempotency_key="k", agent="a")
+    assert repr(named) == "ToolContext(session=None)"
 
 
 def test_each_schema_is_a_copy_with_the_examples() -> None:

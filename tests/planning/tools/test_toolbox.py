@@ -14,6 +14,7 @@ from tool_entries import CALLS, SORRY, raising, returning, through
 
 from planning import Plan, ReadPlan, Toolbox, ToolValidationError
 from planning.tools import Tool, ToolContext, ToolError, ToolResult
+from planning.tools.parameters.model import FreeModel
 from session import Session, ToolInvoked, append, select_all, select_latest
 
 
@@ -114,6 +115,12 @@ def test_a_wrong_call_from_python_raises_with_what_to_do(name: Any, params: Any,
     with pytest.raises(ToolValidationError) as caught:
         Toolbox([ADD]).invoke(name, params)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("parameters", [{"type": "object"}, FreeModel()])
+def test_a_plain_schema_takes_an_object(parameters: Any) -> None:
+    with pytest.raises(ToolValidationError, match=r"^t takes an object, got int$"):
+        Toolbox([Tool("t", "T.", str, parameters=parameters)]).invoke("t", 5)
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -275,6 +275,7 @@ def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(what: 
 STRICT: list[tuple[Any, ...]] = [
     (int, True, "x: expected an integer, got a boolean"),
     (Number, True, "x: a value of type bool is unknown; send one of 2, 1"),
+    (Literal[1, 2], True, "x: a value of type bool is unknown; send one of 1, 2"),
     (bool, "yes", "x: expected a boolean, got a string"),
     (bool, 1, "x: expected a boolean, got a number"),
     (datetime.date, "2026-01-31T00:00:00", "x: expected a date such as 2026-01-31, got a string"),

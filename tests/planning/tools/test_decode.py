@@ -127,10 +127,12 @@ def test_what_is_no_json_object_is_refused(arguments: object, expected: str) -> 
     assert refusal(MarkStep, arguments) == expected
 
 
-@pytest.mark.parametrize("depth", [500, 900, 5_000])
-def test_arguments_of_any_depth_are_refused_and_nothing_else(depth: int) -> None:
-    told = refusal(ReadPlan, '{"x":' * depth + "1" + "}" * depth)
-    assert told in {BROKEN, "x: unknown field; send no fields"}
+UNKNOWN = "x: unknown field; send no fields"
+
+
+@pytest.mark.parametrize(("depth", "told"), [(100, UNKNOWN), (500, BROKEN), (5_000, BROKEN)])
+def test_arguments_of_any_depth_are_refused_and_nothing_else(depth: int, told: str) -> None:
+    assert refusal(ReadPlan, '{"x":' * depth + "1" + "}" * depth) == told
 
 
 STEPS = "steps: expected an array of at least 1 item, got"

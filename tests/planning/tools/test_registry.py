@@ -123,8 +123,8 @@ def test_a_tool_of_another_framework_is_refused_with_what_to_do_with_it(module: 
 
 def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
     kept, limiter = ToolRegistry(), RateLimiter()
-    assert isinstance(kept.limiter, RateLimiter)
-    assert kept.limiter is kept.limiter
+    made = kept.limiter
+    assert (type(made), kept.limiter is made) == (RateLimiter, True)
     kept.limiter = limiter
     assert kept.limiter is limiter is ToolRegistry(limiter=limiter).limiter
 

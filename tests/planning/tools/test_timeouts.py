@@ -118,7 +118,7 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
 @pytest.mark.parametrize("entry", CALLS)
 def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     hanging = Hanging(StorageUnavailable("later"))
-    assert through(entry, tool(hanging, timeout=0.1, retry=NOW)).code == ErrorKind.TIMEOUT
+    assert through(entry, tool(hanging, timeout=0.3, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
     assert len(hanging.threads) == 1
 
@@ -181,7 +181,7 @@ def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
     counted = tool(function, rate_limit_key="mail", timeout=0.01, breaker=breaker)
     result = through(entry, counted, limiter=RateLimiter(storage=silent))
     assert (result.code, result.message, calls) == (ErrorKind.TIMEOUT, GIVEN_UP, [])
-    assert breaker is None or breaker.state == "closed"
+    assert getattr(breaker, "state", "closed") == "closed"
 
 
 class Untidy:

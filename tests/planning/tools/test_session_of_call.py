@@ -188,6 +188,11 @@ def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 
 
+def waiting(session: Session, work: Tool | None = None) -> Toolbox:
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
+    return Toolbox([*section.tools(), work or Tool("work", "Work.", lambda: "worked")], session=session)
+
+
 @pytest.mark.parametrize("publishes", ["call", "value", "own"])
 def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
     publishes: Literal["call", "value", "own"],
@@ -200,9 +205,7 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
         return "worked"
 
     session = Session()
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
-    tool = Tool(name="work", description="Work.", function=work, publishes=publishes)
-    toolbox = Toolbox([*section.tools(), tool], session=session)
+    toolbox = waiting(session, Tool(name="work", description="Work.", function=work, publishes=publishes))
     assert toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
     assert toolbox.call("work", {"place": "here"}).message.endswith(WAITS)
     assert toolbox.call("planning_read_plan", {}).success
@@ -214,8 +217,7 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_what_is_refused_inside_a_transaction_says_why(is_stored: bool) -> None:
     session = Session(session_id="run-7", store=MemoryStore() if is_stored else None)
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
-    toolbox = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")])
+    toolbox = waiting(session)
     assert toolbox.call("planning_setup_plan", {"objective": "Goal"}).success
     with session.transaction() as transaction:
         assert toolbox.call("work", {}).message == WAITS
@@ -225,8 +227,7 @@ def test_what_is_refused_inside_a_transaction_says_why(is_stored: bool) -> None:
 
 def test_nobody_is_asked_to_approve_a_plan_that_was_abandoned() -> None:
     session = Session()
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
-    toolbox = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")])
+    toolbox = waiting(session)
     for name, arguments in (("planning_setup_plan", {"objective": "Goal"}), ("planning_clear_plan", {})):
         assert toolbox.call(name, arguments).success
     assert pending_approval(session) is None

@@ -111,16 +111,8 @@ def test_each_schema_is_a_copy_with_the_examples() -> None:
 def act() -> None: ...
 
 
-class Acting(BaseTool):
-    name = "acting"
-    description = "Acts."
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True}
-
-
 def acting(name: Any) -> Tool:
-    made = Acting()
+    made = Look()
     made.name = name
     return made.as_tool
 

@@ -40,6 +40,8 @@ FAULTY = (
     '[{"step_id": "a", "inputs": {"q": 1, "depends_on": []}]',
     '{"plan": {"step_id": "a"}, "note": 1}}',
     '[{"a": [1}]]',
+    "[1],x",
+    "[nan, -inf]",
 )
 REPAIRED = (
     "```json\n[1]\n```",

@@ -51,6 +51,14 @@ def test_a_text_without_any_plan_is_told_what_to_send(text: str, message: str, h
     assert told(read_document(text, WORKFLOW)) == [("no_json", message, hint, (0, 1))]
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [(None, "there is no workflow"), (5, "expected a workflow as text, got a value of type int")],
+)
+def test_what_is_no_text_is_told_so(given: object, message: str) -> None:
+    assert [each.message for each in read_document(given, WORKFLOW).found] == [message]
+
+
 def test_bytes_that_are_not_utf8_are_an_error_at_the_first_of_them_and_read_all_the_same() -> None:
     document = read_document(b'[{"step_id": "\xc3\xa9 \xff"}]', WORKFLOW)
     assert document.value == [{"step_id": "\u00e9 \ufffd"}]
@@ -110,8 +118,10 @@ def test_what_models_write_is_read_or_said(text: str, value: Any, found: list[An
 
 
 def test_a_field_that_stands_twice_is_said_wherever_it_is() -> None:
-    document = read_document('[{"a": [{"b": 1, "b": 2, "b": 3}], "a": 4}]', WORKFLOW)
+    text = '[{"a": [{"b": 1, "b": 2, "b": 3}], "a": 4}]'
+    document = read_document(text, WORKFLOW)
     assert document.value == [{"a": 4}]
+    assert document.span(Found("c", "m", "h", (0, "a"))) == (text.index("4"), text.index("4") + 1)
     assert [(each.path, each.message) for each in document.found] == [
         ((0, "a"), "'a' occurs twice in one object"),
         ((0, "a", 0, "b"), "'b' occurs twice in one object"),

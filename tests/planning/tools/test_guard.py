@@ -142,19 +142,26 @@ SECONDS = "seconds of 0 or more, such as 0.5"
 TYPES = "a tuple of types of exceptions, such as (OSError,)"
 
 
+PAUSE = "seconds of more than 0, such as 30"
+
+
 @pytest.mark.parametrize(
-    ("option", "wrong", "expected"),
+    ("kind", "option", "wrong", "expected"),
     [
-        *(("attempts", wrong, WHOLE) for wrong in (0, True, 1.5)),
-        ("wait_initial", -1, SECONDS),
-        ("wait_max", float("inf"), SECONDS),
-        *(("wait_jitter", wrong, SECONDS) for wrong in (float("nan"), "1")),
-        *(("on", wrong, TYPES) for wrong in (KeyError, (1,))),
+        *((Retry, "attempts", wrong, WHOLE) for wrong in (0, True, 1.5)),
+        (Retry, "wait_initial", -1, SECONDS),
+        (Retry, "wait_max", float("inf"), SECONDS),
+        *((Retry, "wait_jitter", wrong, SECONDS) for wrong in (float("nan"), "1")),
+        *((Retry, "on", wrong, TYPES) for wrong in (KeyError, (1,))),
+        *((CircuitBreaker, "failures", wrong, WHOLE) for wrong in (0, "5")),
+        *((CircuitBreaker, "reset_after", wrong, PAUSE) for wrong in (0, -1.0, float("nan"), None)),
     ],
 )
-def test_a_wrong_retry_says_what_to_write_instead(option: str, wrong: Any, expected: str) -> None:
+def test_a_wrong_option_says_what_to_write_instead(
+    kind: type, option: str, wrong: Any, expected: str
+) -> None:
     with pytest.raises(ValueError) as caught:
-        Retry(**{option: wrong})
+        kind(**{option: wrong})
     assert str(caught.value) == f"{option} must be {expected}, got {wrong!r}"
 
 
@@ -238,22 +245,6 @@ def test_of_many_threads_one_is_the_probe() -> None:
 
     in_threads([call] * 16)
     assert len(admitted) == 1
-
-
-PAUSE = "seconds of more than 0, such as 30"
-
-
-@pytest.mark.parametrize(
-    ("option", "wrong", "expected"),
-    [
-        *(("failures", wrong, WHOLE) for wrong in (0, "5")),
-        *(("reset_after", wrong, PAUSE) for wrong in (0, -1.0, float("nan"), None)),
-    ],
-)
-def test_a_wrong_breaker_says_what_to_write_instead(option: str, wrong: Any, expected: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        CircuitBreaker(**{option: wrong})
-    assert str(caught.value) == f"{option} must be {expected}, got {wrong!r}"
 
 
 class NaiveCall:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planning.reading import places, read, repair, values
+from planning.reading import places, read, read_document, repair, values
 from planning.workflow import validate_workflow
 from planning.workflow.wire.form import WORKFLOW
 
@@ -132,6 +132,8 @@ def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
             text.index("so", len(STEP) + 22) + 4,
         )
     ]
+    (stopped,) = (each for each in read_document(text, WORKFLOW).found if each.code == "too_long")
+    assert stopped.span == (report.errors[0].column - 1, report.errors[0].column)
 
 
 @pytest.mark.parametrize("around", [1, 50])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planning.reading import ANYTHING, Document, read, read_document
+from planning.reading import ANYTHING, Document, Unreadable, read, read_document, read_json
 from planning.reading.found import Found, Path
 from planning.workflow.wire.form import WORKFLOW
 
@@ -187,6 +187,15 @@ def test_a_character_with_a_backslash_starts_at_the_backslash(quote: str) -> Non
 
 
 # --- what could not be read
+
+
+def test_a_value_that_cannot_be_read_says_why_and_where() -> None:
+    with pytest.raises(Unreadable) as caught:
+        read_json('["\\ud800"]')
+    assert (caught.value.code, str(caught.value)) == (
+        "lone_surrogate",
+        "half of a surrogate pair at line 1, column 3; send the whole character",
+    )
 
 
 @pytest.mark.parametrize(

@@ -354,6 +354,7 @@ def run(calls: Any, session: Session | None = None, **state: Any) -> dict[str, d
     return asyncio.run(execute_tools(given, registry=registry(), session=session))["tool_results"]
 
 
+NOT_PARTS: list[Any] = [None, {}, [], "x", 5]
 NO_IDS = {"trace_id": None, "conversation_id": None, "conference_id": None}
 
 
@@ -375,7 +376,7 @@ def test_no_calls_have_no_results(state: Any) -> None:
             },
             {"trace_id": "t", "conversation_id": "c", "conference_id": "f"},
         ),
-        *(({"conversation_context": part, "user_context": part}, NO_IDS) for part in (None, {}, [], "x", 5)),
+        *(({"conversation_context": part, "user_context": part}, NO_IDS) for part in NOT_PARTS),
     ],
 )
 def test_the_context_carries_the_three_ids_as_far_as_there_are_any(

@@ -276,6 +276,7 @@ def test_the_fields_of_two_forms_at_once_are_named_and_no_field_is_said_to_mean_
     )
 
 
+INTEGER = {"type": "integer"}
 TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
 
 
@@ -296,6 +297,8 @@ TUPLE = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
         ({"properties": {"a": {"anyOf": [True]}, "b": {"type": "integer"}}}, {"a": 1, "b": "x"},
          "b: expected an integer, got a string"),
         ({"properties": {"a": {"enum": ["yes"]}}, "required": ["a"]}, {}, "a: missing; send yes"),
+        ({"properties": {"a": {"anyOf": [{"oneOf": [INTEGER, {"type": "array"}]}, {"type": "boolean"}]}}},
+         {"a": "x"}, "a: expected an integer or an array or a boolean, got a string"),
         ({"properties": {"a": {"type": "string", "format": "email"}}}, {"a": 5},
          "a: expected an email address, got a number"),
         ({"properties": {"a": {"uniqueItems": True}}}, {"a": [1, 1]},
@@ -336,9 +339,6 @@ def tagged(tag: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*properties]}
 
 
-INTEGER = {"type": "integer"}
-
-
 def drawing(union: str) -> dict[str, Any]:
     properties = {
         "shape": {union: [tagged("circle", size=INTEGER), tagged("square", size=INTEGER)]},
@@ -374,6 +374,16 @@ def test_a_plain_json_schema_says_what_is_wrong_by_the_option_that_is_meant(
     union: str, sent: dict[str, Any], expected: list[str]
 ) -> None:
     assert problems(drawing(union), sent) == expected
+
+
+def test_a_strict_schema_has_any_of_for_one_of() -> None:
+    def strict(union: str) -> dict[str, Any]:
+        field = {union: [INTEGER, {"type": "string"}]}
+        schema = {"type": "object", "properties": {"a": field}, "additionalProperties": False}
+        return Tool("t", "T.", echo, parameters=schema).strict_schema()
+
+    assert strict("oneOf") == strict("anyOf")
+    assert "anyOf" in strict("oneOf")["properties"]["a"]
 
 
 OPERAND = {"$ref": "#/$defs/e"}

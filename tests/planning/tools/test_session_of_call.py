@@ -63,7 +63,7 @@ def test_one_toolbox_keeps_the_plans_of_users_in_tasks(toolbox: Toolbox) -> None
 
 SOURCES: dict[str, Callable[[], Any]] = {
     "no session for this call": current.get,
-    "the session of this call was not found: KeyError": lambda: {}["session"],
+    "the session of this call was not found: KeyError": lambda: dict[str, Any]()["session"],
     "the session of this call must be a Session, got int": lambda: 5,
 }
 

@@ -15,7 +15,7 @@ from planning.tools import Tool
 from planning.workflow import Capabilities, Workflow, WorkflowStep
 from planning.workflow.failures import StepFailure
 from planning.workflow.run.records import StepChanged, StepRecord
-from session import Session
+from session import Session, Snapshot
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -75,6 +75,13 @@ def plan_states(session: Session) -> list[str]:
 
 def plan_notes(session: Session) -> list[tuple[str, tuple[str, ...]]]:
     return [(step.status, step.notes) for step in plan_of(session).steps]
+
+
+def restored(session: Session) -> Session:
+    """Another session with what a snapshot's JSON keeps of this one."""
+    other = Session()
+    other.rollback(Snapshot.from_json(session.snapshot().to_json()))
+    return other
 
 
 def heard(session: Session) -> list[StepRecord]:

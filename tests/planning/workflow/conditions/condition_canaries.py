@@ -71,6 +71,7 @@ def hostile_memory(calls: list[str]) -> dict[str, Any]:
     doubled_again: list[Any] = [1]
     for _ in range(40):
         doubled, doubled_again = [doubled, doubled], [doubled_again, doubled_again]
+    canaries = type(canary(calls))
     counted: defaultdict[str, list[int]] = defaultdict(list)
     counted["x"].append(1)
     return {
@@ -81,7 +82,7 @@ def hostile_memory(calls: list[str]) -> dict[str, Any]:
         "nested": {"a": {"b": [1, {"c": 2}]}},
         "counted": counted,
         "canary": canary(calls),
-        "canaries": [canary(calls) for _ in range(5_000)],
+        "canaries": [canaries() for _ in range(5_000)],
         "dict_canary": canary(calls, dict),
         "list_canary": canary(calls, list),
         "text_canary": canary(calls, str),

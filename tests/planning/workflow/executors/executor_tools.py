@@ -235,12 +235,12 @@ def give_unreadable() -> Any:
 
 @tool
 def give_much() -> str:
-    return "x" * 100_000_000
+    return "x" * 32_000_001
 
 
 @tool
 def hang() -> None:
-    time.sleep(3)
+    time.sleep(0.3)
 
 
 @tool

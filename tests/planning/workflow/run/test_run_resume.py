@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, states, thought
+from run_cases import called, capable, flow, plain_tool, plan_notes, restored, states, thought
 
 from planning.tools import ToolError
 from planning.workflow import (
@@ -18,7 +18,7 @@ from planning.workflow import (
 )
 from planning.workflow.edits import replace_step
 from planning.workflow.run.records import WorkflowRun
-from session import Session, Snapshot
+from session import Session
 
 
 class Bench:
@@ -59,12 +59,6 @@ STEPS = flow(
     called("b", "a", "m", tool="broken", inputs={"value": "${a.output.rows[2]}"}),
     thought("c", "b"),
 )
-
-
-def restored(session: Session) -> Session:
-    other = Session()
-    other.rollback(Snapshot.from_json(session.snapshot().to_json()))
-    return other
 
 
 @pytest.mark.parametrize("is_restored", [False, True])

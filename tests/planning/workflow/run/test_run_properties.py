@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from drawn_runs import Drawn, drawn_runs, expected, working
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from run_cases import plan_states
 
@@ -34,7 +34,6 @@ def check(result: WorkflowResult, drawn: Drawn) -> None:
     assert set(result.memory) == {key for key in keys if key is not None}
 
 
-@settings(deadline=None)
 @given(drawn_runs(10), limits)
 def test_a_run_comes_out_as_a_plain_account_says(drawn: Drawn, limit: int) -> None:
     calls: list[str] = []
@@ -43,7 +42,6 @@ def test_a_run_comes_out_as_a_plain_account_says(drawn: Drawn, limit: int) -> No
     assert len(calls) == len(set(calls))
 
 
-@settings(deadline=None)
 @given(drawn_runs(), limits)
 def test_a_step_begins_after_all_that_it_depends_on_and_each_change_follows_from_the_one_before(
     drawn: Drawn, limit: int
@@ -102,7 +100,6 @@ def interrupted(
     return asyncio.run(scene())
 
 
-@settings(deadline=None)
 @given(drawn_runs(), st.lists(st.integers(1, 8), max_size=6), limits)
 def test_a_run_that_is_cancelled_any_number_of_times_ends_the_same_and_repeats_nothing(
     drawn: Drawn, cancellings: list[int], limit: int
@@ -133,7 +130,6 @@ def test_a_run_that_is_cancelled_any_number_of_times_ends_the_same_and_repeats_n
     assert not [each for each in left if each.name.startswith("tool ")]
 
 
-@settings(deadline=None)
 @given(drawn_runs(), st.lists(st.tuples(st.integers(1, 8), st.booleans()), max_size=6), limits)
 def test_a_step_that_must_not_happen_twice_never_does_however_a_run_is_interrupted(
     drawn: Drawn, stops: list[tuple[int, bool]], limit: int

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from corpus_cases import NOTHING, Case, Expected, corpus, exact
 
 from planning.reading import read_document
-from planning.workflow import Capabilities, Report, validate_workflow
+from planning.tools import Tool
+from planning.workflow import Capabilities, Report, Workflow, validate_workflow
 from planning.workflow.codes import CODES, Category
 from planning.workflow.wire.form import WORKFLOW
 
@@ -91,19 +94,6 @@ def _many() -> list[Case]:
 CASES = [*corpus(), *large_cases()]
 
 
-def test_the_corpus_is_as_large_as_it_must_be_and_each_case_has_a_name_of_its_own() -> None:
-    names = [case.name for case in CASES]
-    assert len(names) == len(set(names))
-    assert len(names) > 300
-
-
-def test_the_corpus_has_a_case_for_every_code_that_a_text_can_give() -> None:
-    # These come from no text of this size, or from a tool's own parameters.
-    others = {"not_text", "not_json", "bad_encoding", "too_long", "too_many_errors", "bad_input"}
-    given = {each.code for case in CASES for each in case.findings}
-    assert set(CODES) - given - others == set()
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_plan_gives_the_findings_and_the_value_that_its_case_says(case: Case) -> None:
     known = Capabilities(**case.known)
@@ -154,3 +144,66 @@ def of_the_plan(report: Report) -> list[tuple[str, str, str, str, int]]:
         for each in report.errors + report.warnings
         if each.category is not Category.JSON
     )
+
+
+# The catalogue of codes
+
+
+SPEC = (Path(__file__).parents[3] / "specs" / "WORKFLOWS.md").read_text(encoding="utf-8")
+EXAMPLES: dict[str, dict[str, dict[str, Any]]] = json.loads(
+    Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
+)
+FLOOD = {"missing_field", "wrong_type"}
+
+
+def fetch(url: str, pages: int = 1, fresh: bool = False) -> str:
+    return url * (pages + fresh)
+
+
+CAPABILITIES = Capabilities(
+    tools=["search", Tool("fetch", "Fetch pages.", fetch)], handlers=["notify"], agents=["researcher"]
+)
+
+
+def source(example: dict[str, Any]) -> object:
+    """What is validated: a text, repeated where it says so, or a Python value."""
+    if "literal" in example:
+        return ast.literal_eval(example["literal"])
+    text = example["text"]
+    return text if "times" not in example else (text + "\n" * ("{" in text)) * example["times"]
+
+
+def table(category: Category) -> str:
+    lines = [f"### {category.upper() if category == Category.JSON else category.capitalize()}", ""]
+    lines += ["| code | severity | meaning |", "|---|---|---|"]
+    lines += [
+        f"| `{code}` | {kind.severity} | {kind.meaning} |"
+        for code, kind in CODES.items()
+        if kind.category == category
+    ]
+    return "\n".join([*lines, ""])
+
+
+def test_the_catalogue_in_the_specs_is_the_table_of_the_code() -> None:
+    written = SPEC.partition("## Catalogue")[2].partition("### ")[2]
+    assert f"### {written}" == "\n".join(map(table, Category))
+
+
+def test_each_code_has_an_example() -> None:
+    assert list(EXAMPLES) == list(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_wrong_example_gives_its_code_and_no_other_of_its_severity(code: str) -> None:
+    report = validate_workflow(source(EXAMPLES[code]["wrong"]), CAPABILITIES)
+    findings = (*report.errors, *report.warnings)
+    alike = [each.code for each in findings if each.severity == CODES[code].severity]
+    assert set(alike) == {code} | (FLOOD if code == "too_many_errors" else set())
+    assert report.ok == (CODES[code].severity == "warning")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_right_example_gives_nothing(code: str) -> None:
+    report = validate_workflow(source(EXAMPLES[code]["right"]), CAPABILITIES)
+    assert (report.errors, report.warnings) == ((), ())
+    assert isinstance(report.workflow, Workflow)

@@ -205,40 +205,6 @@ def test_a_tool_that_fails_or_reports_a_failure_fails_its_step(failure: Any, err
     assert outcome(called("a"), capable(work=work)) == error
 
 
-RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
-NO_FORM = f"which has no JSON form; {RETURN}"
-TOO_DEEP = f"which is nested more than 100 levels deep; {RETURN}"
-DEEP: Any = "x"
-for _ in range(101):
-    DEEP = {"in": DEEP}
-
-
-class Thing:
-    """An object that JSON cannot write."""
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        (Thing(), f"the function returned test_run_calls.Thing, {NO_FORM}"),
-        (
-            {"hits": [1, {"first": Thing()}]},
-            f"the function returned dict with test_run_calls.Thing in it, {NO_FORM}",
-        ),
-        (
-            DEEP,
-            f"the function returned dict with dict in it, {TOO_DEEP}",
-        ),
-    ],
-)
-def test_an_output_without_a_json_form_is_an_error_of_its_step_that_names_the_type(
-    value: Any, reason: str
-) -> None:
-    error = outcome(called("a"), capable(work=lambda: value))
-    message = f"work returned nothing that can be used. Go on without it. Reason: {reason}."
-    assert error == told(message, "bad_result", cause=reason)
-
-
 @pytest.fixture(autouse=True)
 def _at_once() -> Iterator[None]:
     """Retries that do not wait, and are as many as they are."""

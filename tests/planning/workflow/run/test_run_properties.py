@@ -35,18 +35,13 @@ def check(result: WorkflowResult, drawn: Drawn) -> None:
 
 
 @given(drawn_runs(10), limits)
-def test_a_run_comes_out_as_a_plain_account_says(drawn: Drawn, limit: int) -> None:
+def test_a_run_comes_out_as_a_plain_account_says_and_a_step_begins_after_all_that_it_depends_on(
+    drawn: Drawn, limit: int
+) -> None:
     calls: list[str] = []
     result = run_workflow(drawn.workflow, working(drawn.failing, calls.append), max_parallel=limit)
     check(result, drawn)
     assert len(calls) == len(set(calls))
-
-
-@given(drawn_runs(), limits)
-def test_a_step_begins_after_all_that_it_depends_on_and_each_change_follows_from_the_one_before(
-    drawn: Drawn, limit: int
-) -> None:
-    result = run_workflow(drawn.workflow, working(drawn.failing), max_parallel=limit)
     steps = {step.step_id: step for step in drawn.workflow.steps}
     now: dict[str, StepRecord] = {}
     running = set()

@@ -24,70 +24,35 @@ _INPUTS = (
 
 
 def large_cases() -> list[Case]:
-    return [*_deep(), *_long(), *_many()]
-
-
-def _case(name: str, text: str, *findings: Expected, value: bool = True) -> Case:
-    said = {"value": json.loads(text)} if value else {}
-    return Case(name, "large", text, findings, **said)
-
-
-def _deep() -> list[Case]:
     allowed = _INPUTS + "[" * 61 + "]" * 61 + "}}]"
     one_more = _INPUTS + "[" * 62 + "]" * 62 + "}}]"
-    place = Expected(1, len(_INPUTS) + 62, "too_deep")
-    objects = '{"a":' * 10_000
-    return [
-        _case("Sixty-four levels are read.", allowed),
-        _case("The sixty-fifth level is an error at its bracket.", one_more, place, value=False),
-        _case("Ten thousand levels of lists are too deep.", "[" * 10_000, _deep_at(65), value=False),
-        _case("Ten thousand levels of objects are too deep.", objects, _deep_at(64 * 5 + 1), value=False),
-    ]
-
-
-def _deep_at(column: int) -> Expected:
-    return Expected(1, column, "too_deep")
-
-
-def _long() -> list[Case]:
-    text = "x" * 1_000_000
+    lists, objects = "[" * 10_000, '{"a":' * 10_000
     prose = "Once more, then.\n" * 20_000
-    step = json.dumps({"step_id": "a", **_STEP})
+    steps = [{"step_id": f"s{number}", **_STEP} for number in range(2_000)]
+    circle = [{**step, "depends_on": [f"s{(at + 1) % 2_000}"]} for at, step in enumerate(steps)]
+    lines = ",\n".join(map(json.dumps, circle))
+    second = Expected(2, lines.index('"s1"') + 1, "dependency_cycle")
+    commas = ",\n".join(json.dumps(step)[:-1] + ",}" for step in steps)
+    comma = Expected(2, commas.index(",}") + 1, "trailing_comma")
+
+    def too_deep(text: str, column: int) -> Case:
+        return Case(f"{text[:5]} is too deep.", text, (Expected(1, column, "too_deep"),))
+
     return [
-        _case("A string of a million characters is read.", f'{_INPUTS}"{text}"}}}}]'),
+        Case("Sixty-four levels are read.", allowed, (), json.loads(allowed)),
+        too_deep(one_more, len(_INPUTS) + 62),
+        too_deep(lists, 65),
+        too_deep(objects, 64 * 5 + 1),
+        Case("A string of a million characters is read.", f'{_INPUTS}"{"x" * 1_000_000}"}}}}]', ()),
         Case(
             "Much prose before a plan is passed over.",
-            "large",
-            f"{prose}[{step}]",
+            f"{prose}{json.dumps(steps[:1])}",
             (Expected(1, 1, "surrounding_text"),),
-            [json.loads(step)],
+            steps[:1],
         ),
-    ]
-
-
-def _many() -> list[Case]:
-    count = 2_000
-    steps = [{"step_id": f"s{number}", **_STEP} for number in range(count)]
-    circle: list[dict[str, Any]] = [
-        {**step, "depends_on": [f"s{(number + 1) % count}"]} for number, step in enumerate(steps)
-    ]
-    lines = ",\n".join(map(json.dumps, circle))
-    first = lines.split("\n")[0]
-    commas = ",\n".join(json.dumps(step)[:-1] + ",}" for step in steps)
-    return [
-        _case("Two thousand steps are read.", json.dumps(steps)),
-        _case(
-            "A circle through two thousand steps is one error.",
-            f"[\n{lines}\n]",
-            Expected(2, first.index('"s1"') + 1, "dependency_cycle"),
-        ),
-        Case(
-            "Two thousand commas too many are one warning.",
-            "large",
-            f"[\n{commas}\n]",
-            (Expected(2, commas.index(",}") + 1, "trailing_comma"),),
-            steps,
-        ),
+        Case("Two thousand steps are read.", json.dumps(steps), (), steps),
+        Case("A circle through two thousand steps is one error.", f"[\n{lines}\n]", (second,), circle),
+        Case("Two thousand commas too many are one warning.", f"[\n{commas}\n]", (comma,), steps),
     ]
 
 

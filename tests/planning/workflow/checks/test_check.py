@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_findings import findings, findings_text, older, plan, step, thought
+from plan_findings import findings, findings_text, nested, older, plan, step, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.errors import show
@@ -174,12 +174,6 @@ def test_a_key_with_a_dot_is_an_output_like_any_other() -> None:
     ]
 
 
-def deep(value: Any, levels: int) -> Any:
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
 def now(text: object, *depends_on: str, **fields: Any) -> dict[str, Any]:
     """A plan with a step ``fetch``, and one with this text that depends on these."""
     return plan(FETCH, step("now", *depends_on, inputs={"x": text}, **fields))
@@ -192,7 +186,7 @@ REFERENCES: dict[str, object] = {
     "a reference within another": now("${fetch.output.${fetch.output}}", "fetch"),
     "a reference that is not closed": now("see ${fetch.output and more", "fetch"),
     "several in one text, at any depth": plan(FETCH, step("now", inputs=NESTED)),
-    "sixty levels deep": now(deep("${x.output}", 60)),
+    "sixty levels deep": now(nested(59, ["${x.output}"])),
     "no such step, but a similar one": now("${fetsh.output.items}", "fetch"),
     "no such step, and no similar one": now("${nobody.output}", "fetch"),
     "no such step, but the id of the step itself is similar": now("${noww.output}", "fetch"),

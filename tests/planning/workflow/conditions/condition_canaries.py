@@ -8,7 +8,9 @@ import os
 from collections import defaultdict
 from typing import Any
 
-__all__ = ["hostile_memory", "nested", "shape"]
+from plan_findings import nested
+
+__all__ = ["hostile_memory", "shape"]
 
 _SPECIAL = [
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__bool__", "__len__",
@@ -46,13 +48,6 @@ def canary(calls: list[str], base: type[Any] = object) -> Any:
 @dataclasses.dataclass
 class Record:
     x: int
-
-
-def nested(depth: int) -> list[Any]:
-    value: list[Any] = []
-    for _ in range(depth):
-        value = [value]
-    return value
 
 
 def ring() -> dict[str, Any]:

@@ -16,9 +16,10 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from condition_canaries import hostile_memory, nested, shape
+from condition_canaries import hostile_memory, shape
 from hypothesis import given, reject
 from hypothesis import strategies as st
+from plan_findings import nested
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow.conditions import METHODS, ConditionInvalid, check_condition, is_done

@@ -16,6 +16,7 @@ import pydantic
 import pytest
 from hypothesis import given
 from json_runs import STEPS, Colour, Page, Pair, Part, Row, giving, kept, values
+from plan_findings import nested
 from run_cases import called, capable, flow, heard, plain_tool, restored, states, thought, told
 
 from planning.tools import ToolContext, ToolResult
@@ -176,21 +177,17 @@ def test_a_parameter_with_a_type_is_made_of_the_json_of_an_output(value: Any) ->
     assert (dict(result.errors), seen, type(seen[0])) == ({}, [value], type(value))
 
 
-def nested(levels: int) -> Any:
-    return [nested(levels - 1)] if levels > 1 else ["here"]
-
-
 def test_what_may_be_kept_is_whole_in_a_snapshot_and_in_a_result_as_json() -> None:
-    deepest = nested(100)
+    deepest, less = nested(99, ["here"]), nested(98, ["here"])
     workflow = flow(called("a", tool="produce", expected_key="key"))
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", deepest))
-    result = run_workflow(workflow, capable(produce), inputs={"given": nested(99)})
+    result = run_workflow(workflow, capable(produce), inputs={"given": less})
     assert dict(result.errors) == {}
     snapshot = Snapshot.from_json(result.session.snapshot().to_json())
-    assert [item.value for item in snapshot.select_all(MemoryItem)] == [nested(99), deepest]
-    assert [run.inputs for run in snapshot.select_all(WorkflowRun)] == [{"given": nested(99)}]
+    assert [item.value for item in snapshot.select_all(MemoryItem)] == [less, deepest]
+    assert [run.inputs for run in snapshot.select_all(WorkflowRun)] == [{"given": less}]
     told = result.to_dict()
-    assert (told["outputs"], told["memory"]) == ({"a": deepest}, {"given": nested(99), "key": deepest})
+    assert (told["outputs"], told["memory"]) == ({"a": deepest}, {"given": less, "key": deepest})
     with pytest.raises(WorkflowError):
         run_workflow(workflow, capable(produce), inputs={"given": deepest})
 

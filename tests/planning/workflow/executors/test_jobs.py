@@ -104,7 +104,7 @@ async def give_up() -> None:
 NOT_SENT: list[tuple[Any, dict[str, Any], str]] = [
     (Tool("bound", "", threading.Lock().acquire), {},
      "bound cannot be sent to another process (cannot pickle '_thread.lock' object); " + DEFINE),
-    (tools.give_unreadable, {},
+    (tools.fail, {"how": "unreadable"},
      "the result cannot be read here (this does not come back); let the tool return plain values"),
 ]  # fmt: skip
 RAISED: list[tuple[Callable[[], BaseException], Any]] = [
@@ -208,11 +208,10 @@ def test_what_the_future_fails_with_is_the_error_of_the_step(
 
 
 TOO_LARGE = (
-    "give_much returned more than 32 MB, which is too much to keep; let it store its data and return where "
-    "it is"
+    "fail returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
 )
 NO_FORM = (
-    "give_lock returned nothing that can be used. Go on without it. Reason: the function returned "
+    "fail returned nothing that can be used. Go on without it. Reason: the function returned "
     "executor_tools.Unwritable, which has no JSON form; return text, numbers, booleans, None, lists, "
     "dicts or records of these, at most 100 levels deep."
 )
@@ -246,21 +245,20 @@ def test_each_step_gets_and_keeps_the_same_as_without_an_executor(
 
 
 def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(executor: Executor | None) -> None:
-    names = ("refuse", "reach", "ask", "stop_iteration", "give_much", "give_lock", "refuse_sealed")
-    steps = [step(name, name) for name in names]
+    names = ("refused", "unreached", "asked", "stopped", "sealed", "unwritable", "much")
+    steps = [step(name, "fail", inputs={"how": name}) for name in names]
     steps += [step("hang", "hang", timeout=0.05), step("add", "add", inputs={"a": 1, "b": 2})]
-    called = [getattr(tools, str(each.name)) for each in steps]
-    result = run_workflow(flow(*steps), capable(*called), executor=executor)
+    result = run_workflow(flow(*steps), capable(tools.fail, tools.hang, tools.add), executor=executor)
     told = {name: (error.message, error.user_message, error.code) for name, error in result.errors.items()}
     hung = "hang took longer than 0.05 s and was given up; call it again, or go on without it"
     assert told == {
-        "refuse": ("the archive is closed", "the archive is closed", "storage"),
-        "reach": (NO_DATA.format("reach"), SORRY, "storage"),
-        "ask": ("the account is missing", "Which account?", "needs_user_input"),
-        "stop_iteration": (FAILED.format("stop_iteration"), SORRY, "unknown"),
-        "give_lock": (NO_FORM, SORRY, "bad_result"),
-        "refuse_sealed": (FAILED.format("refuse_sealed"), SORRY, "unknown"),
-        "give_much": (TOO_LARGE, SORRY, "too_large"),
+        "refused": ("the archive is closed", "the archive is closed", "storage"),
+        "unreached": (NO_DATA.format("fail"), SORRY, "storage"),
+        "asked": ("the account is missing", "Which account?", "needs_user_input"),
+        "stopped": (FAILED.format("fail"), SORRY, "unknown"),
+        "sealed": (FAILED.format("fail"), SORRY, "unknown"),
+        "unwritable": (NO_FORM, SORRY, "bad_result"),
+        "much": (TOO_LARGE, SORRY, "too_large"),
         "hang": (hung, SORRY, "timeout"),
     }
     assert (result.outputs, result.warnings) == ({"add": 3}, ())
@@ -268,19 +266,13 @@ def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(execu
 
 @ELSEWHERE
 def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
-    steps = flow(step("1", "refuse_private"), step("2", "give_private_lock"))
-    session = Session()
-    result = run_workflow(
-        steps, capable(tools.refuse_private, tools.give_private_lock), executor=executor, session=session
-    )
+    steps = flow(*(step(how, "fail", inputs={"how": how}) for how in ("sealed", "unwritable")))
+    result = run_workflow(steps, capable(tools.private_fail), executor=executor)
     assert result.errors == {
-        "1": failure(FAILED.format("refuse_private")),
-        "2": failure("give_private_lock returned nothing that can be used. Go on without it.", "bad_result"),
+        "sealed": failure(FAILED.format("fail")),
+        "unwritable": failure("fail returned nothing that can be used. Go on without it.", "bad_result"),
     }
-    assert "secret" not in session.snapshot().to_json()
-
-
-# Workers that die
+    assert "secret" not in result.session.snapshot().to_json()
 
 
 def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(

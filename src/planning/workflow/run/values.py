@@ -396,7 +396,7 @@ class RunValues:
 
 def _named(fields: Mapping[Any, Any]) -> dict[str, Any]:
     """A mapping with names as JSON has them."""
-    return {key if type(key) is str else key_text(key): value for key, value in fields.items()}
+    return {key_text(key): value for key, value in fields.items()}
 
 
 def step_with_prompt(workflow: Workflow) -> str | None:

@@ -88,7 +88,7 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
     ]
 
     def fail() -> None:
-        raise ToolError("\u5931\u6557")
+        raise ToolError("\u5931\u6557: 7")
 
     result = run_workflow(
         flow(*steps, goal="\u76ee\u6a19"),

@@ -265,6 +265,16 @@ def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, err
     assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "completed"}
 
 
+def test_an_input_without_a_json_form_is_an_error_of_its_step() -> None:
+    steps = flow(called("a", inputs={"value": [Connection()]}), thought("b", "a"), thought("c"))
+    result = run_workflow(steps, capable(work=lambda value: value))
+    message = (
+        f"the inputs of this step contain an object of type Connection, which has no form in JSON; {PLAIN}"
+    )
+    assert dict(result.errors) == {"a": told(message, "bad_result")}
+    assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "completed"}
+
+
 def test_a_number_of_three_thousand_digits_is_an_output() -> None:
     value = [10**3000 - 1, -(10**3000) + 1]
     assert dict(run_workflow(flow(called("a")), capable(work=lambda: value)).outputs) == {"a": value}

@@ -177,6 +177,17 @@ def test_a_run_rewound_behind_a_step_that_must_be_once_asks(
     assert tools.calls == []
 
 
+def test_a_run_that_was_rewound_and_had_not_called_what_must_be_once_is_another_run() -> None:
+    session, failing, tools = Session(), bench(lambda: 1 / 0), bench()
+    first = run(failing, session)
+    (before,) = session.select_all(WorkflowRun)
+    session.rewind(0)
+    again = run(tools, session)
+    (after,) = session.select_all(WorkflowRun)
+    assert (first.status, again.status, tools.calls[-1]) == ("failed", "completed", "mail")
+    assert after.run_id != before.run_id
+
+
 def test_a_fork_from_before_a_step_ran_runs_it(opened: Opened) -> None:
     session, tools = nightly(opened()), bench()
     run(tools, session)

@@ -346,9 +346,8 @@ class RunValues:
             if found.start == 0 and found.end == len(text):
                 return forms.of(value)
             if type(value) is not str:
-                JsonForms(strict=True, limit=forms.limit).of(
-                    value
-                )  # its text is not built when it is too large
+                # A text that is too large is not built.
+                JsonForms(strict=True, limit=forms.limit).of(value)
                 value = json.dumps(value, ensure_ascii=False)
             between = text[end : found.start].replace(LITERAL_MARK, MARK)
             forms.spend(getsizeof(between) + getsizeof(value))

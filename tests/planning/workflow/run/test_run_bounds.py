@@ -7,6 +7,7 @@ import threading
 import tracemalloc
 from collections import Counter
 from dataclasses import replace
+from sys import getsizeof
 from typing import Any
 
 import pytest
@@ -75,20 +76,34 @@ def test_inputs_that_come_to_too_much_are_an_error_before_they_are_built(
     assert peak < 200_000_000
 
 
-def test_a_run_keeps_so_much_and_no_more() -> None:
-    steps = [called(f"s{n}", tool="produce", expected_key=f"k{n}") for n in range(10)]
-    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", "x" * 30_000_000))
-    session = Session()
-    inputs = {"given": ["x" * 30_000_000]}
-    result = run_workflow(flow(*steps), capable(produce), session=session, inputs=inputs, max_parallel=1)
-    message = (
-        "with the output of produce the run would keep more than 256 MB; let produce store its data and "
-        "return where it is"
+def test_an_output_may_take_32_mb_and_no_more() -> None:
+    most = "x" * (32_000_000 - getsizeof(""))
+    outputs = {"a": most, "b": [most[:-100]], "c": most + "x"}
+    steps = [called(name, tool=name) for name in outputs]
+    result = run_workflow(
+        flow(*steps), capable(**{name: lambda each=each: each for name, each in outputs.items()})
     )
-    assert dict(result.errors) == {f"s{n}": told(message, "too_large") for n in range(7, 10)}
-    assert (list(result.outputs), len(result.memory)) == ([f"s{n}" for n in range(7)], 8)
-    again = run_workflow(flow(*steps), capable(produce), session=session, inputs=inputs, max_parallel=1)
-    assert list(again.outputs) == [f"s{n}" for n in range(7)]
+    message = (
+        "c returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
+    )
+    assert dict(result.errors) == {"c": told(message, "too_large")}
+
+
+def test_a_run_keeps_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = "x" * 1_000
+    monkeypatch.setattr("planning.workflow.run.values.MOST_KEPT", 4 * getsizeof(output))
+    steps, tools = flow(*(called(each) for each in "abcde")), capable(work=lambda: output)
+    session, inputs = Session(), {"given": output[:300]}
+    message = (
+        "with the output of work the run would keep more than 256 MB; let work store its data and return "
+        "where it is"
+    )
+    for _ in "12":
+        result = run_workflow(steps, tools, session=session, inputs=inputs, max_parallel=1)
+        assert dict(result.errors) == {name: told(message, "too_large") for name in "de"}
+        assert list(result.outputs) == ["a", "b", "c"]
+    alone = run_workflow(steps, tools, max_parallel=1)
+    assert (list(alone.outputs), list(alone.errors)) == (["a", "b", "c", "d"], ["e"])
 
 
 def test_a_large_value_is_copied_beside_the_event_loop() -> None:

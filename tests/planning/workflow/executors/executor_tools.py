@@ -193,6 +193,16 @@ def _unread() -> None:
     raise ValueError("this does not come back")
 
 
+@dataclass
+class Unread:
+    """A record that only its JSON form brings back."""
+
+    part: int = 1
+
+    def __reduce__(self) -> Any:
+        return _unread, ()
+
+
 OUTCOMES: dict[str, Callable[[], Any]] = {
     "refused": lambda: StorageUnavailable("the archive is closed"),
     "unreached": lambda: Unreached("archive"),
@@ -201,6 +211,7 @@ OUTCOMES: dict[str, Callable[[], Any]] = {
     "sealed": lambda: Sealed("the secret is 42"),
     "unwritable": lambda: Unwritable("the secret is 42"),
     "unreadable": Unreadable,
+    "unread": Unread,
     "much": lambda: "x" * 32_000_001,
 }
 

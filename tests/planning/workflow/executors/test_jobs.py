@@ -76,9 +76,10 @@ def placed_in(module: str | None) -> Tool:
         (tools.ADD_PAIR, {"a": 1, "b": 2}, 3),
         (tools.FACTS, {"query_type": "pair", "parameters": {"a": 1, "b": 2}}, ["pair", 1, "s"]),
         (tools.Greet("Hello"), {"who": "Ann"}, "Hello Ann"),
+        (tools.fail, {"how": "unread"}, {"part": 1}),
         (tools.seen, {}, ["description", "goal", "memory", "step_id", "user_prompt"]),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, output: Any) -> None:
     assert carried(called, inputs) == output
@@ -147,11 +148,12 @@ def test_a_function_that_travels_whole_shares_nothing_with_the_next_call() -> No
     assert (dict(result.outputs), seen) == ({"1": 1, "2": 1}, [])
 
 
-def test_a_lambda_needs_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lambda_needs_cloudpickle_and_what_has_a_name_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     message = carried(Tool("twice", "", tools.twice), {"a": 1}).message
     assert message.startswith("twice cannot be sent to another process (Can't pickle <function <lambda> at")
     assert message.endswith(DEFINE)
+    assert carried(tools.add, {"a": 1, "b": 2}) == 3
 
 
 STEPS = flow(step("1", "add", inputs={"a": 1, "b": 2}))

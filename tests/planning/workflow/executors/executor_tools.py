@@ -15,7 +15,16 @@ from typing import Any
 
 from run_cases import SORRY, called, told
 
-from planning.tools import BaseTool, StorageUnavailable, Tool, ToolContext, ToolError, ToolSpec, tool
+from planning.tools import (
+    BaseTool,
+    StorageUnavailable,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+    tool,
+)
 from planning.tools.errors import UserInputNeeded
 from planning.workflow import WorkflowStep
 
@@ -212,6 +221,7 @@ OUTCOMES: dict[str, Callable[[], Any]] = {
     "unwritable": lambda: Unwritable("the secret is 42"),
     "unreadable": Unreadable,
     "unread": Unread,
+    "told": lambda: ToolResult(True, "Done.", Unread()),
     "much": lambda: "x" * 32_000_001,
 }
 

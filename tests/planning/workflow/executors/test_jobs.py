@@ -77,9 +77,10 @@ def placed_in(module: str | None) -> Tool:
         (tools.FACTS, {"query_type": "pair", "parameters": {"a": 1, "b": 2}}, ["pair", 1, "s"]),
         (tools.Greet("Hello"), {"who": "Ann"}, "Hello Ann"),
         (tools.fail, {"how": "unread"}, {"part": 1}),
+        (tools.fail, {"how": "told"}, {"part": 1}),
         (tools.seen, {}, ["description", "goal", "memory", "step_id", "user_prompt"]),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, output: Any) -> None:
     assert carried(called, inputs) == output

@@ -14,7 +14,7 @@ from run_cases import plan_states
 
 from planning import Plan
 from planning.workflow import Workflow, WorkflowResult, arun_workflow, run_workflow
-from planning.workflow.run.records import StepChanged, StepRecord
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord
 from session import Session, Snapshot
 
 limits = st.integers(1, 4)
@@ -30,6 +30,8 @@ def check(result: WorkflowResult, drawn: Drawn) -> None:
     assert all(step.skipped is wanted.skipped[step.step_id] for step in result.workflow.steps)
     assert result.session.select_latest(Workflow) == result.workflow
     assert plan_states(result.session) == wanted.plan
+    events = [event for kind in (RunChanged, StepChanged) for event in result.session.select_all(kind)]
+    assert {event.session_id for event in events} == {result.session.session_id}
     keys = [step.expected_key for step in drawn.workflow.steps if step.step_id in wanted.outputs]
     assert set(result.memory) == {key for key in keys if key is not None}
 

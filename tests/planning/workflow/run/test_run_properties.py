@@ -25,6 +25,7 @@ def check(result: WorkflowResult, drawn: Drawn) -> None:
     wanted = expected(drawn)
     statuses = {step.step_id: step.status for step in result.workflow.steps}
     assert (result.status, statuses, dict(result.outputs)) == (wanted.status, wanted.statuses, wanted.outputs)
+    assert (result.workflow.completed_at is None) is (wanted.status == "failed")
     failed = [each for each in statuses if each in wanted.failed]
     assert (list(result.outputs), list(result.errors)) == (list(wanted.outputs), failed)
     assert all(step.skipped is wanted.skipped[step.step_id] for step in result.workflow.steps)

@@ -181,13 +181,13 @@ def test_what_may_be_kept_is_whole_in_a_snapshot_and_in_a_result_as_json() -> No
     deepest, less = nested(99, ["here"]), nested(98, ["here"])
     workflow = flow(called("a", tool="produce", expected_key="key"))
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", deepest))
-    result = run_workflow(workflow, capable(produce), inputs={"given": less})
+    result = run_workflow(workflow, capable(produce), inputs={"first": 1, "given": less})
     assert dict(result.errors) == {}
     snapshot = Snapshot.from_json(result.session.snapshot().to_json())
-    assert [item.value for item in snapshot.select_all(MemoryItem)] == [less, deepest]
-    assert [run.inputs for run in snapshot.select_all(WorkflowRun)] == [{"given": less}]
+    assert [item.value for item in snapshot.select_all(MemoryItem)] == [1, less, deepest]
+    assert [run.inputs for run in snapshot.select_all(WorkflowRun)] == [{"first": 1, "given": less}]
     told = result.to_dict()
-    assert (told["outputs"], told["memory"]) == ({"a": deepest}, {"given": less, "key": deepest})
+    assert (told["outputs"], told["memory"]) == ({"a": deepest}, {"first": 1, "given": less, "key": deepest})
     with pytest.raises(WorkflowError):
         run_workflow(workflow, capable(produce), inputs={"given": deepest})
 

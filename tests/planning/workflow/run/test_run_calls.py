@@ -15,8 +15,18 @@ import pytest
 import stamina
 from run_cases import called, capable, flow, heard, plain_tool, plan_of, states, thought, told
 
-from planning.tools import BaseTool, StorageUnavailable, ToolContext, ToolError, ToolResult, ToolSpec
+from planning.tools import (
+    BaseTool,
+    StorageUnavailable,
+    Toolbox,
+    ToolContext,
+    ToolError,
+    ToolRegistry,
+    ToolResult,
+    ToolSpec,
+)
 from planning.tools.errors import RateLimitExceeded
+from planning.tools.rate_limit import RateLimiter
 from planning.workflow import Capabilities, run_workflow
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.memory import MemoryItem
@@ -81,6 +91,14 @@ def test_the_key_that_a_step_says_goes_before_that_of_its_tool_which_may_have_no
 ) -> None:
     result = run_workflow(flow(facts(**fields)), Capabilities(tools=[spec]))
     assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 7}}, memory)
+
+
+@pytest.mark.parametrize("collection", [Toolbox, ToolRegistry])
+def test_steps_are_held_to_the_limits_of_the_collection_that_their_tools_are_from(collection: Any) -> None:
+    work = plain_tool("work", lambda: 1, rate_limit_key="mail")
+    tools = collection([work], limiter=RateLimiter(default="1/hour"))
+    result = run_workflow(flow(called("a"), called("b", "a")), Capabilities(tools=tools))
+    assert (dict(result.outputs), result.errors["b"].code) == ({"a": 1}, "rate_limit")
 
 
 def calling(kind: str, function: Any, **fields: Any) -> tuple[WorkflowStep, Capabilities]:

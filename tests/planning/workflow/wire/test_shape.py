@@ -86,6 +86,7 @@ WRONG: dict[str, object] = {
     "unknown and empty values": second(output_path=[], status="done", expected_key=""),
     "a name without a type": second(name="search"),
     "an agent beside a tool": second(type="tool", name="search", agent="x"),
+    "inputs beside almost nothing": [{"step_id": "a", "inputs": {"q": 1}}],
     "a step that lacks almost everything": {"plan": [{"step_id": "a"}]},
     "a single step that is wrong": {"step_id": "a", "description": 1},
     "numbers out of their range": plan(
@@ -207,9 +208,11 @@ def test_of_a_long_list_the_first_thousand_items_are_looked_at_one_by_one() -> N
         items[at] = at
     assert pointers(first(depends_on=items)) == ["/0/depends_on/0", "/0/depends_on/999"]
     (late,) = findings(first(outputs=["b"] * 1000 + [1]))
-    assert (late.code, late.message) == (
+    assert (late.code, late.message, late.hint, late.pointer) == (
         "wrong_type",
         "an item behind the first 1,000 of a list has the wrong type",
+        "send shorter lists",
+        "",
     )
 
 

@@ -118,7 +118,7 @@ FETCH = step("fetch", outputs=["items", "title"])
 
 def malformed(text: str) -> list[tuple[str, str, str]]:
     """What is said of a text in the inputs of a step that depends on three."""
-    before = step("fetch"), step("a.b"), step("caf\u00e9")
+    before = step("fetch"), step("a.b"), step("caf\u00e9"), step("X")
     now = step("now", "fetch", "a.b", inputs={"x": text})
     return [(each.code, each.message, each.hint) for each in findings(plan(*before, now))]
 

@@ -25,6 +25,7 @@ from session import Session
 
 FAILED = "{} failed. Call it again, or go on without it."
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
+GIVEN_UP = "was given up; call it again, or go on without it"
 NO_DATA = "{} cannot reach its data now. Try again later, or go on without it."
 
 
@@ -186,24 +187,18 @@ class Failing(Executor):
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "code"),
+    ("error", "timeout", "message", "code"),
     [
-        (LookupError("no such module"), "the executor could not run add (no such module)", "not_sent"),
-        (
-            TimeoutError(),
-            "add took longer than 5 s and was given up; call it again, or go on without it",
-            "timeout",
-        ),
+        (LookupError("no such module"), 5, "the executor could not run add (no such module)", "not_sent"),
+        (TimeoutError(), 5, f"add took longer than 5 s and {GIVEN_UP}", "timeout"),
+        (TimeoutError(), None, f"add took longer and {GIVEN_UP}", "timeout"),
     ],
 )
 def test_what_the_future_fails_with_is_the_error_of_the_step(
-    error: Exception, message: str, code: str
+    error: Exception, timeout: float | None, message: str, code: str
 ) -> None:
-    result = run_workflow(
-        flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=5)),
-        capable(tools.add),
-        executor=Failing(error),
-    )
+    steps = flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=timeout))
+    result = run_workflow(steps, capable(tools.add), executor=Failing(error))
     assert result.errors == {"1": failure(message, code)}
 
 
@@ -253,7 +248,6 @@ def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(execu
     steps += [step("hang", "hang", timeout=0.05), step("add", "add", inputs={"a": 1, "b": 2})]
     result = run_workflow(flow(*steps), capable(tools.fail, tools.hang, tools.add), executor=executor)
     told = {name: (error.message, error.user_message, error.code) for name, error in result.errors.items()}
-    hung = "hang took longer than 0.05 s and was given up; call it again, or go on without it"
     assert told == {
         "refused": ("the archive is closed", "the archive is closed", "storage"),
         "unreached": (NO_DATA.format("fail"), SORRY, "storage"),
@@ -262,7 +256,7 @@ def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(execu
         "sealed": (FAILED.format("fail"), SORRY, "unknown"),
         "unwritable": (NO_FORM, SORRY, "bad_result"),
         "much": (TOO_LARGE, SORRY, "too_large"),
-        "hang": (hung, SORRY, "timeout"),
+        "hang": (f"hang took longer than 0.05 s and {GIVEN_UP}", SORRY, "timeout"),
     }
     assert (result.outputs, result.warnings) == ({"add": 3}, ())
 
@@ -300,10 +294,7 @@ def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
             "the worker that ran die_once died; die_once may have taken effect, so it is not run again",
             "worker_lost",
         ),
-        "3": failure(
-            "hang_hard took longer than 0.1 s and was given up; call it again, or go on without it",
-            "timeout",
-        ),
+        "3": failure(f"hang_hard took longer than 0.1 s and {GIVEN_UP}", "timeout"),
     }
     statuses = dict.fromkeys("123", "failed") | {"4": "pending"} | dict.fromkeys("56", "completed")
     assert states(result.workflow) == statuses

@@ -93,6 +93,13 @@ def test_the_key_that_a_step_says_goes_before_that_of_its_tool_which_may_have_no
     assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 7}}, memory)
 
 
+def test_a_step_is_skipped_with_the_value_under_the_key_of_its_tool() -> None:
+    steps, known = flow(facts(done_check="True")), {"facts_output": {"one": 9}}
+    result = run_workflow(steps, Capabilities(tools=[SPEC]), inputs=known)
+    assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 9}}, known)
+    assert states(result.workflow) == {"a": "completed, skipped"}
+
+
 @pytest.mark.parametrize("collection", [Toolbox, ToolRegistry])
 def test_steps_are_held_to_the_limits_of_the_collection_that_their_tools_are_from(collection: Any) -> None:
     work = plain_tool("work", lambda: 1, rate_limit_key="mail")

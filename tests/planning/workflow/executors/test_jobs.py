@@ -100,6 +100,14 @@ class Turning(Exception):
         return ValueError, ("something else",)
 
 
+class Leaving:
+    def __reduce__(self) -> Any:
+        return sys.exit, ()
+
+
+LEAVING = Leaving()
+
+
 async def give_up() -> None:
     raise asyncio.CancelledError
 
@@ -126,6 +134,7 @@ RAISED: list[tuple[Callable[[], BaseException], Any]] = [
 ERRORS: list[tuple[Any, dict[str, Any], Any]] = [
     *((called, inputs, failure(message, "not_sent")) for called, inputs, message in NOT_SENT),
     *((raising(make), {}, error) for make, error in RAISED),
+    (Tool("held", "", lambda: LEAVING), {}, failure("the tool ended with SystemExit", "interrupted")),
     (Tool("give_up", "", give_up), {}, failure("give_up ended with CancelledError", "interrupted")),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +13,10 @@ import pytest
 from drawn_runs import Drawn, drawn_runs, working
 from hypothesis import given
 from hypothesis import strategies as st
-from run_cases import MAYBE, Bench, called, capable, flow, states
+from run_cases import MAYBE, Bench, called, cancelled, capable, flow, states
 
 from planning import Plan
-from planning.workflow import WorkflowError, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow import Workflow, WorkflowError, WorkflowResult, arun_workflow, run_workflow
 from planning.workflow.model import OnFailure
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged as RunLog
@@ -121,6 +122,33 @@ def test_a_step_behind_two_failures_comes_out_the_same_whichever_of_them_is_firs
     for version in range(whole.version):
         session = whole.fork(at=version, session_id=f"cut{version}")
         assert outcome(run_workflow(workflow, tools, session=session, max_parallel=1)) == outcome(alone)
+
+
+# Cancelled
+
+
+def test_a_write_that_has_begun_is_done_before_a_cancelled_run_ends(opened: Opened) -> None:
+    done = list[str]()
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        run = asyncio.ensure_future(arun_workflow(STEPS, bench().tools, session=session))
+
+        def hold(event: StepChanged) -> None:
+            if event.record.status == "completed" and not done:
+                for _ in range(3):
+                    loop.call_soon_threadsafe(run.cancel)
+                    time.sleep(0.02)
+                done.append(event.record.step_id)
+
+        session.bus.subscribe(StepChanged, hold)
+        await cancelled(run)
+        assert done == ["a"]
+
+    session = nightly(opened())
+    asyncio.run(scene())
+    assert states(session.select_latest(Workflow)) == {"a": "completed"} | dict.fromkeys("bcm", "pending")
+    assert session.select_all(WorkflowRun)[0].token == ""
 
 
 # Two at once

@@ -77,6 +77,14 @@ def test_killing_ends_what_runs_and_cancels_what_waits() -> None:
             workers.submit(int)
 
 
+def test_shutting_down_may_cancel_what_waits() -> None:
+    workers = processes(1)
+    first, second = workers.submit(time.sleep, 0.2), workers.submit(int)
+    assert soon(first.running)
+    workers.shutdown(cancel_futures=True)
+    assert (first.result(), second.cancelled()) == (None, True)
+
+
 def test_a_forked_process_is_refused_the_workers_of_its_parent(workers: WorkerProcesses) -> None:
     child = os.fork()
     if child == 0:  # pragma: no cover - in another process

@@ -130,13 +130,6 @@ def seen(context: ToolContext) -> list[str]:
     return sorted(context.values)
 
 
-@tool
-def where(path: str = "") -> int:
-    if path:
-        note(path)
-    return os.getpid()
-
-
 @tool(idempotent=False)
 def once(path: str) -> str:
     note(path)

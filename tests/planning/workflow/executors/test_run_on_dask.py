@@ -23,7 +23,6 @@ from hypothesis import HealthCheck, given, settings
 from json_runs import STEPS, giving, kept, values
 from run_cases import capable, flow, restored
 
-from planning.tools import tool
 from planning.workflow import Workflow, WorkflowResult, run_workflow
 from planning.workflow.executors import dask, open_executor
 from planning.workflow.executors.jobs import ExecutorUnavailable
@@ -31,11 +30,6 @@ from planning.workflow.executors.workers import DaskExecutor, take_claim
 
 LOST = "the worker that ran {0} died; {0} may have taken effect, so it is not run again"
 BROKEN = "; the executor is broken, resume with another"
-
-
-@tool
-def here(a: int) -> int:
-    return a + 1
 
 
 def cluster_of(workers: int, **options: Any) -> LocalCluster:
@@ -58,28 +52,16 @@ def _quiet() -> Iterator[None]:
     logger.level = before
 
 
-@pytest.fixture(scope="module")
-def client(_quiet: None) -> Iterator[Client]:
-    """A client of a cluster with two workers; nothing is left of them afterwards."""
+@pytest.fixture
+def mortal() -> Iterator[DaskExecutor]:
+    """A cluster whose workers may be killed; nothing is left of them afterwards."""
     before = set(multiprocessing.active_children())
     with cluster_of(2) as cluster, client_of(cluster) as made:
-        yield made
+        yield dask(made)
     end = time.monotonic() + 10
     while time.monotonic() < end and set(multiprocessing.active_children()) - before:
         time.sleep(0.05)
     assert set(multiprocessing.active_children()) - before == set()
-
-
-@pytest.fixture
-def executor(client: Client) -> DaskExecutor:
-    return dask(client)
-
-
-@pytest.fixture
-def mortal() -> Iterator[DaskExecutor]:
-    """A cluster whose workers may be killed: the other tests do not wait for them to come back."""
-    with cluster_of(2) as cluster, client_of(cluster) as made:
-        yield dask(made)
 
 
 def kill_when_told(path: Path) -> threading.Thread:
@@ -131,10 +113,14 @@ def test_a_cluster_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch)
     assert str(caught.value).startswith("dask://127.0.0.1:1 cannot be reached: Timed out trying to connect")
 
 
-def test_a_job_that_must_not_run_twice_is_claimed_where_it_runs(near: Client, tmp_path: Path) -> None:
-    steps = [step(each, "once", inputs={"path": str(tmp_path / "calls")}) for each in "12"]
-    result = run_workflow(flow(*steps), capable(tools.once), executor=dask(near))
-    assert (dict(result.errors), result.outputs) == ({}, {"1": "done", "2": "done"})
+def test_two_equal_calls_are_two_and_what_must_not_run_twice_is_claimed_where_it_runs(
+    near: Client, tmp_path: Path
+) -> None:
+    path = {"path": str(tmp_path / "calls")}
+    steps = [step(f"{tool} {each}", tool, inputs=path) for tool in ("once", "noted") for each in "12"]
+    result = run_workflow(flow(*steps), capable(tools.once, tools.noted), executor=dask(near))
+    assert (dict(result.errors), list(result.outputs.values())) == ({}, ["done"] * 2 + ["noted"] * 2)
+    assert tools.count(tmp_path / "calls") == 4
     claims = [near.submit(take_claim, name, pure=False).result() for name in ("a", "a", "b")]  # type: ignore[no-untyped-call]  # of distributed
     assert claims == [True, False, True]
 
@@ -166,26 +152,6 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 
 
 # In worker processes
-
-
-@pytest.mark.slow
-def test_steps_run_on_the_workers_of_the_cluster_and_two_equal_calls_are_two(
-    executor: DaskExecutor, tmp_path: Path
-) -> None:
-    calls = tmp_path / "calls"
-    steps = flow(
-        step("1", "add", inputs={"a": 1, "b": 2}),
-        step("2", "add_later", "1", inputs={"a": "${1.output}", "b": 1}),
-        step("3", "here", "2", inputs={"a": "${2.output}"}),
-        step("4", "greet", inputs={"who": "Ann"}),
-        step("5", "times", inputs={"a": 4}),
-        *(step(each, "where", inputs={"path": str(calls)}) for each in "678"),
-    )
-    called = tools.add, tools.add_later, here, tools.Greet("Hello"), tools.times, tools.where
-    outputs = dict(run_workflow(steps, capable(*called), executor=executor).outputs)
-    pids = {outputs.pop(each) for each in "678"}
-    assert outputs == {"1": 3, "2": 4, "3": 5, "4": "Hello Ann", "5": 8}
-    assert (os.getpid() in pids, tools.count(calls)) == (False, 3)
 
 
 @pytest.mark.slow

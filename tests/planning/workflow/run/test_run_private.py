@@ -209,8 +209,9 @@ def test_other_private_inputs_of_a_completed_step_are_noticed(file: File) -> Non
         "the unfinished run in this session cannot be resumed: step 'a' is completed and its inputs changed; "
         "restore that step, or use another session to start over"
     )
-    other = file.run(flow(), capable()).session
-    kept = other.select_all(WorkflowRun)[0].workflow.steps[0].inputs
+    other = file.run(flow(), capable())
+    assert dict(other.memory) == {}
+    kept = other.session.select_all(WorkflowRun)[0].workflow.steps[0].inputs
     assert list(kept) == ["withheld"]
 
 

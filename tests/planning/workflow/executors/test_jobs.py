@@ -178,6 +178,15 @@ def test_a_name_opens_its_executor(name: str) -> None:
     assert again.status == "failed"
 
 
+def test_a_name_waits_for_nothing_that_still_runs() -> None:
+    let = threading.Event()
+    with open_executor("threads", 1) as executor:
+        running, waiting = (executor.submit(let.wait, 5) for _ in "12")  # type: ignore[union-attr]  # it is a pool
+    assert (running.done(), waiting.cancelled()) == (False, True)
+    let.set()
+    assert running.result() is True
+
+
 @pytest.mark.parametrize("name", ["gpu", "Threads", "dask://host", "dask://host:x", "threads "])
 def test_an_unknown_name_is_refused_with_those_that_there_are(name: str) -> None:
     with pytest.raises(ValueError, match=r"^Unknown executor ") as caught:

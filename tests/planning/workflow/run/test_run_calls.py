@@ -270,6 +270,7 @@ def run(*failures: Any, retries: int, **options: Any) -> tuple[int, Any, list[St
 
 @pytest.mark.parametrize("failure", PASSING)
 def test_what_may_pass_by_itself_is_tried_again_and_every_attempt_is_recorded(failure: Any) -> None:
+    assert run(failure, failure, retries=3, returns_private_data=True)[:2] == (3, 3)
     calls, output, records, notes = run(failure, failure, retries=3)
     assert (calls, output, notes) == (3, 3, ("3",))
     assert [(each.status, each.attempt, each.called) for each in records] == [
@@ -283,6 +284,7 @@ def test_what_may_pass_by_itself_is_tried_again_and_every_attempt_is_recorded(fa
 @pytest.mark.parametrize("failure", LASTING)
 def test_what_does_not_pass_is_not_tried_again(failure: Any) -> None:
     assert run(failure, retries=5)[0] == 1
+    assert run(failure, retries=5, returns_private_data=True)[0] == 1
 
 
 @pytest.mark.parametrize("retries", [0, 1, 4])

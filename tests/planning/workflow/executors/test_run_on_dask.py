@@ -19,7 +19,7 @@ import executor_tools as tools
 import pytest
 from distributed import Client, LocalCluster
 from executor_tools import failure, step
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from json_runs import STEPS, giving, kept, values
 from run_cases import capable, flow, restored
 
@@ -86,7 +86,7 @@ def near(_quiet: None) -> Iterator[Client]:
         yield made
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10)
 @given(value=values)
 def test_each_step_gets_and_keeps_the_same_as_without_a_cluster(near: Client, value: Any) -> None:
     result = run_workflow(STEPS, giving(value), executor=dask(near))

@@ -41,6 +41,7 @@ _ARGUMENTS = (
 )
 _NOTICED, _UNNOTICED, _TO_IMPORT = 1, 0, 3
 _NO_TESTS, _MOST_MEMORY, _FIRST_FILES = 5, 6 * 2**30, 3
+_MOST_OTHERS = 60.0  # seconds of tests that call nothing of the file
 Job = tuple[Callable[[], int], float]
 """What a child does, and the seconds it may take."""
 
@@ -351,7 +352,8 @@ def _importing(mutant: Mutant, reach: Reach, tests: list[str], step: int, rooms:
         first = sorted(files, key=lambda file: -files[file])[:_FIRST_FILES]
         chosen = [test for test in near if test.partition("::")[0] in first]
     elif not mutant.is_in_function:  # no test is recorded to reach what runs at import
-        chosen = [*near, *reach.fastest(set(reach.seconds) - set(near))]
+        others = reach.fastest(set(reach.seconds) - set(near))
+        chosen = [*near, *others] if sum(map(reach.seconds.__getitem__, others)) < _MOST_OTHERS else near
 
     def run() -> int:
         import pytest  # noqa: PLC0415 - in a child of its own

@@ -12,9 +12,13 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from importlib.abc import MetaPathFinder
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -44,12 +48,24 @@ def runs(commands: Iterable[str], before: str = "") -> str:
     return "".join(f"-- {each}\n{run(*shlex.split(before + each))}" for each in commands)
 
 
-def in_process(*arguments: str, without: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
-    """A run of the command as a process, ``without`` a library where one is named."""
-    program = f"import sys; sys.modules[{without!r}] = None; from planning.cli import main; main()"
-    start = ["-c", program] if without else ["-m", "planning"]
-    command = [sys.executable, *start, *arguments]
+def in_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A run of the command as a process."""
+    command = [sys.executable, "-m", "planning", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def run_without(library: str, *arguments: str) -> str:
+    """What a run shows where a library is not installed; its input is an empty list."""
+    with ExitStack() as files:
+        given, out, errors = (files.enter_context(TemporaryFile("w+")) for _ in range(3))
+        given.write("[]")
+        given.seek(0)
+        child = _forked(arguments, [each.fileno() for each in (given, out, errors)], {**os.environ}, library)
+        shown = f"exit code {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n"
+        for name, file in (("stderr", errors), ("stdout", out)):
+            file.seek(0)
+            shown += f"--- {name}\n{text}" if (text := file.read()) else ""
+    return shown
 
 
 def written_in_terminal(columns: int, *arguments: str, typed: str = "", **environment: str) -> str:
@@ -57,18 +73,60 @@ def written_in_terminal(columns: int, *arguments: str, typed: str = "", **enviro
     ours, theirs = pty.openpty()
     os.write(ours, typed.encode())
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
-    command = [sys.executable, "-m", "planning", *arguments]
-    names = {"PATH": os.environ["PATH"], "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=names) as running:
-        os.close(theirs)
-        written = b""
-        try:
-            while read := os.read(ours, 65_536):
-                written += read
-        except OSError:  # that is how a terminal says that the other end is closed
-            os.close(ours)
-    assert running.returncode in {0, 1, 2}, written
+    child = _forked(arguments, [theirs] * 3, {"PATH": os.environ["PATH"], "TERM": "xterm", **environment})
+    os.close(theirs)
+    written = b""
+    try:
+        while read := os.read(ours, 65_536):
+            written += read
+    except OSError:  # that is how a terminal says that the other end is closed
+        os.close(ours)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in {0, 1, 2}, written
     return written.decode().replace("\r\n", "\n")
+
+
+class _Missing(MetaPathFinder):
+    """Finds that a library is not installed."""
+
+    def __init__(self, library: str) -> None:
+        self._library = library
+
+    def find_spec(self, name: str, _path: Any, _target: Any = None) -> None:
+        if name == self._library:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def _forked(
+    arguments: tuple[str, ...], ends: Sequence[int], environment: dict[str, str], without: str = ""
+) -> int:
+    """Run the command in a fork of this process, which has imported it already; returns its process id."""
+    with warnings.catch_warnings(action="ignore"):  # of the other threads, which the fork leaves behind
+        child = os.fork()
+    if child:
+        return child
+    code, encoding = 70, environment.get("PYTHONIOENCODING", "utf-8")
+    try:
+        os.environ.clear()
+        os.environ.update(environment)
+        for stream, end in enumerate(ends):
+            os.dup2(end, stream)
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(end, mode, encoding=encoding) for end, mode in enumerate("rww")
+        )
+        sys.argv = ["planning", *arguments]
+        if without:
+            for name in [name for name in sys.modules if name.startswith(("planning", "session", without))]:
+                del sys.modules[name]
+            sys.meta_path.insert(0, _Missing(without))
+        from planning.cli import main
+
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def in_terminal(columns: int, *arguments: str, **environment: str) -> str:

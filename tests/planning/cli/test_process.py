@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import TRIAGE, in_process, run
+from cli_runs import TRIAGE, in_process, run, run_without
 
 import planning
 
@@ -95,10 +95,10 @@ def test_an_output_that_is_closed_is_no_error() -> None:
     ],
 )
 def test_without_an_extra_it_says_what_to_install(
-    missing: str, command: str, reason: str, tmp_path: Path
+    missing: str, command: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = in_process(*command.split(), without=missing, input="[]", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"planning: {reason}\n")
+    monkeypatch.chdir(tmp_path)
+    assert run_without(missing, *command.split()) == f"exit code 2\n--- stderr\nplanning: {reason}\n"
 
 
 INTERRUPTED = """
@@ -111,20 +111,18 @@ class Interrupts:
 
 sys.meta_path.insert(0, Interrupts())
 """
-MODULES = [
-    "typing",
-    "planning.plan.model",
-    "planning.cli",
-    "rich",
-    "typer",
-    "planning.cli.app",
-    "planning.observe.health",
-]
+EARLY = ["planning.plan.model", "planning.cli"]
+LATER = ["typing", "rich", "typer", "planning.cli.app", "planning.observe.health"]
 
 
-@pytest.mark.parametrize("module", MODULES)
-@pytest.mark.parametrize("way", ["-m planning", "-m planning.cli", "script"])
-def test_ctrl_c_while_it_is_loaded_ends_it_quietly(module: str, way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("way", "module"),
+    [
+        *((way, module) for way in ("-m planning", "-m planning.cli") for module in EARLY),
+        *(("script", module) for module in EARLY + LATER),
+    ],
+)
+def test_ctrl_c_while_it_is_loaded_ends_it_quietly(way: str, module: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(INTERRUPTED)
     script = tmp_path / "planning"
     script.write_text("from planning.cli import main; main()")

@@ -62,9 +62,9 @@ def test_whatever_the_rows_are_no_line_is_wider_than_the_terminal(
     columns: list[tuple[str, Any, Any]], width: int
 ) -> None:
     names, *rows = (list(each) for each in zip(*columns, strict=True))
-    for line in laid_out(names, rows, width)[0]:
-        assert cell_len(line) <= max(width, 1)
-        assert line.isprintable()
+    lines = laid_out(names, rows, width)[0]
+    assert [line for line in lines if cell_len(line) > width or not line.isprintable()] == []
+    assert len(lines) >= len(rows)
 
 
 def test_csv_has_no_formulas() -> None:

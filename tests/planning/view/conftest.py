@@ -17,9 +17,9 @@ from planning.view.page import export_page
 AXE = Path(__file__).parents[3] / ".cache" / "axe-core" / "4.14.1.js"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for the tests of a file."""
+    """One browser for all tests of a process."""
     program = chromium()
     if program is None:
         if os.environ.get("CI"):

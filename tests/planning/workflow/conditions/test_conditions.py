@@ -268,11 +268,8 @@ def test_each_attack_is_refused_or_not_done_and_nothing_else_happens(
             found, work = outcome_and_work(attack, memory)
         assert (attack, calls, work <= MOST_CALLS) == (attack, [], True)
         if found != "False":
-            assert found.isascii(), attack
-            assert found.isprintable(), attack
-            assert "; " in found, attack
+            assert re.fullmatch("(None|[a-z])[ -~]*; [ -~]+", found), attack
             assert len(found) <= 140, attack
-            assert found[0].islower() or found.startswith("None"), attack
         shown = ascii(attack[:SHOWN])[1:-1]
         if len(attack) > SHOWN:
             shown += f" ... ({len(attack)} characters)"
@@ -288,9 +285,8 @@ def test_an_evaluation_leaves_the_warning_filters_of_the_process_alone() -> None
         assert (warnings.filters, list(warnings.filters)) == before
 
 
-@pytest.mark.parametrize("room", [20, 40, 60, 80])
-def test_near_the_end_of_the_stack_the_answer_is_no_or_a_refusal(room: int) -> None:
-    condition = "not " * room + "memory['x'] == [[[[1]]]]"
+def test_near_the_end_of_the_stack_the_answer_is_no_or_a_refusal() -> None:
+    condition = "not " * 60 + "memory['x'] == [[[[1]]]]"
 
     def dive(depth: int) -> str:
         return outcome(condition, {"x": [[[[2]]]]}) if depth == 0 else dive(depth - 1)
@@ -298,7 +294,7 @@ def test_near_the_end_of_the_stack_the_answer_is_no_or_a_refusal(room: int) -> N
     frame, depth = sys._getframe(), 0
     while frame.f_back:
         frame, depth = frame.f_back, depth + 1
-    assert dive(sys.getrecursionlimit() - depth - room) in {
+    assert {dive(sys.getrecursionlimit() - depth - room) for room in range(20, 100, 20)} <= {
         "False",
         "the condition is nested too deeply; shorten it",
     }
@@ -335,7 +331,7 @@ def test_no_text_and_no_memory_raises_anything_but_a_refusal(
             assert str(refused).isascii()
             assert len(str(refused)) <= 140
         with contextlib.suppress(ConditionInvalid):
-            assert is_done(condition, memory, key) in {True, False}
+            assert isinstance(is_done(condition, memory, key), bool)
 
 
 @dataclasses.dataclass

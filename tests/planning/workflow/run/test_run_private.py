@@ -134,6 +134,7 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
                on_failure="continue"),
         called("missing", "a", tool="same", inputs={"value": "${a.output.card.x}"}, on_failure="continue"),
         called("skipped", "whole", tool="same", done_check="'card' in memory", expected_key="card"),
+        called("again", "skipped", tool="same", done_check="'card' in memory", expected_key="card"),
         called("check", "a", done_check="card", tool="same"),
         called("public", "skipped", tool="same", inputs={"value": 1}),
     )  # fmt: skip
@@ -144,7 +145,7 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
     assert set(result.errors) == {"bad", "refused", "missing"}
     records = {each.step_id: each for each in result.session.select_all(StepRecord)}
     assert {each for each, record in records.items() if record.is_withheld} == {
-        "a", "whole", "text", "deep", "skipped"
+        "a", "whole", "text", "deep", "skipped", "again"
     }  # fmt: skip
     assert records["public"].output == 1
     plan = result.session.select_latest(Plan)

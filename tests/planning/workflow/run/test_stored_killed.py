@@ -76,3 +76,4 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_where_it_was(tmp_path: Path)
         calls = Counter(lines(folder / "calls"))
         # None where the process was killed after the claim and before the call.
         assert all(calls[each] == 1 or (calls[each], each in failed) == (0, True) for each in ONCE)
+    assert kills == KILLS

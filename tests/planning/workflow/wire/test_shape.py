@@ -54,6 +54,7 @@ FORMS: dict[str, object] = {
     "a version that is null": {"schema_version": None, "steps": [{"step_id": "a", "description": "d"}]},
     "a plan under a name": {"plan": first()},
     "a plan under one of two names": {"plan": "x", "workflow": first()},
+    "steps beside fields of a step": {"step_id": "x", "description": "d", "inputs": {}, "steps": first()},
     "a plan beside steps": {"plan": first(), "steps": []},
     "a plan beside steps that are null": {"plan": first(), "steps": None},
     "a plan under three names": {"plan": {"plan": {"plan": first()}}},

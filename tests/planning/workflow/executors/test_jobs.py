@@ -251,7 +251,7 @@ ELSEWHERE = pytest.mark.parametrize("executor", ["pool", "processes", "own"], in
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
-@settings(max_examples=10)
+@settings(max_examples=settings().max_examples // 5)
 @given(value=values)
 def test_each_step_gets_and_keeps_the_same_as_without_an_executor(
     kept: dict[str, Executor | None], kind: str, value: Any

@@ -86,7 +86,7 @@ def near(_quiet: None) -> Iterator[Client]:
         yield made
 
 
-@settings(max_examples=10)
+@settings(max_examples=settings().max_examples // 5)
 @given(value=values)
 def test_each_step_gets_and_keeps_the_same_as_without_a_cluster(near: Client, value: Any) -> None:
     result = run_workflow(STEPS, giving(value), executor=dask(near))

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pydantic
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from json_runs import STEPS, Colour, Page, Pair, Part, Row, giving, kept, values
 from plan_findings import nested
 from run_cases import called, capable, flow, heard, plain_tool, restored, states, thought, told
@@ -145,6 +145,7 @@ def resumed(value: Any, store: MemoryStore | None) -> str:
     return kept(run_workflow(STEPS, giving(value, gate), session=again))
 
 
+@settings(max_examples=settings().max_examples // 2)  # each is five runs
 @given(values)
 def test_each_step_gets_and_keeps_the_same_live_and_after_a_resume(value: Any) -> None:
     live = kept(run_workflow(STEPS, giving(value)))

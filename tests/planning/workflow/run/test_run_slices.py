@@ -18,7 +18,7 @@ from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, th
 from planning import Plan
 from planning.tools import ToolError
 from planning.workflow import Workflow, arun_workflow, run_workflow
-from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import Session
 
 MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
@@ -119,6 +119,18 @@ def test_what_a_tool_publishes_is_reduced_in_its_call_and_a_refusal_fails_its_st
     assert dict(result.errors) == {"bad": told("not in my session", "tool", "not in my session")}
     assert session.select_all(Note) == (Note("good"), Note("more"))
     assert result.outputs == {"good": {"text": "good"}, "more": {"text": "more"}}
+
+
+def test_a_run_has_a_token_until_it_ends_which_is_not_shown() -> None:
+    session, runs = Session(), list[WorkflowRun]()
+
+    def hear(event: RunChanged) -> None:
+        runs.append(event.run)
+
+    session.bus.subscribe(RunChanged, hear)
+    run_workflow(flow(), capable(), session=session)
+    began, ended = runs
+    assert (began.token == "", began.token in repr(began), ended.token) == (False, False, "")
 
 
 def test_a_run_in_a_run_in_one_session_disturbs_neither() -> None:

@@ -157,7 +157,7 @@ class Listing(Enum):
 
 
 PAGE = Page(title="a", lines=[1])
-FOUND: list[tuple[Any, list[str | int], Any]] = [
+FOUND: list[Any] = [
     *((value, ["tags"], 3) for value in (Row("a", 3), {"tags": 3})),
     (PAGE, ["title"], "a"),
     ([{"in": Row("a", 3)}], ["0", "in", "tags"], 3),

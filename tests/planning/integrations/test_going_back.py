@@ -5,42 +5,18 @@ The table's frameworks whose conversations can go back; what only one of them ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from frameworks import HALF, OPEN, OTHER, READ, SHOP, TABLE, EntryPoint, mark, play, rewinds, text_of
 
-from planning import register_plan
 from planning.plan.commands import MarkStep
 from session import Session
-from session.stores import SqliteStore
 
 BACK = [each for each in TABLE if "rewind" not in each.cannot]
 through = pytest.mark.parametrize("entry", BACK, ids=[each.name for each in BACK])
 NO_PLAN = "Refused, nothing changed. no plan yet; call planning_setup_plan first"
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[[], Session]]:
-    """Opens the session of a file, as a process does that starts."""
-    with ExitStack() as stack:
-
-        def open_() -> Session:
-            store = SqliteStore(tmp_path / "plans.db")
-            stack.callback(store.close)
-            session = Session(session_id="shop", store=store)
-            register_plan(session)
-            return session
-
-        yield open_
-
-
-@pytest.fixture(params=["memory", "a file"])
-def session(request: pytest.FixtureRequest, opened: Callable[[], Session]) -> Session:
-    return Session() if request.param == "memory" else opened()
 
 
 @through
@@ -65,11 +41,11 @@ def test_before_the_first_change_there_is_no_plan(entry: EntryPoint, session: Se
 
 
 @through
-def test_another_process_goes_back(entry: EntryPoint, opened: Callable[[], Session]) -> None:
-    start = play(entry.agent(opened()), [[SHOP]]).after
-    later = play(entry.agent(opened()), [[mark("S001")]], start).after
-    assert play(entry.agent(opened()), [[READ]], later).texts == [HALF]
-    assert play(entry.agent(opened()), [[READ]], start).texts == [OPEN]
+def test_another_process_goes_back(entry: EntryPoint, opens: Callable[[], Session]) -> None:
+    start = play(entry.agent(opens()), [[SHOP]]).after
+    later = play(entry.agent(opens()), [[mark("S001")]], start).after
+    assert play(entry.agent(opens()), [[READ]], later).texts == [HALF]
+    assert play(entry.agent(opens()), [[READ]], start).texts == [OPEN]
 
 
 @through

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import Call, setup
+from frameworks import SHOP, Call, proved
 from langchain.agents import create_agent
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import tool
@@ -27,16 +27,10 @@ from planning.plan.facts import EvidenceCall, PlanFacts
 from session import Session
 from session.stores import SqliteStore
 
-SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 WORK: Call = ("work", {"on": "shelves"})
 LOOK: Call = ("look", {})
 APPROVAL = PlanPolicy(approval=True)
 Script = list[list[Call] | str]
-
-
-def proved(step_id: str, *evidence: str) -> Call:
-    """A call that marks a step done with evidence."""
-    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
 
 
 class Agent:

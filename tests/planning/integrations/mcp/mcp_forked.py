@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Any, Self
 
-from planning.cli import app, main
+from planning.cli import app, main, mcp_server
 from planning.integrations.mcp import build_server, serve_stdio
 
 __all__ = ["Forked"]
 
-assert app is not None  # main() would import it in each fork
+for _ in (app, mcp_server):  # what main() would import in each fork
+    build_server()
 
 
 class Forked:
@@ -80,8 +81,8 @@ def _run(arguments: Sequence[str], serving: Sequence[Any]) -> int:
     """Be the process of the command, or of the server."""
     signal.alarm(60)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115, PTH123 - the end of the process closes them
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115, PTH123
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the end of the process closes them
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
     sys.argv = ["planning", *arguments]
     try:
         asyncio.run(serve_stdio(build_server(serving))) if serving else main()

@@ -196,6 +196,20 @@ def test_for_claude_code_its_tools_are_always_loaded_and_its_results_are_text() 
     assert "structuredContent" not in planned["result"]
 
 
+def test_the_settings_of_a_policy_are_taken() -> None:
+    options = ("--approval", "--evidence", "unique", "--dependencies", "--tools", "setup,mark")
+    _, messages = answered(
+        lines({"method": "tools/list"}, call("planning_setup_plan", objective="A", initial_steps=["One"])),
+        *options,
+    )
+    _, listed, planned = sorted(messages, key=lambda message: message["id"])
+    tools = {each["name"]: str(each["inputSchema"]) for each in listed["result"]["tools"]}
+    assert [*tools] == ["planning_setup_plan", "planning_mark_step"]
+    assert "depends_on" in tools["planning_setup_plan"]
+    assert "evidence" in tools["planning_mark_step"]
+    assert texts([planned]) == ["Plan set: S001. Ask the user to approve it before you go on."]
+
+
 def test_the_arguments_that_are_dropped_can_be_named() -> None:
     calls = [
         call("planning_setup_plan", objective="A", initial_steps=[], **{name: 1})

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from frameworks import plans_of
 from mcp import Client
-from mcp_served import connecting, in_both_eras, said, within
+from mcp_served import connecting, in_both_eras, over_both, said, within
 from syrupy.assertion import SnapshotAssertion
 
 from planning.integrations.mcp import build_server
@@ -66,7 +66,7 @@ def run(given: dict[str, Any], session: Session | None = None, mode: str = "auto
     return text
 
 
-@pytest.mark.parametrize("way", ["memory", "http"])
+@over_both
 @in_both_eras
 @pytest.mark.parametrize("form", [GOOD, json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```"], ids=range(3))
 async def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, form: object) -> None:

@@ -98,8 +98,7 @@ ANSWERS: list[tuple[Any, list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(("stored", "is_async"), [(False, True), (True, False)])
 @pytest.mark.parametrize(("answer", "worked", "approval"), ANSWERS)
 def test_the_graph_is_interrupted_for_the_user_to_decide(
     answer: Any, worked: list[str], approval: str, stored: bool, is_async: bool, tmp_path: Path

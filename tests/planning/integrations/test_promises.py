@@ -41,7 +41,7 @@ from postgres_server import store_for
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, register_plan
 from planning.plan.commands import MarkStep, NewPlanStep, SetupPlan
-from planning.tools import Tool, ToolContext, tool
+from planning.tools import Tool, ToolContext, pipeline, tool
 from session import Session, StoreError, ToolFailed, ToolInvoked, VersionError
 from session.stores import SqliteStore, Store
 
@@ -413,6 +413,7 @@ def test_two_processes_serve_one_conversation_in_turn(entry: EntryPoint, path: P
 
 
 def busy(_stored: Session, path: Path, stack: ExitStack) -> str:
+    stack.enter_context(pytest.MonkeyPatch.context()).setattr(pipeline, "PATIENCE", 0.02)
     other = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
     other.execute("BEGIN IMMEDIATE")
     return (

@@ -78,6 +78,16 @@ def test_without_the_token_nothing_is_answered() -> None:
     headers = [{}, *({"Authorization": given.encode("latin-1")} for given in wrong)]
     found = answers(*({"headers": each} for each in headers), token=TOKEN)
     assert found == [(401, "A token is required")] * len(headers)
+    right = [f"Bearer {TOKEN}", f"bearer  {TOKEN}"]
+    assert answers(*({"headers": {"Authorization": each}} for each in right), token=TOKEN) == [(200, "")] * 2
+
+
+async def test_a_refusal_says_how_to_authorize_and_closes_the_connection() -> None:
+    async with over_http(build_server(), token=TOKEN) as url, httpx2.AsyncClient() as http:
+        found = (await http.post(url, json=HELLO, headers=JSON)).headers
+        twice = [*JSON.items(), *[("Authorization", f"Bearer {TOKEN}")] * 2]
+        assert (await http.post(url, json=HELLO, headers=twice)).status_code == 401
+    assert (found["www-authenticate"], found["connection"]) == ("Bearer", "close")
 
 
 def test_beyond_this_machine_a_token_is_required() -> None:

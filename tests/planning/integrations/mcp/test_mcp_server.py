@@ -25,9 +25,9 @@ READ = "planning_read_plan"
 
 @in_both_eras
 async def test_a_definition_is_stored_whole(mode: str, snapshot: SnapshotAssertion) -> None:
-    async with Client(build_server(), mode=mode) as client:
+    async with Client(build_server([add]), mode=mode) as client:
         tools = (await client.list_tools()).tools
-    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools[-2:]]
+    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools[-3:]]
     assert json.dumps(shown, indent=2) + "\n" == snapshot
 
 

@@ -61,6 +61,8 @@ async def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
         done = await toolbox.acall("planning_setup_plan", setup("Far away"), context={"call_id": "c1"})
         refused = await toolbox.acall("planning_mark_step", {"step_id": "S004", "status": "done"})
     assert tools[0].name == "planning_setup_plan"
+    assert [each.name for each in tools if each.read_only] == ["planning_read_plan"]
+    assert [each.name for each in tools if each.idempotent] == ["planning_read_plan"]
     assert done.value["message"] == "Plan set, no steps yet. Add them with planning_add_step."
     assert done.message.startswith('{"message":"Plan set, no steps yet.')
     assert refused.message == (

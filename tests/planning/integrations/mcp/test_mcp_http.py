@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from socket import has_ipv6
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -88,6 +89,14 @@ async def test_a_refusal_says_how_to_authorize_and_closes_the_connection() -> No
         twice = [*JSON.items(), *[("Authorization", f"Bearer {TOKEN}")] * 2]
         assert (await http.post(url, json=HELLO, headers=twice)).status_code == 401
     assert (found["www-authenticate"], found["connection"]) == ("Bearer", "close")
+    assert {"server", "date"} & {*found} == set()
+
+
+@pytest.mark.skipif(not has_ipv6, reason="no IPv6 on this machine")
+async def test_an_ipv6_address_is_in_brackets() -> None:
+    async with over_http(build_server(), host="::1") as url, httpx2.AsyncClient() as http:
+        answer = await http.post(url, json=HELLO, headers=JSON)
+    assert (url.rpartition(":")[0], answer.status_code) == ("http://[::1]", 200)
 
 
 def test_beyond_this_machine_a_token_is_required() -> None:
@@ -105,7 +114,7 @@ async def test_a_server_for_all_addresses_knows_the_one_that_was_called() -> Non
         {"headers": allowed | extra} for extra in ({}, {"Host": "evil.example"}, {"Host": EVERYWHERE})
     ]
     async with over_http(build_server(), host=EVERYWHERE, token=TOKEN) as url, httpx2.AsyncClient() as http:
-        here = url.replace(EVERYWHERE, "127.0.0.1")
+        here = url.replace(EVERYWHERE, "127.0.0.2")
         result = [
             (await http.post(here, json=HELLO, headers=JSON | each["headers"])).status_code
             for each in requests
@@ -263,6 +272,16 @@ async def test_one_that_stalls_is_not_waited_for() -> None:
         writer.close()
         result = answer[:12]
     assert result == b"HTTP/1.1 408"
+
+
+async def test_an_answer_may_take_longer_than_its_request() -> None:
+    async def slow() -> str:
+        await asyncio.sleep(0.4)
+        return "done"
+
+    server = build_server([slow], session=Session())
+    async with over_http(server, limits=Limits(seconds=0.2)) as url, Client(url) as client:
+        assert said(await client.call_tool("slow")) == "done"
 
 
 async def test_a_flood_is_refused_and_the_server_goes_on() -> None:

@@ -150,13 +150,18 @@ async def test_a_client_that_sends_an_idempotency_key_again_gets_its_first_answe
 @in_both_eras
 async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode: str) -> None:
     async with Client(build_server(), mode=mode) as client:
-        prompts = {}
-        for prompt in (await client.list_prompts()).prompts:
+        prompts, listed = {}, (await client.list_prompts()).prompts
+        for prompt in listed:
             content: Any = (await client.get_prompt(prompt.name)).messages[0].content
             prompts[prompt.name] = content.text
         with pytest.raises(MCPError, match=r"^no prompt is named 'other'; list them$"):
             await client.get_prompt("other")
         assert client.instructions == prompts["react"]
+    assert [each.description for each in listed] == [
+        "Keep a plan: reason, act, observe, repeat.",
+        "Keep a plan: outline, act, reflect.",
+        "Keep a plan: restate the goal, split it, choose tools, combine the results.",
+    ]
     assert prompts == {
         "react": section_body(PlanningStrategy.REACT),
         "plan-act-reflect": section_body(PlanningStrategy.PLAN_ACT_REFLECT),

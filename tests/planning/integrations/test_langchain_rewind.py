@@ -209,13 +209,13 @@ class TestInMemory:
         saver = InMemorySaver()
         agent, _ = agent_of(Session() if is_given else None, saver=saver)
         agent.invoke(ASKED, A)
-        history = list(agent.get_state_history(A))
+        starts = [each for each in agent.get_state_history(A) if each.next == ("model",)]
         agent, model = agent_of(Session() if is_given else None, saver=saver)
-        for checkpoint in history:
-            if checkpoint.next == ("model",):
-                model.requests.clear()
-                agent.invoke(None, checkpoint.config)
-                assert reminder_in(model.requests[0]) == plan_of(model.requests[0])
+        assert len(starts) == len(RUN)
+        for checkpoint in starts:
+            model.requests.clear()
+            agent.invoke(None, checkpoint.config)
+            assert reminder_in(model.requests[0]) == plan_of(model.requests[0])
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from frameworks import HALF, OPEN, OTHER, READ, SHOP, TABLE, EntryPoint, mark, play, rewinds, text_of
+from frameworks import HALF, OPEN, OTHER, READ, SHOP, TABLE, Call, EntryPoint, mark, play, rewinds, text_of
 
+from planning import PlanPolicy
 from planning.plan.commands import MarkStep
 from session import Session
 
@@ -96,11 +97,14 @@ KEEPS = [each for each in TABLE if each.keeps_position]
 
 
 @pytest.mark.parametrize("entry", KEEPS, ids=[each.name for each in KEEPS])
-def test_what_the_host_changed_between_two_runs_is_read_once(entry: EntryPoint, session: Session) -> None:
-    agent = entry.agent(session)
+@pytest.mark.parametrize("turns", [[[READ]], []], ids=["a call", "no call"])
+def test_what_the_host_changed_between_two_runs_is_read_once(
+    entry: EntryPoint, session: Session, turns: list[list[Call]]
+) -> None:
+    agent = entry.agent(session, policy=PlanPolicy())  # ADK keeps what was read only with its plugin
     after = play(agent, [[SHOP]]).after
     session.dispatch(MarkStep("S001", "done"))
-    talk = play(agent, [[READ]], after)
+    talk = play(agent, turns, after)
     news = "The plan has changed since your last turn: S001 done."
-    assert [each.last for each in talk.requests] == [f"{HALF}\n\n{news}", HALF]
+    assert [each.last for each in talk.requests] == [f"{HALF}\n\n{news}", *[HALF] * len(turns)]
     assert [each.last for each in play(agent, [], talk.after).requests] == [HALF]

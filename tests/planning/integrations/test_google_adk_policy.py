@@ -43,9 +43,11 @@ class Conversation:
             """Look for rooms."""
             return "Rooms 1 and 2."
 
-        self.planning = PlanningToolset(session, policy=policy, read_only=["look"])
+        self.planning = PlanningToolset(session, policy=policy)
         self.model = ScriptedLlm(script=list(script))
-        self.agent = LlmAgent(name="clerk", model=self.model, tools=[self.planning, rent, look, *tools])
+        looking = FunctionTool(look)
+        looking.custom_metadata = {"read_only": True}
+        self.agent = LlmAgent(name="clerk", model=self.model, tools=[self.planning, rent, looking, *tools])
         app = App(name="shop", root_agent=self.agent, plugins=[self.planning])
         self.runner = Runner(app=app, session_service=InMemorySessionService(), auto_create_session=True)
         self.asked: Any = None

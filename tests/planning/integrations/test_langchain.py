@@ -188,6 +188,6 @@ def test_calls_keep_their_order_when_their_ids_were_used_in_an_earlier_turn() ->
 
     session = Session()
     script = [turn(setup("Open the shop")), turn(added("Rent a room"), added("Buy shelves")), said()]
-    agent = create_agent(ScriptedModel(script=script), middleware=[Late(), PlanningMiddleware(session)])
+    agent: Any = create_agent(ScriptedModel(script=script), middleware=[Late(), PlanningMiddleware(session)])
     asyncio.run(agent.ainvoke(ASKED))
     assert text_of(session) == OPEN

@@ -178,7 +178,9 @@ def test_calls_of_one_turn_are_all_kept_in_order(entry: EntryPoint, stored: Sess
         return text_of(stored).splitlines()[-1]
 
     looking = Tool("look", "Look.", look, parameters={"type": "object"}, blocking=False)
-    looks = [("look", {})] * (entry.needs not in {"agents", "mcp"})  # there only planning calls wait
+    looks: list[Call] = [("look", {})] * (
+        entry.needs not in {"agents", "mcp"}
+    )  # there only planning calls wait
     steps = [f"S{number:03} pending: Step {number}" for number in range(1, 13)]
     calls: list[Call] = [setup("Many")]
     for each in steps:

@@ -130,6 +130,17 @@ def test_a_client_whose_first_request_does_not_come_is_dropped(
                 assert connection.recv(1_000) == b""
 
 
+@pytest.mark.parametrize(("origin", "expected"), [("http://{}", 200), ("http://localhost", 403)])
+def test_only_the_page_itself_may_ask_the_server_of_a_page(origin: str, expected: int) -> None:
+    with page_server() as url:
+        where = urlsplit(url)
+        connection = http.client.HTTPConnection(where.hostname or "", where.port or 0, timeout=5)
+        headers = {"Origin": origin.format(where.netloc), "Host": where.netloc}
+        connection.request("GET", where.path, headers=headers)
+        assert connection.getresponse().status == expected
+        connection.close()
+
+
 @SERVERS
 def test_a_header_may_come_in_two_parts(serve: Callable[[], Iterator[str]], expected: int) -> None:
     with serve() as url:  # type: ignore[attr-defined]  # a context manager

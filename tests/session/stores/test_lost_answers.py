@@ -43,7 +43,7 @@ def losing(
             if is_done:
                 work()
             lose()
-        if lost and is_gone:
+        if lost and is_gone and statement != "ROLLBACK":
             lose()
         return work()
 

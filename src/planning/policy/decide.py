@@ -170,6 +170,7 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
         return ()
     proved: dict[str, RecordEvidence] = {}
     begun: set[str] = set()
+    done = {step.step_id for step in case.plan.steps if step.status == "done"} if case.plan else set()
     facts = case.facts if len(case.marks) == 1 else reduce_facts((case.facts,), case.command)[-1]
     for place, mark in enumerate(case.marks):
         step_id = mark.step_id
@@ -182,6 +183,9 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
                 f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                 "then mark it done"
             )
+        is_new = step_id not in done or mark.note is not None
+        if not (is_new or (extras.evidence and extras.evidence[place])):
+            continue  # it says again what is so
         if extras.evidence is None:
             raise ToolValidationError(
                 f"{step_id} needs evidence, which this tool does not take; leave this mark to an agent "

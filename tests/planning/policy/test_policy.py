@@ -293,6 +293,17 @@ def test_ids_and_statuses_of_several_marks_are_repaired_as_those_of_one() -> Non
 ONE = {"step_id": 1, "status": "In Progress", "note": None}
 
 
+def test_a_mark_among_several_that_says_what_is_so_needs_no_evidence() -> None:
+    agent = Agent(PlanPolicy(evidence="required", batch_marks=True)).plans("a", "b", is_approved=False)
+    agent.call("work")
+    agent.mark("S001", "done", "C1")
+    assert agent.marks(("S001", "done"), ("S002", "in_progress")) == "S001 done, S002 in_progress."
+    noted = {"step_id": "S001", "status": "done", "note": "Seen"}
+    assert agent.call("mark_step", marks=[noted]) == (
+        "Refused, nothing changed. S001 needs evidence; send evidence with a call made since it began: C1 (work)"
+    )
+
+
 @pytest.mark.parametrize("form", [[ONE], json.dumps([ONE]), [json.dumps(ONE)], json.dumps([json.dumps(ONE)])])
 @pytest.mark.parametrize("is_text", [False, True])
 def test_marks_as_text_are_read_as_an_array_is(form: Any, *, is_text: bool) -> None:

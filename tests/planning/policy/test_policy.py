@@ -300,7 +300,8 @@ def test_a_mark_among_several_that_says_what_is_so_needs_no_evidence() -> None:
     assert agent.marks(("S001", "done"), ("S002", "in_progress")) == "S001 done, S002 in_progress."
     noted = {"step_id": "S001", "status": "done", "note": "Seen"}
     assert agent.call("mark_step", marks=[noted]) == (
-        "Refused, nothing changed. S001 needs evidence; send evidence with a call made since it began: C1 (work)"
+        "Refused, nothing changed. S001 needs evidence; send evidence with a call made since it began:"
+        " C1 (work)"
     )
 
 

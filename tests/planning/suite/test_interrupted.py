@@ -390,7 +390,7 @@ def test_a_fault_at_any_bytecode_leaves_nothing_locked_and_a_call_whole(
             strike = partial(strike_at, act, point, time, fault)
             counts[worlds.judge(name, strike, fault, after, shown(point, time))] += 1
     worlds.assert_right()
-    assert counts[True] > counts[False] or not counts, counts
+    assert counts[True] > counts[False] or not counts, counts  # enough: a small sample may be empty
 
 
 def strike_at(act: Callable[[World], object], point: Any, time: int, fault: Fault, world: World) -> Struck:

@@ -278,7 +278,7 @@ def test_a_server_that_ended_the_connection_is_asked_again(shop: PostgresShop, d
     database.execute("SELECT 1")
     with psycopg.connect(shop.owner, autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
-    assert database.execute("SELECT 1")["error"] in {
+    assert database.execute("SELECT 1")["error"] in {  # enough: the server may still be ending it
         None,
         f"{shop.shown} cannot be read: the server is starting or ending: try again when it runs",
         f"{shop.shown} cannot be read: {LOST}",

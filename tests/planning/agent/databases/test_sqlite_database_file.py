@@ -65,7 +65,7 @@ def test_each_lock_alone_lets_nothing_be_written(
     with pytest.raises(Failure) as caught:
         file.run(sql, 1)
     file.close()
-    assert caught.value.kind in {"refused", "sql"}
+    assert caught.value.kind in {"refused", "sql"}  # enough: by the guard or by SQLite
     assert state(shop_path.parent) == before
 
 
@@ -183,5 +183,5 @@ def test_a_chain_that_doubles_is_refused(tables: list[str]) -> None:
         "WITH a AS (",
     ],
 )
-def test_any_other_statement_is_not(sql: str) -> None:
+def test_any_other_statement_is_not(sql: str) -> None:  # enough: nothing is raised
     check_copies(sql)

@@ -11,6 +11,7 @@ from enum import Enum
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from laws import work_of
 from planning import Plan, PlanningToolsSection, PlanPolicy, plan_text
@@ -317,3 +318,15 @@ def test_what_the_tools_accept_is_stored_and_read_back_equal(
         other = Session(session_id="x", store=store)
         PlanningToolsSection(session=other)
         assert back.select_latest(Plan) == other.select_latest(Plan) == plan
+
+
+SPELLED = (
+    "\u00ab\u00bb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2032\u2033\u2022\u00b7"
+    "\u2026\u2044\u2212\u2190\u2192\u2194\u21d2\u2713\u2714\u00d7\u00f7\u00b1\u2264\u2265"
+    "\u2260\u2248\u20ac\u00a3\u00a5\u00a9\u00ae\u2122\u00b0\u00b5\u00df\u00e6\u00c6\u0153"
+    "\u0152\u00f8\u00d8\u0142\u0141\u0111\u0110"
+)
+
+
+def test_how_each_sign_is_written_in_ascii(snapshot: SnapshotAssertion) -> None:
+    assert "".join(f"{TITLE.judge(sign)[1][0]}\n" for sign in SPELLED) == snapshot

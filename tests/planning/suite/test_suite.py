@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -316,3 +317,18 @@ def test_a_plan_of_many_steps_is_read_and_recalled_within_one_message(session: S
     result = toolbox.call("planning_read_plan")
     assert result.value is session.select_latest(Plan)
     assert result.message == section.reminder()
+
+
+def test_the_examples_of_edits_are_what_they_answer(session: Session) -> None:
+    tools = PlanningToolsSection(session=session, policy=PlanPolicy(agent_edits=True)).tools()
+    toolbox = Toolbox(tools, session=session)
+    for tool in tools[-2:]:
+        toolbox.invoke("planning_setup_plan", SetupPlan("o", (NewPlanStep("x"),) * 3))
+        (example,) = tool.examples
+        assert toolbox.call(tool.name, example.arguments).message == example.message
+
+
+def test_a_result_has_the_seconds_that_its_call_took(toolbox: Toolbox) -> None:
+    began = perf_counter()
+    result = toolbox.call("planning_setup_plan", {"objective": "o"})
+    assert 0 < result.elapsed <= perf_counter() - began

@@ -140,7 +140,7 @@ _EDITS = (
     ),
     _Definition(
         "planning_move_step", MoveStep, handlers.move_step, "Move a step to another place.",
-        {"step_id": "S003", "index": 0}, "S003 moved. Order: S003, S001, S002.",
+        {"step_id": "S003", "index": 0}, "S003 moved. Order: S003, S001 to S002.",
     ),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
+from planning import ApprovePlan, Plan, PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.plan.text import NOTE, OBJECTIVE, TITLE
 from planning.prompt import Prompt
 from planning.testing import MarkdownFiles
@@ -148,3 +148,17 @@ def test_the_reminder_is_the_live_plan_while_it_is_active(
     assert section.reminder() == "Ship it (active, 0 of 1 done)\nS001 pending: Tag"
     toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
     assert section.reminder() == ""
+
+
+def test_the_reminder_says_what_each_step_waits_for(session: Session) -> None:
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True, dependencies=True))
+    toolbox = Toolbox(section.tools(), session=session)
+    steps = ["a", {"title": "b", "depends_on": [1]}]
+    toolbox.call("planning_setup_plan", {"objective": "o", "initial_steps": steps})
+    session.dispatch(ApprovePlan())
+    toolbox.call("planning_add_step", {"steps": ["c"]})
+    assert section.reminder().splitlines()[1:] == [
+        "S001 pending: a",
+        "S002 pending, after S001: b",
+        "S003 pending, waits for approval: c",
+    ]

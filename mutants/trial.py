@@ -239,7 +239,7 @@ class _Room:
             )
             return _run(session, items, f"{self._rooms}/{mutant.key[:16]}", until_one_fails=True)
 
-        return run, 30 + 6 * sum(reach.seconds[test] for test in order)
+        return run, 20 + 3 * sum(reach.seconds[test] for test in order)
 
 
 def _traced(start: Callable[..., int]) -> Callable[..., int]:
@@ -395,7 +395,7 @@ def _importing(mutant: Mutant, reach: Reach, tests: list[str], step: int, rooms:
         room = f"--basetemp={rooms}/{mutant.key[:16]}-{step}"
         return int(pytest.main([*_ARGUMENTS, room, *files], plugins=[_Only(chosen, reach.seconds)]))
 
-    return run, 60 + 6 * sum(reach.seconds[test] for test in chosen)
+    return run, 40 + 3 * sum(reach.seconds[test] for test in chosen)
 
 
 # --- children

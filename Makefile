@@ -38,6 +38,7 @@ test: ## run the tests against the built wheel, the slow ones with CI=true; PYTE
 check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/check_tests.py
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import sys
 import time
 import tomllib
@@ -21,6 +22,7 @@ from trial import Reach, tried
 
 ROOT = Path(__file__).parent.parent
 HERE = Path(__file__).parent
+_SQL = re.compile("SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|BEGIN|COMMIT|ROLLBACK|PRAGMA|VACUUM")
 # Imported once, for all rooms; of the project nothing, as each room's process imports its own.
 _SHARED = (
     *("pytest", "hypothesis.stateful", "syrupy", "sybil", "attrs", "pydantic", "jsonschema_rs", "stamina"),
@@ -48,6 +50,11 @@ def equivalent() -> set[tuple[str, str, str]]:
     return known
 
 
+def is_same_sql(before: str, after: str) -> bool:
+    """Whether a statement differs in nothing but the case of its letters, which SQL does not tell apart."""
+    return before.lower() == after.lower() and _SQL.search(before) is not None
+
+
 def report(
     room: str, results: list[tuple[Mutant, str]], reach: Reach, known: set[tuple[str, str, str]]
 ) -> Counter[str]:
@@ -58,7 +65,7 @@ def report(
             continue
         before, after = mutant.diff()
         place = f"{mutant.module}:{mutant.scope}"
-        if (place, before, after) in known:
+        if (place, before, after) in known or is_same_sql(before, after):
             counts["equivalent"] += 1
             continue
         ran = f"{len(reach.near(mutant))} tests run this"

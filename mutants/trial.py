@@ -8,17 +8,20 @@ memory.
 
 from __future__ import annotations
 
+import _thread
 import gc
 import hashlib
 import json
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import _lru_cache_wrapper
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -41,6 +44,7 @@ _ARGUMENTS = (
 )
 _NOTICED, _UNNOTICED, _TO_IMPORT = 1, 0, 3
 _NO_TESTS, _MOST_MEMORY, _FIRST_FILES = 5, 6 * 2**30, 3
+_MOST_OTHERS = 60.0  # seconds of tests that call nothing of the file
 Job = tuple[Callable[[], int], float]
 """What a child does, and the seconds it may take."""
 
@@ -175,7 +179,7 @@ class _Room:
     def _measured(self, session: Any) -> Iterator[dict[str, Any]]:
         """What each file of tests reaches: from the cache, or from a run of those that changed."""
         helpers = [path for path in sorted(Path("tests").rglob("*.py")) if not path.name.startswith("test_")]
-        common = _digest([*self._sources, *helpers])
+        common = _digest([*self._sources, *helpers, Path("mutants/trial.py")])
         stored: dict[str, Path] = {}
         for item in session.items:
             file = item.nodeid.partition("::")[0]
@@ -200,6 +204,7 @@ class _Room:
         recorder = _Recorder(coverage)
         session.config.pluginmanager.register(recorder)
         coverage.start()
+        _thread.start_new_thread = _traced(_thread.start_new_thread)
         _run(session, items, f"{self._rooms}/{stored.stem}", until_one_fails=False)
         coverage.stop()
         warnings.simplefilter("ignore")  # a file of tests need not reach the room
@@ -227,13 +232,27 @@ class _Room:
         def run() -> int:
             if not (mutant.is_in_function and _is_replaced(mutant, functions)):
                 return _TO_IMPORT
+            _forget()
             items = sorted(
                 (item for item in session.items if item.nodeid in chosen),
                 key=lambda item: chosen[item.nodeid],
             )
             return _run(session, items, f"{self._rooms}/{mutant.key[:16]}", until_one_fails=True)
 
-        return run, 30 + 6 * sum(reach.seconds[test] for test in order)
+        return run, 20 + 3 * sum(reach.seconds[test] for test in order)
+
+
+def _traced(start: Callable[..., int]) -> Callable[..., int]:
+    """Follow threads that are started without ``threading``, too."""
+
+    def start_traced(function: Callable[..., object], *arguments: Any) -> int:
+        def run(*given: Any, **named: Any) -> None:
+            sys.settrace(threading.gettrace())
+            function(*given, **named)
+
+        return start(run, *arguments)
+
+    return start_traced
 
 
 class _Recorder:
@@ -245,6 +264,7 @@ class _Recorder:
         self.failed: list[str] = []
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        _forget()
         self._coverage.switch_context(nodeid)
         self.seconds[nodeid] = 0.0
 
@@ -267,14 +287,24 @@ def _run(session: Any, items: list[Any], room: str, *, until_one_fails: bool) ->
     return _NOTICED if session.testsfailed else _UNNOTICED
 
 
+def _forget() -> None:
+    """Empty what functions of the project keep: a test reaches also what another one has had computed."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in {"planning", "session"}:
+            for value in list(vars(module).values()):
+                if isinstance(value, _lru_cache_wrapper):
+                    value.cache_clear()
+
+
 def _place(code: CodeType) -> tuple[str, int, str]:
     return code.co_filename, code.co_firstlineno, code.co_qualname
 
 
 def _is_replaced(mutant: Mutant, functions: dict[tuple[str, int, str], list[FunctionType]]) -> bool:
-    """Give the functions that the outermost changed one has made its mutated code."""
+    """Give the functions that the outermost changed one has made its mutated code, and those within it."""
     before = compile(mutant.path.read_text(), str(mutant.path), "exec", dont_inherit=True)
     after = compile(mutant.source(), str(mutant.path), "exec", dont_inherit=True)
+    changed: list[tuple[CodeType, CodeType]] = []
     for name in mutant.scope.split("."):
         children = [each for each in before.co_consts if isinstance(each, CodeType)]
         mutated = [each for each in after.co_consts if isinstance(each, CodeType)]
@@ -290,12 +320,14 @@ def _is_replaced(mutant: Mutant, functions: dict[tuple[str, int, str], list[Func
         else:
             return False
         if before.co_flags & CO_OPTIMIZED:
-            break
-    found = functions.get(_place(before), [])
-    if not (before.co_flags & CO_OPTIMIZED and found and before.co_freevars == after.co_freevars):
+            changed.append((before, after))
+    if not changed or any(old.co_freevars != new.co_freevars for old, new in changed):
         return False
-    for function in found:
-        function.__code__ = after
+    if _place(changed[0][0]) not in functions:
+        return False
+    for old, new in changed:  # a function within one may have been made at import
+        for function in functions.get(_place(old), ()):
+            function.__code__ = new
     return True
 
 
@@ -351,7 +383,8 @@ def _importing(mutant: Mutant, reach: Reach, tests: list[str], step: int, rooms:
         first = sorted(files, key=lambda file: -files[file])[:_FIRST_FILES]
         chosen = [test for test in near if test.partition("::")[0] in first]
     elif not mutant.is_in_function:  # no test is recorded to reach what runs at import
-        chosen = [*near, *reach.fastest(set(reach.seconds) - set(near))]
+        others = reach.fastest(set(reach.seconds) - set(near))
+        chosen = [*near, *others] if sum(map(reach.seconds.__getitem__, others)) < _MOST_OTHERS else near
 
     def run() -> int:
         import pytest  # noqa: PLC0415 - in a child of its own
@@ -362,7 +395,7 @@ def _importing(mutant: Mutant, reach: Reach, tests: list[str], step: int, rooms:
         room = f"--basetemp={rooms}/{mutant.key[:16]}-{step}"
         return int(pytest.main([*_ARGUMENTS, room, *files], plugins=[_Only(chosen, reach.seconds)]))
 
-    return run, 60 + 6 * sum(reach.seconds[test] for test in chosen)
+    return run, 40 + 3 * sum(reach.seconds[test] for test in chosen)
 
 
 # --- children

@@ -138,7 +138,9 @@ class Delivery:
 
     def _connected(self) -> smtplib.SMTP | None:
         """A connection that has got as far as the greetings: nothing is sent by then."""
-        left = max(self._until - monotonic(), 0.001)
+        left = self._until - monotonic()
+        if left <= 0:
+            return None
         server = smtplib.SMTP(local_hostname=_domain(self._desk), timeout=left)
         with self._lock:
             self._server = server

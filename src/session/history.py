@@ -409,8 +409,7 @@ class Kept:
             base = again[-1].base
         found = self._reduced(base, [part for entry in reversed(again) for part in entry.parts])
         if version:
-            known = again[:1] or earlier[-1:]
-            found[KeptChange] = (known[0] if known else taken_over(version),)
+            found[KeptChange] = (taken_over(version),)
         return found
 
     def _split(self, version: int, slices: Slices) -> tuple[list[KeptChange], list[KeptChange]]:

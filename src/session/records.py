@@ -76,19 +76,21 @@ class Records:
 
     def learn(self, types: Iterable[type]) -> None:
         """Register types, and those that the hints of their fields name."""
-        found = list(types)
+        found, learned = list(types), dict[type, str]()
         while found:
             kind = found.pop()
             name, number = type_name(kind), format_of(kind)
             written = name if number == 1 else f"{name}@{number}"
-            if self._names.get(kind) == written or not (is_record(kind) or issubclass(kind, Enum)):
+            if not (is_record(kind) or issubclass(kind, Enum)):
+                continue
+            if written in (self._names.get(kind), learned.get(kind)):
                 continue
             try:
                 require_plain(kind)
                 found += parts_of(kind) if is_record(kind) else ()
             except (SnapshotError, NameError, TypeError):
                 continue  # a class that is no record, or whose hints cannot be read: its values are refused
-            self._names[kind] = written
+            learned[kind] = written
             self._known[name] = kind
             if is_record(kind):
                 self._fields[kind] = {each.argument: each for each in fields_of(kind) if each.is_stored}
@@ -98,6 +100,7 @@ class Records:
             # Each program has another __main__: a class of one of them is found by the rest of its name.
             for module in (kind.__module__, "__main__"):
                 self._known.setdefault(f"{module}:{kind.__qualname__}", kind)
+        self._names.update(learned)  # last: what is in it is not learned again
 
     def learn_from(self, other: Records) -> None:
         """Register the types that are registered with another."""

@@ -313,7 +313,6 @@ class Routing:
     Attributes:
         routes: Their reducers.
         log: The type under which such an event is logged, where none of its reducers does that.
-        is_one: Whether all of this makes one slice at most.
         is_event: Whether they are events.
         is_call: Whether they are calls of a tool.
         is_carrier: Whether they carry a value that is reduced with them.
@@ -323,7 +322,6 @@ class Routing:
 
     routes: tuple[Route, ...]
     log: type | None
-    is_one: bool
     is_event: bool
     is_call: bool
     is_carrier: bool
@@ -336,8 +334,8 @@ class Routing:
         log = kind if _is_logged(kind, routes) else None
         is_private = bool(routes) and log is None and all(route.is_private for route in routes)
         is_call, is_carrier = issubclass(kind, ToolInvoked), issubclass(kind, CARRIERS)
-        is_one, is_event = len(routes) + (log is not None) <= 1, issubclass(kind, SessionEvent)
-        return cls(routes, log, is_one, is_event, is_call, is_carrier, is_private, guards)
+        is_event = issubclass(kind, SessionEvent)
+        return cls(routes, log, is_event, is_call, is_carrier, is_private, guards)
 
 
 def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[Route, ...]:

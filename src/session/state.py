@@ -129,7 +129,7 @@ class State(ProcessLock):
                     for route in routes:
                         other.add_route(event_type, route)
             else:
-                other.registered, other.private, other.routing = self.registered, self.private, {}
+                other.routing, other.private, other.registered = {}, self.private, self.registered
             for kind, guards in self.guards.items():
                 for guard in guards:
                     other.add_guard(kind, guard)
@@ -169,19 +169,19 @@ class State(ProcessLock):
                 return
             if self.open is not None:
                 raise TransactionError("register reducers outside of transactions")
-            self.registered = {**self.registered, event_type: (*known, route)}
             self.routing = {}
             if route.is_private:
                 self.private |= {route.slice_type}
             self.learn((event_type, route.slice_type))
+            self.registered = {**self.registered, event_type: (*known, route)}  # last: then it is known
 
     def add_guard(self, event_type: type, guard: Guard[Any]) -> None:
         """Add a guard of a type; an equal one again changes nothing."""
         with self.lock:
             known = self.guards.get(event_type, ())
             if guard not in known:
-                self.guards = {**self.guards, event_type: (*known, guard)}
                 self.routing = {}
+                self.guards = {**self.guards, event_type: (*known, guard)}
 
     def find_routing(self, kind: type) -> Routing:
         """Look up, and keep, how values of a type are reduced. The caller holds the lock."""

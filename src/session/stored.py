@@ -496,7 +496,7 @@ class StoredState(State):
         past, self._is_committing = self.past, True
         try:
             past.record(entry, before, slices, self.stays)
-        except Exception:
+        except StoreError:  # the store knows; of anything else only the store can say what it cut short
             self._is_committing = False
             raise
         entry.parts = []  # they are in the store

@@ -294,7 +294,7 @@ class Transaction(Held):
                 self._parts.append(event)
             self._last = event
         except BaseException as error:
-            self._is_cut = self._is_cut or not isinstance(error, Exception)
+            self._is_cut = self._is_cut or isinstance(error, MemoryError) or not isinstance(error, Exception)
             raise
 
     def _apply(self, routes: tuple[Route, ...], event: object, slices: Slices) -> bool:

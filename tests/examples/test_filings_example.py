@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_runs import run
 from examples.filings.facts import create_database
 from examples.filings.tools import agents, filings_tools, handlers
 from syrupy.assertion import SnapshotAssertion
@@ -147,13 +148,12 @@ def test_the_program_answers_and_leaves_nothing_behind(snapshot: SnapshotAsserti
     assert (list(tmp_path.iterdir()), sorted(FILINGS.iterdir())) == ([], beside)
 
 
-def test_the_command_in_the_readme_runs_the_plan(tmp_path: Path) -> None:
+def test_the_command_in_the_readme_runs_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     block = (FILINGS / "README.md").read_text().partition("    planning ")[2]
+    monkeypatch.chdir(ROOT)
     words = shlex.split(block.replace("\\\n", " "))
-    command = [sys.executable, "-m", "planning.cli", *words, "--json", "--store", str(tmp_path / "runs.db")]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
+    shown = run(*words, "--json", "--store", str(tmp_path / "runs.db"))
+    assert shown.startswith("exit code 0\n--- stdout\n")
+    told = json.loads(shown.partition("--- stdout\n")[2])
     assert (told["status"], list(told["errors"])) == ("completed", ["amazon"])
     assert told["outputs"]["answer"]["question"] == "How much did Apple spend on research?"

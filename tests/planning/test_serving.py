@@ -121,7 +121,7 @@ def test_slow_headers_and_clients_that_come_again_at_once_shut_nobody_out(
 def test_a_client_whose_first_request_does_not_come_is_dropped(
     serve: Callable[[], Iterator[str]], expected: int, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.3))
+    monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.05))
     with serve() as url:  # type: ignore[attr-defined]  # a context manager
         where = urlsplit(url)
         with socket.create_connection((where.hostname, where.port), 5) as connection:
@@ -130,13 +130,24 @@ def test_a_client_whose_first_request_does_not_come_is_dropped(
                 assert connection.recv(1_000) == b""
 
 
+@pytest.mark.parametrize(("origin", "expected"), [("http://{}", 200), ("http://localhost", 403)])
+def test_only_the_page_itself_may_ask_the_server_of_a_page(origin: str, expected: int) -> None:
+    with page_server() as url:
+        where = urlsplit(url)
+        connection = http.client.HTTPConnection(where.hostname or "", where.port or 0, timeout=5)
+        headers = {"Origin": origin.format(where.netloc), "Host": where.netloc}
+        connection.request("GET", where.path, headers=headers)
+        assert connection.getresponse().status == expected
+        connection.close()
+
+
 @SERVERS
 def test_a_header_may_come_in_two_parts(serve: Callable[[], Iterator[str]], expected: int) -> None:
     with serve() as url:  # type: ignore[attr-defined]  # a context manager
         where = urlsplit(url)
         with socket.create_connection((where.hostname, where.port), 5) as connection:
             connection.sendall(f"GET {where.path} HTTP/1.1\r\n".encode())
-            sleep(0.2)
+            sleep(0.05)
             connection.sendall(f"Host: {where.netloc}\r\n\r\n".encode())
             assert connection.recv(1_000).startswith(f"HTTP/1.1 {expected} ".encode())
 

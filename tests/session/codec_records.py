@@ -120,6 +120,9 @@ class Tree:
     parent: Tree | None = None
 
 
+Spot = typing_extensions.TypeAliasType("Spot", Point | None)
+
+
 class TypedPoint(TypedDict):
     x: int
     y: typing_extensions.NotRequired[Decimal]
@@ -148,6 +151,7 @@ TYPED: list[tuple[Any, Any]] = [
     (Literal["on", "off", 1], 1),
     (int | None, None),
     (Point | str, Point(1)),
+    (Spot, Point(4)),
     (tuple[int, str], (1, "a")),
     (tuple[int, ...], (1, 2)),
     (list[Point], [Point(1)]),

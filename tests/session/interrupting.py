@@ -1,82 +1,209 @@
-"""Ctrl-C at each bytecode and at each line of a function, as a tracer raises it."""
+"""Exceptions at each bytecode of a function, as a tracer raises them."""
 
 from __future__ import annotations
 
 import contextlib
+import dis
+import gc
+import os
+import random
+import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
+from types import CodeType, FrameType, FunctionType
+from typing import Any, TypeVar
 
 import planning
 import session
+from session import stores
 
 _OURS = tuple(str(Path(each.__file__ or "").parent) for each in (session, planning))
+_STORES = (str(Path(stores.__file__ or "").parent),)
 _THEIRS = (contextlib.__file__, threading.__file__)
 
-Point = tuple[CodeType, int, str]
-"""A place in the code: a bytecode or the beginning of a line."""
+# Of the places; a quarter of that on a server. `make soak` tries all of them.
+SHARE = float(os.environ.get("INTERRUPTS", "0.003" if "CI" in os.environ else "0.001"))
+SEED = int(os.environ.get("INTERRUPTS_SEED") or random.SystemRandom().randrange(10**6))
+AGAIN = f"INTERRUPTS_SEED={SEED} draws these again"
+T = TypeVar("T")
+
+Point = tuple[CodeType, int]
+"""A bytecode."""
 
 
-def _traced(function: Callable[[], object], see: Callable[[Point], object]) -> None:
-    def local(frame: FrameType, event: str, _: object) -> Any:
-        if event in {"opcode", "line"}:
-            see((frame.f_code, frame.f_lasti, event))
-        return local
+@dataclass(frozen=True)
+class Fault:
+    """An exception, and the files in whose frames it is raised; a driver's only where that is called."""
 
-    def enter(frame: FrameType, _event: str, _: object) -> Any:
+    make: Callable[[], BaseException]
+    files: tuple[str, ...] = _OURS
+    driver: frozenset[str] = frozenset()
+
+    def is_raised_in(self, frame: FrameType) -> bool:
+        """Whether the tracer looks into a frame."""
         name, back = frame.f_code.co_filename, frame.f_back
-        is_called_by_us = name in _THEIRS and back is not None and back.f_code.co_filename.startswith(_OURS)
-        if not (name.startswith(_OURS) or is_called_by_us):
-            return None
-        frame.f_trace_opcodes = True
-        return local
+        if name in _THEIRS and self.files is _OURS:
+            return back is not None and back.f_code.co_filename.startswith(_OURS)
+        return name.startswith(self.files) and (
+            not self.driver or bool(self.driver & {*frame.f_code.co_names})
+        )
 
-    before = sys.gettrace()
-    sys.settrace(enter)
-    try:
-        function()
-    finally:
-        sys.settrace(before)
+    def can_come(self, point: Point) -> bool:
+        """Whether it can come at a place: a driver's comes before its call, or in place of its answer."""
+        code, at = point
+        lines = {line for start, stop, line in code.co_lines() if start <= at < stop}
+        return not self.driver or bool(lines & _lines_with(code, self.driver))
 
 
-def points(function: Callable[[], object]) -> list[tuple[Point, int]]:
-    """Where a function can be interrupted: each place, the first and the last time that it is passed."""
+@cache
+def _lines_with(code: CodeType, names: frozenset[str]) -> set[int | None]:
+    """The lines of some code that name one of these."""
+    found = [each.positions for each in dis.get_instructions(code) if each.argval in names]
+    return {each.lineno for each in found if each is not None}
+
+
+def _disk_error() -> BaseException:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    return error
+
+
+def _lost_connection() -> BaseException:
+    import psycopg
+
+    return psycopg.OperationalError("the connection is lost")
+
+
+CTRL_C = Fault(KeyboardInterrupt)
+NO_MEMORY = Fault(MemoryError)
+_DRIVER = frozenset({"connect", "execute", "fetchone", "fetchall", "nextset", "rowcount"})
+DISK = Fault(_disk_error, _STORES, _DRIVER)
+CONNECTION = Fault(_lost_connection, _STORES, _DRIVER)
+
+
+if sys.version_info >= (3, 12):  # whose ``settrace`` shows no bytecodes of a function's first call
+    from sys import monitoring
+
+    _TOOL = 3
+    _BYTECODE = monitoring.events.INSTRUCTION
+
+    def _traced(
+        function: Callable[[], object],
+        see: Callable[[Point], object],
+        fault: Fault,
+        code: CodeType | None = None,
+    ) -> object:
+        """Call a function, and see the places that it passes, in some code or in all."""
+        codes = _codes(fault) if code is None else {code}
+        thread = threading.get_ident()
+
+        def on(code: CodeType, at: int) -> None:
+            if threading.get_ident() == thread and fault.is_raised_in(sys._getframe(1)):
+                see((code, at))
+
+        monitoring.use_tool_id(_TOOL, __name__)
+        monitoring.register_callback(_TOOL, _BYTECODE, on)
+        try:
+            for each in codes:
+                monitoring.set_local_events(_TOOL, each, _BYTECODE)
+            return function()
+        finally:
+            for each in codes:
+                monitoring.set_local_events(_TOOL, each, 0)
+            monitoring.register_callback(_TOOL, _BYTECODE, None)
+            monitoring.free_tool_id(_TOOL)
+
+    def _codes(fault: Fault) -> set[CodeType]:
+        """The code of all functions that a fault may be raised in."""
+        files = (*fault.files, *(_THEIRS if fault.files is _OURS else ()))
+        found = [each.__code__ for each in gc.get_objects() if isinstance(each, FunctionType)]
+        codes = set[CodeType]()
+        while found:
+            code = found.pop()
+            if code not in codes and code.co_filename.startswith(files):
+                codes.add(code)
+                found += [each for each in code.co_consts if isinstance(each, CodeType)]
+        return codes
+
+else:  # before Python 3.12
+
+    def _traced(
+        function: Callable[[], object],
+        see: Callable[[Point], object],
+        fault: Fault,
+        _code: CodeType | None = None,
+    ) -> object:
+        def local(frame: FrameType, event: str, _: object) -> Any:
+            if event == "opcode":
+                see((frame.f_code, frame.f_lasti))
+            return local
+
+        def enter(frame: FrameType, _event: str, _: object) -> Any:
+            if not fault.is_raised_in(frame):
+                return None
+            frame.f_trace_opcodes = True
+            return local
+
+        before = sys.gettrace()
+        sys.settrace(enter)
+        try:
+            return function()
+        finally:
+            sys.settrace(before)
+
+
+def points(function: Callable[[], object], fault: Fault = CTRL_C) -> list[tuple[Point, int]]:
+    """Where a fault can come: each place, the first and the last time that it is passed."""
     seen: dict[Point, int] = {}
 
     def see(point: Point) -> None:
         seen[point] = seen.get(point, 0) + 1
 
-    _traced(function, see)
-    return [(point, time) for point, times in seen.items() for time in sorted({1, times})]
+    _traced(function, see, fault)
+    return [
+        (point, time) for point, times in seen.items() if fault.can_come(point) for time in sorted({1, times})
+    ]
 
 
-def interrupt(function: Callable[[], object], point: Point, time: int) -> None:
-    """Call a function, and raise KeyboardInterrupt in it.
+def drawn(found: Iterable[T], share: float, name: str) -> list[T]:
+    """So much of what can be tried under a name; another part in each run."""
+    chance = random.Random(f"{SEED} {name}")  # noqa: S311 - what is tried is no secret
+    return [each for each in found if chance.random() < share]
 
-    Raises:
-        KeyboardInterrupt: It came to the place so many times.
-    """
-    left = iter(range(time - 1, -1, -1))
+
+@dataclass
+class Struck:
+    """How a function ended in which a fault was raised; it was not where the function took another way."""
+
+    is_raised: bool = False
+    value: Any = None
+    error: BaseException | None = None
+
+
+def interrupt(function: Callable[[], object], point: Point, time: int, fault: Fault = CTRL_C) -> Struck:
+    """Call a function, and raise a fault in it when it comes to a place so many times."""
+    left, struck = iter(range(time - 1, -1, -1)), Struck()
 
     def see(passed: Point) -> None:
         if passed == point and not next(left, 1):
-            sys.settrace(None)
-            raise KeyboardInterrupt
+            if sys.version_info < (3, 12):
+                sys.settrace(None)
+            struck.is_raised = True
+            raise fault.make()
 
-    _traced(function, see)
+    try:
+        struck.value = _traced(function, see, fault, point[0])
+    except BaseException as error:  # noqa: BLE001 - the caller judges it
+        struck.error = error
+    return struck
 
 
 def shown(point: Point, time: int) -> str:
     """A place, for messages."""
-    code, at, event = point
+    code, at = point
     lines = [line for start, stop, line in code.co_lines() if start <= at < stop and line]
-    return f"{Path(code.co_filename).name}:{lines[:1]} {code.co_qualname} {event} {at} time {time}"
-
-
-def sampled(found: list[Any], share: float, seed: int) -> Iterator[Any]:
-    """Some of what was found, spread over all of it."""
-    step = max(int(1 / share), 1)
-    yield from found[seed % step :: step]
+    return f"{Path(code.co_filename).name}:{lines[:1]} {code.co_qualname} {at} time {time}"

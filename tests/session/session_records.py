@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -89,6 +90,11 @@ def printed(program: str, *arguments: object) -> str:
     options = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, *map(str, arguments)]
     done = subprocess.run(options, capture_output=True, text=True, check=False, timeout=600)
     return done.stdout + done.stderr + (f"exit code {done.returncode}" if done.returncode else "")
+
+
+def collect_from_here() -> None:
+    """Let garbage collections look at what is made from now on: over all that there is they take long."""
+    gc.freeze()
 
 
 def texts(session: Session | SessionView) -> list[str]:

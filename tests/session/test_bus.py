@@ -144,3 +144,31 @@ def test_the_bus_in_memory_is_a_bus_and_a_session_makes_one_of_its_own() -> None
     other.publish(ping(session, 1))
     session.publish(ping(session, 2))
     assert numbers(tuple(heard)) == [2]
+
+
+class PlainBus:
+    """A bus that knows no sessions."""
+
+    def __init__(self) -> None:
+        self._inner = InProcessEventBus()
+
+    def subscribe(self, event_type: Any, handler: Any) -> None:
+        self._inner.subscribe(event_type, handler)
+
+    def unsubscribe(self, event_type: Any, handler: Any) -> bool:
+        return self._inner.unsubscribe(event_type, handler)
+
+    def publish(self, event: Any) -> PublishResult:
+        return self._inner.publish(event)
+
+
+def test_a_session_takes_its_own_events_of_a_bus_that_hands_it_all() -> None:
+    bus: Any = PlainBus()
+    sessions = [Session(bus=bus), Session(bus=bus)]
+    for number, session in enumerate(sessions):
+        assert bus.publish(ping(session, number)).ok
+        session.publish(ping(session, number + 10))
+    sessions[0].close()
+    for session in sessions:
+        bus.publish(ping(session, 20))
+    assert [numbers(each.select_all(Ping)) for each in sessions] == [[0, 10], [1, 11, 20]]

@@ -46,11 +46,10 @@ def test_a_lock_is_free_at_once_wherever_an_exception_comes() -> None:
     use(lock, [])
     for point, time in points(partial(use, lock, [])):
         ended: list[str] = []
-        try:
-            interrupt(partial(use, lock, ended), point, time)
-        except KeyboardInterrupt:
-            assert is_free(lock), shown(point, time)
-            assert len(ended) <= 2
+        struck = interrupt(partial(use, lock, ended), point, time)
+        assert struck.is_raised, shown(point, time)
+        assert is_free(lock), shown(point, time)
+        assert len(ended) <= 2
     assert lock.holders == {}
 
 

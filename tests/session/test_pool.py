@@ -66,16 +66,21 @@ def test_lanes_take_turns() -> None:
 def test_lanes_that_are_held_up_keep_no_other_waiting_and_there_is_an_end_of_threads() -> None:
     threads, gate = Pool(), threading.Event()
 
-    async def main() -> str:
+    async def main() -> tuple[str, int]:
         held = [asyncio.ensure_future(threads.run(n, gate.wait)) for n in range(20)]
+        await asyncio.sleep(0)
         async with asyncio.timeout(20):
             said = await threads.run("other", lambda: "done")
-        assert len(threads._began) <= 32
+            held += [asyncio.ensure_future(threads.run(n, gate.wait)) for n in range(20, 60)]
+            while len(threads._began) < 32:
+                await asyncio.sleep(HELD_UP)
+        await asyncio.sleep(3 * HELD_UP)
+        most = len(threads._began)
         gate.set()
         await asyncio.gather(*held)
-        return said
+        return said, most
 
-    assert asyncio.run(main()) == "done"
+    assert asyncio.run(main()) == ("done", 32)
 
 
 @pytest.mark.parametrize("has_begun", [False, True])

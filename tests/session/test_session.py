@@ -1,18 +1,51 @@
-"""The session: identity, family, reducers, what it refuses."""
+"""The session: identity, family, reducers, views, selectors, events on a shared bus, what it refuses."""
 
 from __future__ import annotations
 
 import gc
+import logging
+import threading
+import tracemalloc
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
-from session_records import LoudPing, Note, Ping, numbers, ping
+from session_records import (
+    Count,
+    LoudPing,
+    Note,
+    Ping,
+    Thing,
+    called,
+    collect_from_here,
+    note_session,
+    numbers,
+    ping,
+)
 
-from session import InProcessEventBus, Session, append
+from session import (
+    Commit,
+    InProcessEventBus,
+    PromptExecuted,
+    ReducerError,
+    Session,
+    Snapshot,
+    SnapshotError,
+    ToolFailed,
+    ToolInvoked,
+    append,
+    keep_last,
+    replace_latest,
+    select_all,
+    select_latest,
+    select_where,
+)
 
 
 class TestIdentity:
@@ -40,6 +73,7 @@ class TestIdentity:
 
 class TestFamily:
     def test_a_parent_keeps_and_lists_its_children_in_order_until_they_are_closed(self) -> None:
+        collect_from_here()
         parent = Session()
         ids = [Session(parent=parent).session_id for _ in range(3)]
         gc.collect()
@@ -102,6 +136,15 @@ class Later:
 ROLES: dict[str, tuple[Callable[[Session, Any], object], str]] = {
     "reducer": (lambda session, given: session.register_reducer(Note, given), "it would never be awaited"),
     "view": (lambda session, given: session.register_view(Note, given), "it would never be awaited"),
+    "check": (
+        lambda session, given: session.register_reducer(Note, append, check=given),
+        "it would never be awaited",
+    ),
+    "guard": (lambda session, given: session.register_guard(Note, given), "it would never be awaited"),
+    "announcement": (
+        lambda session, given: session.publish_on_change(Note, Ping, given),
+        "it would never be awaited",
+    ),
     "subscriber": (lambda session, given: session.bus.subscribe(Note, given), "delivery is synchronous"),
 }
 
@@ -139,9 +182,335 @@ def test_a_type_that_is_no_class_is_refused(register: Callable[[Any], object], m
     assert str(caught.value) == message
 
 
+def test_each_event_that_is_made_of_a_commit_is_published_if_the_slice_changed(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    commits, heard = list[Commit[Note]](), list[object]()
+    error = ValueError("the secret")
+
+    def fail(_commit: Commit[Note]) -> None:
+        raise error
+
+    session.register_reducer(Note, replace_latest)
+    for event_type, make in ((Count, commits.append), (Count, fail), (Ping, None), (Thing, Thing)):
+        session.publish_on_change(Note, event_type, make or (lambda _: pytest.fail("nobody hears it")))
+    session.publish_on_change(Note, Count, lambda commit: Count(commit.version))
+    for event_type in (Count, Thing):
+        session.bus.subscribe(event_type, heard.append)
+    with caplog.at_level(logging.DEBUG), session.transaction(actor="ada", call_id="c1") as transaction:
+        transaction.dispatch(Note("a"))
+    session.publish(LoudPing(1))
+    session.reset()
+    of = session.session_id
+    first = Commit(None, Note("a"), 1, "ada", "c1", "session", of)
+    assert commits == [first, Commit(Note("a"), None, 3, None, None, "session", of)]
+    assert heard == [Thing(first), Count(1), Thing(commits[1]), Count(3)]
+    assert caplog.record_tuples == [("session.session", logging.ERROR, "announcement_failed")] * 2
+
+
 def test_a_companion_is_one_object_for_a_session_and_its_class() -> None:
+    made = list[object]()
+
+    class Companion:
+        def __init__(self) -> None:
+            made.append(self)
+
     session = Session()
-    found = session.local_object(list)
-    assert type(found) is list
-    assert session.local_object(list) is found
-    assert session.clone().local_object(list) is not found
+    found = session.local_object(Companion)
+    assert session.local_object(Companion) is found
+    assert made == [found]
+    assert session.clone().local_object(Companion) is not found
+
+
+class TestEvents:
+    def test_what_a_reducer_raises_is_raised_on_publish_and_a_failure_on_the_bus_and_nothing_is_reduced(
+        self, session: Session
+    ) -> None:
+        session.register_reducer(Note, lambda slice_, event: None)  # type: ignore[arg-type]
+        session.register_reducer(ToolInvoked, append)
+        session.register_reducer(ToolInvoked, lambda slice_, event: (event.name,), slice_type=str)
+        result = session.bus.publish(called(session, Note("a")))
+        assert [type(failure.error) for failure in result.failures] == [ReducerError]
+        heard: list[object] = []
+        session.bus.subscribe(object, heard.append)
+        with pytest.raises(ReducerError) as caught:
+            session.publish(called(session, Note("a")))
+        assert str(caught.value).endswith("<lambda> returned NoneType; it must return a tuple")
+        assert (heard, session.version) == ([], 0)
+        assert [session.select_all(kind) for kind in (ToolInvoked, Note, str)] == [()] * 3
+
+    def test_the_value_is_reduced_before_the_event_whoever_publishes(self, session: Session) -> None:
+        def note(slice_: tuple[str, ...], event: Note) -> tuple[str, ...]:
+            return (*slice_, event.text)
+
+        def call(slice_: tuple[str, ...], event: ToolInvoked) -> tuple[str, ...]:
+            return (*slice_, event.name)
+
+        session.register_reducer(Note, note, slice_type=str)
+        session.register_reducer(ToolInvoked, call, slice_type=str)
+        session.publish(called(session, Note("value 1"), "event 1"))
+        session.bus.publish(called(session, Note("value 2"), "event 2"))
+        with session.transaction() as transaction:
+            transaction.publish(called(session, Note("value 3"), "event 3"))
+        session.dispatch(called(session, Note("value 4"), "event 4"))
+        expected = [f"{what} {number}" for number in range(1, 5) for what in ("value", "event")]
+        assert list(session.select_all(str)) == list(session.at(4).select_all(str)) == expected
+        assert len(session.select_all(ToolInvoked)) == 4
+
+    def test_another_session_object_of_the_same_id_on_the_bus_reduces_what_one_publishes(self) -> None:
+        one = Session(session_id="run-7")
+        other = Session(session_id="run-7", bus=one.bus)
+        for session in (one, other):
+            session.register_reducer(Note, append)
+        one.publish(called(one, Note("a")))
+        other.publish(called(other, Note("b")))
+        assert one.select_all(Note) == other.select_all(Note) == (Note("a"), Note("b"))
+        assert one.version == other.version == 2
+        other.close()
+        one.publish(called(one, Note("c")))
+        assert (one.version, other.version) == (3, 2)
+
+    def test_a_published_event_is_there_when_the_first_subscriber_hears_it(
+        self, bus: InProcessEventBus
+    ) -> None:
+        sessions: list[Session] = []
+        seen: list[list[int]] = []
+        bus.subscribe(Ping, lambda event: seen.append(numbers(sessions[0].select_all(Ping))))
+        sessions.append(Session(bus=bus))
+        sessions[0].publish(ping(sessions[0], 1))
+        assert seen == [[1]]
+
+    @pytest.mark.parametrize("history", [None, 7_000])
+    def test_an_event_costs_the_same_however_long_the_log_is(self, history: int | None) -> None:
+        session = Session(history=history)
+        events = [ping(session, number) for number in range(10_000)]
+        for event in events[:-100]:
+            session.publish(event)
+        peaks = []
+        tracemalloc.start()
+        try:
+            for event in events[-100:]:
+                tracemalloc.reset_peak()
+                before = tracemalloc.get_traced_memory()[0]
+                session.publish(event)
+                peaks.append(tracemalloc.get_traced_memory()[1] - before)
+        finally:
+            tracemalloc.stop()
+        # A copy of the log would take 56,000 bytes at least; its buffer grows now and then.
+        assert sum(peak > 20_000 for peak in peaks) <= 1
+
+    def test_a_reducer_that_comes_after_the_log_keeps_its_events_and_all_other_slices(
+        self, session: Session
+    ) -> None:
+        session.register_reducer(Note, append)
+        session.publish(called(session, Note("a")))
+        for number in range(3):
+            session.publish(ping(session, number))
+        session.register_reducer(Ping, keep_last(2))
+        assert (session.select_all(Note), len(session.select_all(ToolInvoked))) == ((Note("a"),), 1)
+        assert numbers(session.select_all(Ping)) == [0, 1, 2]
+        session.publish(ping(session, 3))
+        assert numbers(session.select_all(Ping)) == [2, 3]
+
+    def test_what_an_event_carries_does_not_change_with_its_makers_containers(self, session: Session) -> None:
+        params: dict[str, Any] = {"a": [1, {"b": {2}}], "c": ([3],)}
+        given = {"a": [1, {"b": {2}}], "c": ([3],)}
+        session.publish(ToolInvoked("t", params, params))
+        session.publish(ToolFailed("t", params))
+        session.publish(PromptExecuted("ns", "key", params))
+        params["a"][1]["b"].add(4)
+        params["c"][0].append(4)
+        params.pop("a")
+        (invoked,), (failed,) = session.select_all(ToolInvoked), session.select_all(ToolFailed)
+        (executed,) = session.select_all(PromptExecuted)
+        assert [invoked.params, invoked.result, failed.result, executed.result] == [given] * 4
+
+    @pytest.mark.parametrize("history", [0, -3, 2.5, "3"])
+    def test_a_history_that_is_no_whole_number_of_at_least_one_is_refused(self, history: Any) -> None:
+        with pytest.raises(ValueError) as caught:
+            Session(history=history)
+        assert str(caught.value) == f"history must be a whole number of at least 1, got {history!r}"
+
+
+IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
+
+
+class TestRollback:
+    def test_only_a_snapshot_can_be_rolled_back_to(self, session: Session) -> None:
+        wrong: Any = {}
+        with pytest.raises(SnapshotError) as caught:
+            session.rollback(wrong)
+        assert str(caught.value) == "rollback takes a Snapshot, got dict"
+
+
+class TestReset:
+    def test_reset_empties_the_slices_and_keeps_reducers_views_and_event_logs(self, session: Session) -> None:
+        session.register_reducer(Note, append)
+        session.register_reducer(Ping, keep_last(1))
+        session.register_view(Count, lambda select: (Count(len(select(Note))),))
+        session.publish(called(session, Note("a")))
+        session.publish(ping(session, 1))
+        before = session.snapshot()
+        session.reset()
+        assert (session.select_all(Note), session.select_all(Count)) == ((), (Count(0),))
+        assert (len(session.select_all(ToolInvoked)), len(session.select_all(Ping))) == (1, 1)
+        assert session.snapshot() == Session().snapshot()
+        session.dispatch(Note("b"))
+        assert session.select_all(Note) == (Note("b"),)
+        session.rollback(before)
+        assert session.select_all(Note) == (Note("a"),)
+
+
+class TestClone:
+    def test_a_clone_shares_the_bus_and_the_tags_and_has_an_identity_of_its_own(self) -> None:
+        session = Session(tags={"run": "7"}, parent=Session())
+        clone = session.clone()
+        assert clone.bus is session.bus
+        assert dict(clone.tags) == {"run": "7"}
+        assert clone.session_id != session.session_id
+        assert (clone.parent, session.children) == (None, ())
+
+
+class TestLife:
+    def test_a_bus_holds_no_session_and_drops_one_that_is_gone(self, bus: InProcessEventBus) -> None:
+        collect_from_here()
+        session = Session(bus=bus)
+        event = ping(session)
+        session.publish(event)
+        gone = weakref.ref(session)
+        del session
+        gc.collect()
+        assert gone() is None
+        assert bus.publish(event).subscribers == ()
+
+
+TURNS = 200
+
+
+def test_readers_see_whole_transactions_and_no_halves() -> None:
+    session = note_session()
+    session.register_reducer(Count, replace_latest)
+    together, done = threading.Barrier(3), threading.Event()
+
+    def write() -> None:
+        together.wait()
+        for turn in range(1, TURNS + 1):
+            with session.transaction() as transaction:
+                transaction.dispatch(Note(str(turn)))
+                transaction.dispatch(Count(turn))
+        done.set()
+
+    def read() -> None:
+        together.wait()
+        while not done.is_set():
+            snapshot = session.snapshot()
+            count = snapshot.select_latest(Count) or Count(0)
+            assert len(snapshot.select_all(Note)) == count.total
+
+    with ThreadPoolExecutor(3) as threads:
+        for work in [threads.submit(each) for each in (write, read, read)]:
+            work.result()
+    assert session.select_latest(Count) == Count(TURNS)
+
+
+def filled() -> Session:
+    session = note_session()
+    for text in ("a", "bb", "c"):
+        session.dispatch(Note(text))
+    return session
+
+
+@pytest.fixture(params=["session", "snapshot"])
+def source(request: pytest.FixtureRequest) -> Session | Snapshot:
+    session = filled()
+    return session if request.param == "session" else session.snapshot()
+
+
+def test_selectors_give_a_slice_of_exactly_that_type_oldest_first(source: Session | Snapshot) -> None:
+    read = select_all(source, Note)
+    assert read == (Note("a"), Note("bb"), Note("c"))
+    assert select_latest(source, Note) == Note("c")
+    assert select_where(source, Note, lambda note: len(note.text) == 1) == (Note("a"), Note("c"))
+    for kind in (Count, object):
+        assert select_all(source, kind) == select_where(source, kind, lambda _item: True) == ()
+        assert select_latest(source, kind) is None
+    if isinstance(source, Session):
+        source.dispatch(Note("d"))
+        assert (len(read), select_all(source, Note)) == (3, (*read, Note("d")))
+
+
+def test_an_unchanged_slice_is_the_same_object_at_each_reading() -> None:
+    session = filled()
+    session.register_reducer(Count, append)
+    before = select_all(session, Note)
+    session.dispatch(Count(1))
+    assert select_all(session, Note) is before
+
+
+Select = Callable[[type[Any]], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Number:
+    value: int
+
+
+@dataclass(frozen=True)
+class Double:
+    value: int
+
+
+def doubles(select: Select) -> tuple[Double, ...]:
+    return tuple(Double(2 * number.value) for number in select(Number))
+
+
+@pytest.fixture
+def doubling() -> Session:
+    session = Session()
+    session.register_reducer(Number, append)
+    session.register_view(Double, doubles)
+    return session
+
+
+def test_a_view_of_events_sees_those_of_an_open_transaction(doubling: Session) -> None:
+    session = doubling
+    session.register_view(
+        Double, lambda select: tuple(Double(len(event.name)) for event in select(ToolInvoked))
+    )
+    with session.transaction() as transaction:
+        transaction.publish(ToolInvoked("abc", None, None, session_id=session.session_id))
+        assert select_all(session, Double) == (Double(3),)
+    assert select_all(session, Double) == (Double(3),)
+
+
+def test_a_slice_that_a_reducer_makes_goes_before_a_view(doubling: Session) -> None:
+    session = doubling
+    session.register_reducer(Double, append)
+    session.dispatch(Number(1))
+    assert select_all(session, Double) == (Double(2),)
+    session.dispatch(Double(7))
+    assert select_all(session, Double) == (Double(7),)
+    assert select_latest(session, Double) == Double(7)
+
+
+def test_a_view_is_in_no_snapshot_and_follows_a_rollback(doubling: Session) -> None:
+    session = doubling
+    session.dispatch(Number(1))
+    before = session.snapshot()
+    session.dispatch(Number(2))
+    assert list(before.slices) == [Number]
+    session.rollback(before)
+    assert select_all(session, Double) == (Double(2),)
+
+
+def test_what_a_view_raises_the_reader_hears_and_the_session_stays(doubling: Session) -> None:
+    session = doubling
+
+    def broken(_select: Select) -> tuple[Any, ...]:
+        raise RuntimeError("no view")
+
+    session.register_view(Double, broken)
+    session.dispatch(Number(1))
+    with pytest.raises(RuntimeError, match=r"^no view$"):
+        select_all(session, Double)
+    assert select_all(session, Number) == (Number(1),)

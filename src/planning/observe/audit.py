@@ -365,6 +365,5 @@ def _present(records: list[_Record]) -> tuple[list[_Record], tuple[tuple[int, in
 
 def _is_open(plan: Plan | None) -> bool:
     """Whether a plan has open steps; looked for from the end, where they usually are."""
-    if plan is None or plan.status != "active":
-        return False
-    return any(step.status in {"pending", "in_progress"} for step in reversed(plan.steps))
+    steps = reversed(plan.steps if plan is not None and plan.status == "active" else ())
+    return any(step.status in {"pending", "in_progress"} for step in steps)

@@ -65,9 +65,7 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
 
 def _as_text(value: Any) -> str:
     """The text of a value; absent fields are omitted, as a model omits them."""
-    shown = (
-        value if isinstance(value, str) else json_form(value.fields if isinstance(value, Unread) else value)
-    )
+    shown = json_form(value.fields if isinstance(value, Unread) else value)
     if isinstance(shown, dict):
         shown = {name: item for name, item in shown.items() if item is not None}
     return as_text(shown)

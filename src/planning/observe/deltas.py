@@ -30,21 +30,21 @@ def delta_of(
         return None
     if after is None:
         return None if before is None else 0
-    old = Plan("", "abandoned") if before is None else before
+    old = () if before is None else before.steps
     delta: Fields = {}
     for name in ("objective", "status"):
-        if before is None or getattr(old, name) != getattr(after, name):
+        if before is None or getattr(before, name) != getattr(after, name):
             delta[name] = getattr(after, name)
     said, says = ({} if before is None else plan_facts(known)), plan_facts(facts)
     delta |= {name: says.get(name) for name in {**said, **says} if said.get(name) != says.get(name)}
     if all(getattr(known, name) is getattr(facts, name) for name in ("proofs", "depends_on", "waiting")):
         known = facts  # of the steps it knows the same
-    olds = {step.step_id: step for step in old.steps}
+    olds = {step.step_id: step for step in old}
     steps = {step.step_id: _step_delta(olds.get(step.step_id), step, known, facts) for step in after.steps}
     steps = {step_id: fields for step_id, fields in steps.items() if fields}
     if steps:
         delta["steps"] = steps
-    order = list_delta([step.step_id for step in old.steps], [step.step_id for step in after.steps])
+    order = list_delta([step.step_id for step in old], [step.step_id for step in after.steps])
     if before is None or order is not None:
         delta["order"] = order or [0]
     return delta or None

@@ -58,7 +58,7 @@ _WORDS = frozenset((
     "pending", "progress", "blocked", "done", "completed", "active", "abandoned", "set", "removed",
     "approved", "rejected", "ignore", "ignores", "ignoring", "ignored", "disregard", "disregarding",
     "forget", "forgets", "forgetting", "override", "overrides", "overriding", "bypass", "bypasses",
-    "bypassing", "instruction", "instructions", "prompt", "prompts", "message", "you", "no", "nothing", "end",
+    "bypassing", "instruction", "instructions", "prompt", "message", "you", "no", "nothing", "end",
     "reported", "verified", "wait", "waits", "shown", "said", "says", "wants", "approves",
 ))  # fmt: skip
 """An ASCII text without one of these words or marks cannot be misread, which is quick to see."""

@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 import attrs
 
-from planning.errors import Problem, ToolValidationError, cut, show
+from planning.errors import Problem, ToolValidationError, show
 from planning.graph import Graph, written
 from planning.plan.commands import AddStep, ClearPlan, MarkStep, MarkSteps, SetupPlan
 from planning.plan.facts import EvidenceCall, PlanFacts
@@ -27,9 +27,7 @@ from planning.policy.reducers import (
     renumbering,
 )
 
-_NAMED: Final = 8
 _MOST_MARKS: Final = 100
-_LONGEST_NAME: Final = 80
 _BEGINS: Final = ("in_progress", "done")
 
 
@@ -172,6 +170,7 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
         return ()
     proved: dict[str, RecordEvidence] = {}
     begun: set[str] = set()
+    done = {step.step_id for step in case.plan.steps if step.status == "done"} if case.plan else set()
     facts = case.facts if len(case.marks) == 1 else reduce_facts((case.facts,), case.command)[-1]
     for place, mark in enumerate(case.marks):
         step_id = mark.step_id
@@ -184,6 +183,9 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
                 f"{step_id} cannot begin and end in one call; mark it in_progress, do its work, and "
                 "then mark it done"
             )
+        is_new = step_id not in done or mark.note is not None
+        if not (is_new or (extras.evidence and extras.evidence[place])):
+            continue  # it says again what is so
         if extras.evidence is None:
             raise ToolValidationError(
                 f"{step_id} needs evidence, which this tool does not take; leave this mark to an agent "
@@ -227,6 +229,7 @@ def dependencies_of(
 ) -> dict[str, tuple[str, ...]]:
     """The dependencies of the last of the steps, by id, from the ids, titles or places that each names."""
     new = [step.step_id for step in steps[len(steps) - len(given) :]]
+    places = {str(place): step_id for place, step_id in enumerate(new, 1)}
     titles: dict[str, list[str]] = {}
     alike: dict[str, list[str]] = {}
     for step in steps:
@@ -240,8 +243,8 @@ def dependencies_of(
             return (text,)
         if text in titles:
             return titles[text]
-        if key.isdecimal() and text.isdecimal() and len(key) < _NAMED and int(key) <= len(new):
-            return (new[int(key) - 1],)
+        if text.isdecimal() and key in places:
+            return (places[key],)
         return alike.get(key, ())
 
     problems: list[Problem] = []
@@ -253,7 +256,7 @@ def dependencies_of(
             if len(ids) == 1:
                 needed[ids[0]] = None
                 continue
-            shown = cut(show(str(reference)), _LONGEST_NAME)
+            shown = show(str(reference))
             said = f"{shown} is {listed_ids(ids)}; use one of these ids"
             if not ids:
                 said = f"no step is {shown}; use an id, a title, or a place in this call, from 1"
@@ -262,14 +265,14 @@ def dependencies_of(
             found[new[index]] = tuple(needed)
     if problems:
         raise ToolValidationError(problems)
-    cycle = Graph(found).cycle
-    if cycle and cycle[0] == cycle[1]:
-        raise ToolValidationError(
-            f"{cycle[0]} cannot depend on itself; name another step by its id or its title"
-        )
-    if cycle:
-        shown = written(cycle)
-        raise ToolValidationError(f"these steps wait for each other: {shown}; remove one of the dependencies")
+    match Graph(found).cycle:
+        case [step_id, _]:
+            raise ToolValidationError(
+                f"{step_id} cannot depend on itself; name another step by its id or its title"
+            )
+        case [_, *_] as cycle:
+            said = f"these steps wait for each other: {written(cycle)}; remove one of the dependencies"
+            raise ToolValidationError(said)
     return found
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Final
 
 import attrs
 
@@ -52,7 +52,7 @@ def evidence_for(
             if each not in accepted:
                 is_refused = policy.verify is not None and not is_alias(each)
                 said = "the host does not accept it" if is_refused else "no call has this id"
-                raise refusal(f"{cut(show(each), _LONGEST_NAME)} is not evidence for {step_id}: {said}")
+                raise refusal(f"{show(each)} is not evidence for {step_id}: {said}")
             kept[each], verified = "", True
             continue
         alias, call = f"C{number}", calls[number - 1]
@@ -74,7 +74,7 @@ def refuse_evidence(step_id: str, evidence: Sequence[str], rule: TextRule) -> No
             f"{len(evidence)} pieces of evidence for {step_id}; send at most {_MOST_EVIDENCE}"
         )
     for index, each in enumerate(evidence):
-        for problem in rule.problems(each)[:1]:
+        for problem in rule.problems(each):
             raise ToolValidationError([Problem(problem, f"evidence[{index}]")])
 
 
@@ -128,12 +128,10 @@ class Accepted:
     texts: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
-    def of(cls, questions: list[Question], answers: list[Any]) -> Accepted:
-        """What was asked, and the answers."""
-        held = [
-            (step.step_id, text) for (step, text), answer in zip(questions, answers, strict=True) if answer
-        ]
-        return cls({step.step_id: step for step, _ in questions}, frozenset(held))
+    def of(cls, questions: list[Question], accepted: Iterable[Question]) -> Accepted:
+        """What was asked, and what of it was accepted."""
+        texts = frozenset((step.step_id, text) for step, text in accepted)
+        return cls({step.step_id: step for step, _ in questions}, texts)
 
     def texts_of(self, step_id: str, plan: Plan) -> set[str]:
         """The texts that prove a step."""

@@ -12,11 +12,9 @@ import attrs
 
 from planning.plan.commands import (
     AddStep,
-    ClearPlan,
     MarkStep,
     MoveStep,
     NewPlanStep,
-    ReadPlan,
     RemoveStep,
     SetupPlan,
     UpdateStep,
@@ -171,7 +169,7 @@ Parameters = Mapping[str, type[Any]]
 
 
 def parameters_of(policy: PlanPolicy) -> Parameters:
-    """The type of each tool's parameters, by the tool's name: a subclass of the command."""
+    """The type of a tool's parameters, a subclass of the command, by the name of each tool that has some."""
     return _made(
         has_evidence=policy.evidence is not None,
         has_dependencies=policy.dependencies,
@@ -198,8 +196,6 @@ def _made(*, has_evidence: bool, has_dependencies: bool, is_batched: bool, rules
         "planning_add_step": _extended(AddStep, rules, steps=(several, MISSING, repair)),
         "planning_update_step": _extended(UpdateStep, rules),
         "planning_mark_step": _batched(mark, rules) if is_batched else mark,
-        "planning_clear_plan": ClearPlan,
-        "planning_read_plan": ReadPlan,
         "planning_remove_step": _extended(RemoveStep, rules),
         "planning_move_step": _extended(MoveStep, rules),
     })  # fmt: skip

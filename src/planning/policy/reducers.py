@@ -76,7 +76,7 @@ OPTIONAL_TOOLS: Final = ("remove_step", "move_step")
 PLANNING_TOOLS: Final = frozenset(f"planning_{name}" for name in SEED_TOOLS + OPTIONAL_TOOLS)
 
 
-def first_facts(plan: Plan | None, calls: int = 0) -> PlanFacts:
+def first_facts(plan: Plan | None, calls: int) -> PlanFacts:
     """What is known of a plan that was there before: each of its calls may be evidence."""
     steps = () if plan is None else plan.steps
     return PlanFacts(highest_number(step.step_id for step in steps), calls, calls)

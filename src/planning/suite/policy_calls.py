@@ -252,24 +252,26 @@ class PolicyCalls:
     def verified(self, questions: list[Question]) -> Accepted:
         """Ask ``verify``, a plain function."""
         verify: Any = self.policy.verify
-        answers = []
+        accepted = list[Question]()
         for step, text in questions:
             with _checking(step):
                 asked = partial(verify, step, text)
                 answer = background().run_in_thread(asked, "verify", self.policy.verify_timeout)
-                answers.append(_as_answer(answer))
-        return Accepted.of(questions, answers)
+                if _as_answer(answer):
+                    accepted.append((step, text))
+        return Accepted.of(questions, accepted)
 
     async def averified(self, questions: list[Question]) -> Accepted:
         """The same where it is a coroutine function."""
         verify: Any = self.policy.verify
-        answers = []
+        accepted = list[Question]()
         for step, text in questions:
             with _checking(step):
                 asked = verify(step, text)
                 answer = await background().await_within(asked, "verify", self.policy.verify_timeout)
-                answers.append(_as_answer(answer))
-        return Accepted.of(questions, answers)
+                if _as_answer(answer):
+                    accepted.append((step, text))
+        return Accepted.of(questions, accepted)
 
 
 WITHOUT_POLICY = PolicyCalls(PlanPolicy())

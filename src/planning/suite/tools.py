@@ -38,7 +38,7 @@ from planning.tools.once import RepeatedIds, find_repeat, fingerprint_of
 from planning.tools.pipeline import PATIENCE
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
-from session import Session, StoreError, ToolInvoked, replace_latest
+from session import Session, StoreError, ToolInvoked, TransactionError, replace_latest
 from session.errors import StoreBusy
 from session.transaction import Transaction
 
@@ -140,7 +140,7 @@ _EDITS = (
     ),
     _Definition(
         "planning_move_step", MoveStep, handlers.move_step, "Move a step to another place.",
-        {"step_id": "S003", "index": 0}, "S003 moved. Order: S003, S001, S002.",
+        {"step_id": "S003", "index": 0}, "S003 moved. Order: S003, S001 to S002.",
     ),
 )  # fmt: skip
 
@@ -196,6 +196,14 @@ def _session_of(source: SessionOfCall, name: str, context: ToolContext) -> Sessi
     return session
 
 
+def _refreshed(session: Session) -> Session:
+    """A session with what other processes have committed, if its store can be read now."""
+    if session.store is not None:
+        with suppress(StoreError, TransactionError):  # inside a transaction it has all of it
+            session.refresh(PATIENCE)
+    return session
+
+
 def _diagnosis(
     source: SessionOfCall, name: str, command: type[Command], rules: TextRules
 ) -> Callable[[Mapping[str, Any], ToolContext], list[Problem]]:
@@ -206,7 +214,7 @@ def _diagnosis(
             session = _session_of(source, name, context)
         except ToolValidationError as refusal:
             return list(refusal.problems)
-        return handlers.diagnose(command, arguments, session.select_latest(Plan), rules)
+        return handlers.diagnose(command, arguments, _refreshed(session).select_latest(Plan), rules)
 
     return diagnose
 
@@ -321,11 +329,11 @@ def _asking(
 
     def ask(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(source, name, context)
-        return run(params, context, calls.verified(calls.questions(params, session)))
+        return run(params, context, calls.verified(calls.questions(params, _refreshed(session))))
 
     async def ask_async(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(source, name, context)
-        questions = await session.run_in_worker(partial(calls.questions, params, session))
+        questions = await session.run_in_worker(lambda: calls.questions(params, _refreshed(session)))
         accepted = await calls.averified(questions)
         return await session.run_in_worker(partial(run, params, context, accepted))
 

@@ -291,6 +291,8 @@ class StoreSuite:
         assert list(store.sessions(0)) == []
         assert list(store.sessions(1)) == list(store.sessions())[:1]
         assert [store.delete(names[1]), store.delete(names[1])] == [True, False]
+        left = (store.changes(names[1], 1, 9), store.checkpoints(names[1], 9, 9), store.rewinds(names[1]))
+        assert [len(found) for found in left] == [0, 0, 0]
         assert [each for each in store.sessions() if each.session_id in names] == expected[1:]
 
     def test_a_session_is_copied_to_another_store_and_back_with_its_hashes(self) -> None:
@@ -365,18 +367,20 @@ class StoreSuite:
     def test_a_key_finds_its_call_on_the_present_branch(self) -> None:
         name = new_id()
         session, _ = opened(self.open(), name)
-        for key in ("1", "2", "1"):
-            session.publish(ToolInvoked(f"tool {key}", {}, None, idempotency_key=key))
+        for number, key in enumerate("121", 1):
+            session.publish(ToolInvoked(f"tool {number}", {}, None, idempotency_key=key))
 
-        def found(source: Session) -> list[bool]:
-            return [source.find_call(key) is not None for key in ("1", "2", "3")]
+        def found(source: Session) -> list[str | None]:
+            calls = [source.find_call(key) for key in "123"]
+            return [None if call is None else call.name for call in calls]
 
-        assert found(session) == found(opened(self.open(), name)[0]) == [True, True, False]
-        assert found(session.fork(1, session_id=new_id())) == [True, False, False]
+        last, first = ["tool 3", "tool 2", None], ["tool 1", "tool 2", None]
+        assert found(session) == found(opened(self.open(), name)[0]) == last
+        assert found(session.fork(1, session_id=new_id())) == ["tool 1", None, None]
         session.rewind(0)
-        assert found(session) == [False, False, False]
+        assert found(session) == [None, None, None]
         session.rewind(2)
-        assert found(session) == found(opened(self.open(), name)[0]) == [True, True, False]
+        assert found(session) == found(opened(self.open(), name)[0]) == first
 
     def test_a_session_that_is_deleted_is_an_error_for_those_that_have_it(self) -> None:
         store, name = self.open(), new_id()

@@ -171,7 +171,7 @@ class ResultInvalid(_Stopped):
     """
 
     def __init__(self, message: str, cause: str) -> None:
-        super().__init__(message, {"cause": cause})
+        super().__init__(message)
         self.cause = cause
 
 

@@ -78,9 +78,7 @@ def guessed_key(turn: str | None, call_id: object) -> GuessedKey | None:
     return key
 
 
-def find_repeat(
-    session: Session, name: str, key: str, fingerprint: str | None, *, is_private: bool = False
-) -> ToolResult | None:
+def find_repeat(session: Session, name: str, key: str, fingerprint: str | None) -> ToolResult | None:
     """What the model got for a call the first time; None for a free key, or a guess that does not count."""
     try:
         call = session.find_call(key)
@@ -98,7 +96,7 @@ def find_repeat(
         return None
     if call.name != name:
         reason = f"it was sent as a repeat of an earlier call of {call.name}. Send it as a new call."
-    elif is_private or not isinstance(call.result, ToolResult) or call.result.is_private:
+    elif not isinstance(call.result, ToolResult) or call.result.is_private:
         reason = (
             "it repeats an earlier call, whose private result is not kept. Make a new call if you need it."
         )

@@ -201,6 +201,9 @@ def failed(
     is_private = tool is not None and tool.returns_private_data
     visible = () if tool is None else tool.visible_errors
     may_have_effect = code is None and tool is not None and not tool.idempotent
+    is_open = isinstance(error, StoreError) and error.outcome == "unknown"
+    if isinstance(error, MemoryError) and code is None and tool is not None and tool.publishes == "own":
+        is_open = True  # it may have come after the commit
     if code is None:
         code = classify_error(error)
     question = getattr(error, "input_request", None) if code is ErrorKind.NEEDS_USER_INPUT else None
@@ -224,7 +227,7 @@ def failed(
             message = (
                 f"{name} could not write: another worker or program is writing to the store. Call it again."
             )
-        if isinstance(error, StoreError) and error.outcome == "unknown":
+        if is_open:
             message = f"It is not known whether {name} took effect. Check before you call it again."
         reason, user_message = f"Tool '{name}' encountered an error", SORRY
     cause = None if is_private else safe_text(error) or type_name(error)

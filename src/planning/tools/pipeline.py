@@ -215,9 +215,8 @@ class CallPipeline:
             return await self._awalk(tool, params, started) if found is None else found
 
     def _find_repeat(self, session: Session, tool: ToolContract, params: Any, key: str) -> ToolResult | None:
-        is_private = tool.returns_private_data
-        self._fingerprint = fingerprint_of(params, key, is_private=is_private)
-        return find_repeat(session, tool.name, key, self._fingerprint, is_private=is_private)
+        self._fingerprint = fingerprint_of(params, key, is_private=tool.returns_private_data)
+        return find_repeat(session, tool.name, key, self._fingerprint)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = began = None

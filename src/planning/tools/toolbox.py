@@ -114,9 +114,8 @@ class Toolbox:
             ToolError: The call was stopped: by a limit, a breaker, a timeout, a missing identifier.
             Exception: Whatever the tool itself raises.
         """
-        tool = self._tools.get(name) if type(name) is str else None
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
-        return pipeline.invoke(self._find(name) if tool is None else tool, params)
+        return pipeline.invoke(self._find(name), params)
 
     async def ainvoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None

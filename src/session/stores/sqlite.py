@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Hashable, Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -119,17 +118,16 @@ class SqliteStore(SqlStore):
         self._files_here().pop(self._file, None)
         link = self._writer
         if os.getpid() == process:  # in a forked child the transaction is the parent's
-            with link.lock, suppress(sqlite3.Error):
-                link.is_cut = False
-                if link.connection is not None and link.connection.in_transaction:
-                    link.connection.execute("ROLLBACK")
+            with link.lock:
+                link.roll_back()
 
     @scoped
     def _writing(self, session_id: SessionId, is_there: IsThere) -> Iterator[Run]:
         """What writes, with the lock; committed at the end of the block, and settled."""
-        with self.lock(session_id), self._writer.lock, self._explaining():
-            connection = self._begun()
-            yield _runner(connection)
+        with self.lock(session_id), self._writer.lock:
+            with self._explaining():
+                connection = self._begun()
+                yield _runner(connection)
             self._commit(connection, session_id, is_there)
 
     def _begun(self) -> sqlite3.Connection:
@@ -151,22 +149,25 @@ class SqliteStore(SqlStore):
             with self.lock(head.session_id):
                 return self.append(head, change, expected=expected, checkpoint=checkpoint)
         key = key_of(head.session_id)
-        with self._writer.lock, self._explaining():
-            connection = self._begun()
-            if not connection.in_transaction:
-                raise TransactionError("a lock allows one change: release it and take it again")
-            row, run = head.row(), _runner(connection)
-            found = connection.execute(_WRITE_HEAD, (*row, key, expected)).rowcount
-            if not found and not expected:
-                found = connection.execute(_BEGIN_HEAD, (key, *row)).rowcount
-            if not found:
-                known = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
-                raise stale_error(expected, 0 if known is None else known[0])
-            self._known = (row, head)
-            if change is not None:
-                run(CHANGE, *change_row(key, change))
-            if checkpoint is not None:
-                run(CHECKPOINT, key, checkpoint.version, checkpoint.text, checkpoint.check)
+        with self._writer.lock:
+            with self._explaining():
+                connection = self._begun()
+                if not connection.in_transaction:
+                    raise TransactionError("a lock allows one change: release it and take it again")
+                row, run = head.row(), _runner(connection)
+                found = connection.execute(_WRITE_HEAD, (*row, key, expected)).rowcount
+                if not found and not expected:
+                    found = connection.execute(_BEGIN_HEAD, (key, *row)).rowcount
+                if not found:
+                    known = connection.execute(
+                        "SELECT version FROM sessions WHERE key = ?", (key,)
+                    ).fetchone()
+                    raise stale_error(expected, 0 if known is None else known[0])
+                self._known = (row, head)
+                if change is not None:
+                    run(CHANGE, *change_row(key, change))
+                if checkpoint is not None:
+                    run(CHECKPOINT, key, checkpoint.version, checkpoint.text, checkpoint.check)
             self._commit(connection, head.session_id, partial(self._is_appended, head, change))
         return None
 
@@ -176,8 +177,7 @@ class SqliteStore(SqlStore):
             connection.execute("COMMIT")
             self._writer.wal_size = self._writer.wal_size or 1
         except (sqlite3.Error, MemoryError) as error:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
+            self._writer.roll_back()
             self._settle(session_id, is_there, explained(error, self._path, self._timeout), error)
 
     @scoped
@@ -223,8 +223,7 @@ class SqliteStore(SqlStore):
     def _rest(self, connection: sqlite3.Connection) -> None:
         """End what was read at one moment."""
         if self._reader.connection is connection:  # no fork has closed it
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
+            self._reader.roll_back()
             self._reader.rest()
 
     def close(self) -> None:

@@ -118,6 +118,16 @@ class Link(ProcessLock):
             else:
                 return
 
+    def roll_back(self) -> None:
+        """End a transaction, if need be with its connection; the caller holds the lock."""
+        connection = self.connection
+        if connection is not None and connection.in_transaction:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                self.close()
+        self.is_cut = False
+
     def opened(self) -> sqlite3.Connection:
         """The connection, opened where it is not, as ``connected`` does; it may be to another file by now."""
         if self.connection is None:

@@ -81,14 +81,17 @@ class RawServer:
 
     def __init__(self, *answers: str | None) -> None:
         self._left = list(answers)
+        self._is_reached = asyncio.Event()
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         async with server:
             yield port_of(server)
+            await self._is_reached.wait()  # a server that closes as it accepts leaves the connection open
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._is_reached.set()
         with closing(writer), suppress(ConnectionError):
             while self._left:
                 answer = self._left.pop(0)

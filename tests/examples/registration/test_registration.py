@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import subprocess
 import sys
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from registration_runs import MailServer, lookup, mailed, sending
 from syrupy.assertion import SnapshotAssertion
 
-from examples.registration import create_database, registration_tools
-from planning.tools import ToolRegistry, get_tool, get_tool_descriptions, initialize_tools
+from examples.registration import (
+    LookupRegistration,
+    RegistrationDesk,
+    SendRegistrationEmail,
+    create_database,
+    registration_tools,
+)
+from planning.tools import StorageUnavailable, ToolRegistry, get_tool, get_tool_descriptions, initialize_tools
 from planning.tools.ledger import tool_calls
 from session import InProcessEventBus, Session, SessionEvent
 
@@ -92,11 +100,50 @@ def test_the_example_runs(snapshot: SnapshotAssertion) -> None:
     assert done.stdout == snapshot
 
 
-def test_the_example_says_what_it_lacks() -> None:
-    program = f"import runpy, sys; sys.modules['aiosmtpd'] = None; runpy.run_path({PROGRAM!r})"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        1,
-        "",
-        "this example runs its own mail server: pip install aiosmtpd\n",
-    )
+def test_the_example_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiosmtpd.smtp", None)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # which the program changes
+    with pytest.raises(SystemExit, match=r"^this example runs its own mail server: pip install aiosmtpd$"):
+        run_path(PROGRAM)
+
+
+# The configuration: given, or read from the environment when a call is made
+
+
+UNSET = "REGISTRATION_DATABASE is not set; set it to the path of the registrations' SQLite file"
+UNREADABLE = (
+    "REGISTRATION_SMTP must be host:port, such as 127.0.0.1:25, and REGISTRATION_SENDER "
+    "one email address, such as desk@example.org"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("REGISTRATION_SMTP", "mail.example.org"),
+        ("REGISTRATION_SMTP", "mail.example.org:"),
+        ("REGISTRATION_SMTP", ":25"),
+        ("REGISTRATION_SMTP", "mail.example.org:0"),
+        ("REGISTRATION_SMTP", "mail.example.org:65536"),
+        ("REGISTRATION_SMTP", "mail.example.org:" + "9" * 5000),
+        ("REGISTRATION_SENDER", "secret"),
+    ],
+)
+def test_what_cannot_be_read_is_said_without_its_value(name: str, value: str) -> None:
+    with pytest.raises(StorageUnavailable) as caught:
+        RegistrationDesk.from_environment({"REGISTRATION_DATABASE": "desk.db", name: value})
+    assert (str(caught.value), caught.value.__context__) == (UNREADABLE, None)
+
+
+@pytest.mark.parametrize("tool", registration_tools(), ids=lambda tool: tool.name)
+def test_a_call_without_configuration_says_what_to_set(
+    tool: LookupRegistration | SendRegistrationEmail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REGISTRATION_DATABASE", raising=False)
+    assert asyncio.run(tool.safe_execute({"identifier": "REG-1001"}, {})) == {
+        "success": False,
+        "data": None,
+        "error": UNSET,
+        "user_message": "That does not work at the moment.",
+        "code": "storage",
+    }

@@ -198,6 +198,8 @@ def test_a_result_without_values_is_reviewed(result: Any, problem: str | None) -
         ({"iteration": 9}, True),
         ({"iteration": 10}, False),
         ({"max_iterations": None}, True),
+        ({"max_iterations": 8}, True),
+        ({"max_iterations": 7}, False),
         ({"validation_result": None}, False),
         ({"execution_result": "text"}, False),
         ({"reflection": {"reason": None, "kept": None}}, False),

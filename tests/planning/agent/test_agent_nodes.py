@@ -22,6 +22,8 @@ from planning.agent.nodes import Node, generating, named_tool
 from planning.agent.state import MOST_ITERATIONS, collected
 from planning.tools import StorageUnavailable, ToolContext, ToolError, ToolRegistry, ToolValidationError
 from planning.tools.errors import SORRY, ContextInvalid, RateLimitExceeded, ToolTimeout, UserInputNeeded
+from planning.tools.ledger import tool_calls
+from session import Session
 
 STATE: dict[str, Any] = {
     "resolved_query": QUESTION,
@@ -124,7 +126,7 @@ def test_a_statement_that_fails_is_rewritten_unless_another_would_not_help(
     if raised is None:
         lacking = {"execute_sql": lambda: None}
         update = {**execute_tools_node({**STATE, "next_action": "execute_sql"}, lacking)}
-        update["tool_calls"][0].pop("elapsed")
+        assert type(update["tool_calls"][0].pop("elapsed")) is float
     else:
         update = done("execute_sql", raised)
     assert update == failed("execute_sql", error, message, result) | (
@@ -165,7 +167,9 @@ def test_tools_may_come_in_any_collection() -> None:
     plain = ShopTools().tools()
     state = {**STATE, "next_action": "get_schema"}
     for tools in (plain, list(plain.values()), ToolRegistry(plain.values()), Toolbox(plain.values())):
-        assert execute_tools_node(state, tools)["schema"] == SCHEMA
+        session = Session()
+        assert execute_tools_node(state, tools, session=session)["schema"] == SCHEMA
+        assert [call.tool for call in tool_calls(session)] == ["get_schema"]
     with pytest.raises(TypeError, match=r"^a tool's function must be callable, got int$"):
         execute_tools_node(state, [5])  # type: ignore[list-item]  # what is tested
 

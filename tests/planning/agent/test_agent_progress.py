@@ -59,6 +59,12 @@ def test_a_node_that_changes_nothing_marks_nothing(session: Session) -> None:
     assert session.version == 12  # four calls; each step begins and ends
 
 
+def test_the_same_question_again_has_a_plan_that_starts_over(session: Session) -> None:
+    graph = graph_of(session=session)
+    first, second = ([plan_of(session) for _ in graph.stream({"resolved_query": QUESTION})] for _ in range(2))
+    assert first == second
+
+
 def test_each_call_is_in_the_ledger(session: Session) -> None:
     shop = ShopTools(executed=in_turn(failing("no such column: nope"), ConnectionError("gone"), rows([3])))
     graph_of(shop, written("SELECT 1", "SELECT 2"), session=session).invoke({"resolved_query": QUESTION})

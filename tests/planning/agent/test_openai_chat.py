@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from chat_server import (
     SCHEMA,
     SQL,
     ChatServer,
+    Handler,
     Reply,
     asked,
     breaks_off,
@@ -36,6 +38,7 @@ from planning.tools.errors import RateLimitExceeded
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     without_environment(monkeypatch)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
 
 
 def transcript(messages: list[dict[str, str]]) -> str:
@@ -151,26 +154,26 @@ def test_a_request_that_a_server_cannot_take_now_is_sent_again() -> None:
 
 
 def test_in_an_event_loop_the_loop_is_not_held() -> None:
-    async def main(url: str) -> tuple[dict[str, Any], int]:
-        beats = 0
+    is_asked, has_run = threading.Event(), threading.Event()
 
-        async def beat() -> None:
-            nonlocal beats
-            while True:
-                await asyncio.sleep(0.01)
-                beats += 1
+    def answer(handler: Handler) -> None:
+        """It answers once the loop has run while it was asked."""
+        is_asked.set()
+        assert has_run.wait(5)
+        says(SQL)(handler)
 
-        beating = asyncio.create_task(beat())
-        with OpenAIChat("local", url, timeout=0.5, max_retries=0) as chat:
+    async def run() -> None:
+        while not is_asked.is_set():
+            await asyncio.sleep(0.001)
+        has_run.set()
+
+    async def main(url: str) -> Any:
+        with OpenAIChat("local", url, timeout=10, max_retries=0) as chat:
             graph = build_text_to_sql_graph(ShopTools().tools(), chat)
-            final = await graph.ainvoke({"resolved_query": "How many?", "max_iterations": 2})
-        beating.cancel()
-        return final, beats
+            return (await asyncio.gather(graph.ainvoke({"resolved_query": "How many?"}), run()))[0]
 
-    with ChatServer(is_silent) as server:
-        final, beats = asyncio.run(main(server.url))
-    assert beats > 5
-    assert final["error"].endswith(" did not answer in time; ask again")
+    with ChatServer(answer) as server:
+        assert asyncio.run(main(server.url))["answer"] == "n: 3"
 
 
 # In a graph
@@ -213,7 +216,7 @@ def test_a_server_that_refuses_the_request_ends_the_question_at_once(answer: Rep
 
 @pytest.mark.parametrize(("options", "requests"), [({}, 2), ({"max_retries": 0}, 2), ({"max_retries": 2}, 3)])
 def test_a_slow_server_is_asked_twice(options: dict[str, Any], requests: int) -> None:
-    final, sent = answered(is_silent, timeout=0.2, **options)
+    final, sent = answered(is_silent, timeout=0.05, **options)
     words = "did not answer in time; ask again"
     assert (final["answer"], final.get("attempts"), sent) == (
         f"The question could not be answered: {HOST} {words}",
@@ -258,8 +261,8 @@ def answered(answer: Reply, **options: Any) -> tuple[dict[str, Any], int]:
 
 def test_the_most_tokens_of_an_answer_are_sent() -> None:
     with ChatServer(says(SQL)) as server:
-        asked(server, max_tokens=500)
-    assert server.requests[0]["body"]["max_tokens"] == 500
+        asked(server, max_tokens=1)
+    assert server.requests[0]["body"]["max_tokens"] == 1
 
 
 @pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": float("nan")}, {"max_tokens": 0}])

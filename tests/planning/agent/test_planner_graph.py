@@ -230,6 +230,7 @@ def test_every_function_may_be_async(session: Session) -> None:
         return queries
 
     graph = build_planner_graph([find], planner, respond, execute_queries=search, session=session)
+    assert graph.name == "planner"
     for question, response in ((REQUEST, {"find": done("Ada")}), ("Which rooms?", ["x"])):
         awaited = asyncio.run(graph.ainvoke({"resolved_query": question}))
         assert awaited["response"] == response

@@ -132,10 +132,14 @@ def test_a_planners_next_request_ignores_the_last(saver: Saver) -> None:
             graph = build_planner_graph(
                 [],
                 lambda: next(plans),
-                lambda query_results, intent: [query_results, intent],
+                lambda query_results, intent, state: [query_results, intent, state["response"]],
                 execute_queries=lambda queries: queries,
                 checkpointer=states,
             )
             finals.append(graph.invoke({"resolved_query": request}, THREAD))
-    assert [final["response"] for final in finals] == [[["rooms"], "search"], [[], None], [None, None]]
+    assert [final["response"] for final in finals] == [
+        [["rooms"], "search", None],
+        [[], None, None],
+        [None] * 3,
+    ]
     assert [final["error"] is None for final in finals] == [True, False, True]

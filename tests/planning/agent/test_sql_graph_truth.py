@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import Mock
 
 from agent_samples import QUESTION, SCHEMA, ShopTools, failing, graph_of, in_turn, rows
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planning import Plan
@@ -63,7 +63,6 @@ def turns(*kinds: list[Any]) -> st.SearchStrategy[list[Any]]:
     return st.lists(st.sampled_from([each for kind in kinds for each in kind]), min_size=1, max_size=8)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(
     schema=turns([SCHEMA, "", {"tables": 2}, None], FAILURES),
     executed=turns(RESULTS, RESULTS, [None], FAILURES, REPORTED),

@@ -16,10 +16,9 @@ from google.genai.types import Content, FunctionCall, Part
 
 from planning.integrations.google_adk import PlanningToolset
 
-__all__ = ["ADA", "BOB", "ScriptedLlm", "adk_of", "back", "go", "run_with", "said", "tail", "turn"]
+__all__ = ["ADA", "ScriptedLlm", "adk_of", "back", "go", "run_with", "said", "tail", "turn"]
 
 ADA: dict[str, Any] = {"user_id": "ada", "session_id": "1"}
-BOB: dict[str, Any] = {"user_id": "bob", "session_id": "1"}
 
 
 def turn(*calls: tuple[str, Any], prefix: str = "c") -> LlmResponse:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -43,12 +43,6 @@ def agent_of(planning: PlanningTools, *turns: Turn, **options: Any) -> tuple[Age
     return Agent("clerk", model=model, tools=planning, **options), model
 
 
-def run_sync(planning: PlanningTools, agent: Agent[Any], asked: Any = "Go", **options: Any) -> Any:
-    with asyncio.Runner() as runner:  # run_sync leaves the loop open that it makes
-        asyncio.set_event_loop(runner.get_loop())
-        return Runner.run_sync(agent, asked, run_config=planning.run_config(QUIET), **options)
-
-
 def run_async(planning: PlanningTools, agent: Agent[Any], asked: Any = "Go", **options: Any) -> Any:
     return asyncio.run(Runner.run(agent, asked, run_config=planning.run_config(QUIET), **options))
 
@@ -61,10 +55,6 @@ def run_streamed(planning: PlanningTools, agent: Agent[Any], asked: Any = "Go", 
         return result
 
     return asyncio.run(main())
-
-
-Way = Callable[..., Any]
-each_way = pytest.mark.parametrize("run", [run_sync, run_async, run_streamed], ids=lambda each: each.__name__)
 
 
 def outputs(result: Any) -> list[Any]:

@@ -39,6 +39,11 @@ def mark(step_id: str, status: str = "done") -> Call:
     return "planning_mark_step", {"step_id": step_id, "status": status}
 
 
+def proved(step_id: str, *evidence: str) -> Call:
+    """A call that marks a step done with evidence."""
+    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
+
+
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 OPEN = "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
 HALF = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"

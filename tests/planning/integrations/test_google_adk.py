@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
-from pathlib import Path
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -26,113 +25,88 @@ from google.adk.sessions import InMemorySessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.genai.types import Blob, Content, Part
 
-from planning import register_plan
 from planning.integrations.google_adk import PlanningToolset
 from planning.plan.commands import NewPlanStep, SetupPlan
 from session import Session, ToolInvoked
-from session.stores import SqliteStore
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> Iterator[Session]:
-    with closing(SqliteStore(tmp_path / "plans.db")) as store:
-        yield Session(session_id="run-7", store=store)
-
 
 of_agent_tool = pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")
 """ADK's own ``AgentTool`` does what ADK warns of."""
 
 
 @pytest.mark.filterwarnings("ignore:ParallelAgent is deprecated")
-def test_agents_side_by_side_work_on_the_hosts_plan(stored: Session) -> None:
-    async def main() -> None:
-        register_plan(stored)
-        stored.dispatch(SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves"))))
-        planning = PlanningToolset(stored)
-        agents: list[Any] = [
-            LlmAgent(name=name, model=ScriptedLlm(script=[turn(mark(step)), said()]), tools=[planning])
-            for name, step in (("ada", "S001"), ("bob", "S002"))
-        ]
-        both = ParallelAgent(name="both", sub_agents=agents)
-        runner = Runner(app_name="shop", agent=both, session_service=InMemorySessionService())
-        await go(runner)
-        assert {each.actor for each in stored.select_all(ToolInvoked)} == {"ada", "bob"}
-        assert plans_of(stored) == [(2, 2)]
-
-    asyncio.run(main())
+async def test_agents_side_by_side_work_on_the_hosts_plan(stored: Session) -> None:
+    stored.dispatch(SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves"))))
+    planning = PlanningToolset(stored)
+    agents: list[Any] = [
+        LlmAgent(name=name, model=ScriptedLlm(script=[turn(mark(step)), said()]), tools=[planning])
+        for name, step in (("ada", "S001"), ("bob", "S002"))
+    ]
+    both = ParallelAgent(name="both", sub_agents=agents)
+    runner = Runner(app_name="shop", agent=both, session_service=InMemorySessionService())
+    await go(runner)
+    assert {each.actor for each in stored.select_all(ToolInvoked)} == {"ada", "bob"}
+    assert plans_of(stored) == [(2, 2)]
 
 
-def test_an_agent_that_is_transferred_to_works_on_the_plan() -> None:
-    async def main() -> None:
-        planning = PlanningToolset()
-        helper = LlmAgent(
-            name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]), tools=[planning]
-        )
-        model = ScriptedLlm(script=[turn(SHOP), turn(("transfer_to_agent", {"agent_name": "helper"}))])
-        clerk = LlmAgent(name="clerk", model=model, tools=[planning], sub_agents=[helper])
-        runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
-        await go(runner)
-        assert text_of(planning.session_of(await adk_of(runner))) == HALF
-
-    asyncio.run(main())
+async def test_an_agent_that_is_transferred_to_works_on_the_plan() -> None:
+    planning = PlanningToolset()
+    helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]), tools=[planning])
+    model = ScriptedLlm(script=[turn(SHOP), turn(("transfer_to_agent", {"agent_name": "helper"}))])
+    clerk = LlmAgent(name="clerk", model=model, tools=[planning], sub_agents=[helper])
+    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    await go(runner)
+    assert text_of(planning.session_of(await adk_of(runner))) == HALF
 
 
-def test_the_state_of_a_run_can_be_written_down(stored: Session) -> None:
+async def test_the_state_of_a_run_can_be_written_down(stored: Session) -> None:
     def write(tool_context: Context) -> str:
         """Write the state down."""
         return json.dumps(tool_context.state.to_dict()) + tool_context.session.model_dump_json()
 
-    async def main() -> None:
-        model = ScriptedLlm(script=[turn(SHOP), turn(("write", {})), said()])
-        agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored), write])
-        await go(Runner(app_name="shop", agent=agent, session_service=InMemorySessionService()))
-        assert model.script == []
-
-    asyncio.run(main())
+    model = ScriptedLlm(script=[turn(SHOP), turn(("write", {})), said()])
+    agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored), write])
+    await go(Runner(app_name="shop", agent=agent, session_service=InMemorySessionService()))
+    assert model.script == []
 
 
 @of_agent_tool
-def test_an_agent_that_a_tool_runs_has_the_hosts_plan_and_goes_back_with_its_caller(stored: Session) -> None:
-    async def main() -> None:
-        planning = PlanningToolset(stored)
-        helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]))
-        helper.tools.append(planning)
-        calls = [turn(SHOP), said(), turn(("helper", {"request": "Rent it"})), said(), said()]
-        model = ScriptedLlm(script=calls)
-        clerk = LlmAgent(name="clerk", model=model, tools=[planning, AgentTool(helper)])
-        runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
-        await go(runner)
-        second = await go(runner)
-        assert (text_of(stored), stored.select_all(ToolInvoked)[-1].actor) == (HALF, "helper")
-        await back(runner, second)
-        await go(runner)
-        assert text_of(stored) == OPEN
-
-    asyncio.run(main())
+async def test_an_agent_that_a_tool_runs_has_the_hosts_plan_and_goes_back_with_its_caller(
+    stored: Session,
+) -> None:
+    planning = PlanningToolset(stored)
+    helper = LlmAgent(name="helper", model=ScriptedLlm(script=[turn(mark("S001")), said()]))
+    helper.tools.append(planning)
+    calls = [turn(SHOP), said(), turn(("helper", {"request": "Rent it"})), said(), said()]
+    model = ScriptedLlm(script=calls)
+    clerk = LlmAgent(name="clerk", model=model, tools=[planning, AgentTool(helper)])
+    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    await go(runner)
+    second = await go(runner)
+    assert (text_of(stored), stored.select_all(ToolInvoked)[-1].actor) == (HALF, "helper")
+    await back(runner, second)
+    await go(runner)
+    assert text_of(stored) == OPEN
 
 
 @of_agent_tool
-def test_an_agent_that_a_tool_runs_has_a_plan_of_its_own_where_the_host_gives_none() -> None:
-    async def main() -> None:
-        planning = PlanningToolset()
-        model = ScriptedLlm(script=[turn(SHOP, mark("S001")), said()])
-        helper = LlmAgent(name="helper", model=model, tools=[planning])
-        calls = [turn(SHOP), turn(("helper", {"request": "Rent it"}), mark("S002")), said()]
-        clerk = LlmAgent(name="clerk", model=ScriptedLlm(script=calls), tools=[planning, AgentTool(helper)])
-        runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
-        await go(runner)
-        assert (tail(model.requests[-1]), text_of(planning.session_of(await adk_of(runner)))) == (
-            HALF,
-            "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves",
-        )
-
-    asyncio.run(main())
+async def test_an_agent_that_a_tool_runs_has_a_plan_of_its_own_where_the_host_gives_none() -> None:
+    planning = PlanningToolset()
+    model = ScriptedLlm(script=[turn(SHOP, mark("S001")), said()])
+    helper = LlmAgent(name="helper", model=model, tools=[planning])
+    calls = [turn(SHOP), turn(("helper", {"request": "Rent it"}), mark("S002")), said()]
+    clerk = LlmAgent(name="clerk", model=ScriptedLlm(script=calls), tools=[planning, AgentTool(helper)])
+    runner = Runner(app_name="shop", agent=clerk, session_service=InMemorySessionService())
+    await go(runner)
+    assert (tail(model.requests[-1]), text_of(planning.session_of(await adk_of(runner)))) == (
+        HALF,
+        "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves",
+    )
 
 
-def test_a_call_id_that_comes_again_in_a_later_turn_is_another_call(stored: Session) -> None:
+async def test_a_call_id_that_comes_again_in_a_later_turn_is_another_call(stored: Session) -> None:
     marks = [turn(mark("S001", status)) for status in ("done", "in_progress", "done")]
     runner, _ = run_with(PlanningToolset(stored), InMemorySessionService(), turn(SHOP), *marks, said())
-    asyncio.run(go(runner))
+    await go(runner)
     assert text_of(stored) == HALF
     assert [each.call_id for each in stored.select_all(ToolInvoked)] == ["c1"] * 4
 
@@ -169,22 +143,18 @@ class Live(ScriptedLlm):
         yield Connection()
 
 
-def test_a_live_connection_has_the_tools_and_begins_without_a_reminder(stored: Session) -> None:
-    async def main() -> None:
-        register_plan(stored)
-        stored.dispatch(SetupPlan("Open the shop"))
-        model, queue = Live(), LiveRequestQueue()
-        agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored)])
-        runner = Runner(
-            app_name="shop", agent=agent, session_service=InMemorySessionService(), auto_create_session=True
-        )
-        queue.send_content(Content(role="user", parts=[Part(text="Go")]))
-        config = RunConfig.model_validate({"response_modalities": ["TEXT"]})
-        async for event in runner.run_live(**ADA, live_request_queue=queue, run_config=config):
-            if event.turn_complete:
-                queue.close()
-                break
-        (request,) = model.requests
-        assert (text_of(stored), request.contents, len(request.tools_dict)) == (HALF, [], 6)
-
-    asyncio.run(main())
+async def test_a_live_connection_has_the_tools_and_begins_without_a_reminder(stored: Session) -> None:
+    stored.dispatch(SetupPlan("Open the shop"))
+    model, queue = Live(), LiveRequestQueue()
+    agent = LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored)])
+    runner = Runner(
+        app_name="shop", agent=agent, session_service=InMemorySessionService(), auto_create_session=True
+    )
+    queue.send_content(Content(role="user", parts=[Part(text="Go")]))
+    config = RunConfig.model_validate({"response_modalities": ["TEXT"]})
+    async for event in runner.run_live(**ADA, live_request_queue=queue, run_config=config):
+        if event.turn_complete:
+            queue.close()
+            break
+    (request,) = model.requests
+    assert (text_of(stored), request.contents, len(request.tools_dict)) == (HALF, [], 6)

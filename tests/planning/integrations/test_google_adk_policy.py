@@ -43,9 +43,11 @@ class Conversation:
             """Look for rooms."""
             return "Rooms 1 and 2."
 
-        self.planning = PlanningToolset(session, policy=policy, read_only=["look"])
+        self.planning = PlanningToolset(session, policy=policy)
         self.model = ScriptedLlm(script=list(script))
-        self.agent = LlmAgent(name="clerk", model=self.model, tools=[self.planning, rent, look, *tools])
+        looking = FunctionTool(look)
+        looking.custom_metadata = {"read_only": True}
+        self.agent = LlmAgent(name="clerk", model=self.model, tools=[self.planning, rent, looking, *tools])
         app = App(name="shop", root_agent=self.agent, plugins=[self.planning])
         self.runner = Runner(app=app, session_service=InMemorySessionService(), auto_create_session=True)
         self.asked: Any = None
@@ -78,139 +80,115 @@ def approval_of(session: Any) -> str | None:
 
 
 @pytest.mark.parametrize("is_given", [False, True], ids=["adk's own", "the host's"])
-def test_the_user_is_asked_for_a_plan_that_waits_and_the_call_is_made(is_given: bool) -> None:
-    async def main() -> None:
-        session = Session() if is_given else None
-        talk = Conversation(session, APPROVAL, turn(SHOP), turn(("look", {}), RENT), said())
-        answers = await talk.say()
-        assert answers[1:] == ["Rooms 1 and 2.", WAITS]
-        question = talk.asked.args["toolConfirmation"]
-        assert (talk.done, question["hint"], question["payload"]["plan"]["approval"]) == (
-            [],
-            f"Approve this plan?\n{OPEN}",
-            "waiting",
-        )
-        assert (await talk.answer(True), talk.done) == (["Rented 1."], ["1"])
-        if session is not None:
-            assert approval_of(session) == "approved"
-
-    asyncio.run(main())
+async def test_the_user_is_asked_for_a_plan_that_waits_and_the_call_is_made(is_given: bool) -> None:
+    session = Session() if is_given else None
+    talk = Conversation(session, APPROVAL, turn(SHOP), turn(("look", {}), RENT), said())
+    answers = await talk.say()
+    assert answers[1:] == ["Rooms 1 and 2.", WAITS]
+    question = talk.asked.args["toolConfirmation"]
+    assert (talk.done, question["hint"], question["payload"]["plan"]["approval"]) == (
+        [],
+        f"Approve this plan?\n{OPEN}",
+        "waiting",
+    )
+    assert (await talk.answer(True), talk.done) == (["Rented 1."], ["1"])
+    if session is not None:
+        assert approval_of(session) == "approved"
 
 
-def test_a_plan_that_the_user_rejects_is_rejected_with_the_reason() -> None:
-    async def main() -> None:
-        session = Session()
-        talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said("As you say."))
-        await talk.say()
-        assert await talk.answer(False, reason="Too dear.") == [
-            "rent was not called: the plan was rejected (Too dear.); change the plan first"
-        ]
-        assert (talk.done, approval_of(session)) == ([], "rejected")
-
-    asyncio.run(main())
+async def test_a_plan_that_the_user_rejects_is_rejected_with_the_reason() -> None:
+    session = Session()
+    talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said("As you say."))
+    await talk.say()
+    assert await talk.answer(False, reason="Too dear.") == [
+        "rent was not called: the plan was rejected (Too dear.); change the plan first"
+    ]
+    assert (talk.done, approval_of(session)) == ([], "rejected")
 
 
-def test_an_answer_is_for_the_plan_that_was_shown() -> None:
-    async def main() -> None:
-        session = Session()
-        talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said())
-        await talk.say()
-        Conversation(session, APPROVAL).planning._boxes["planning_add_step"].call(
-            "planning_add_step", {"steps": ["Burn it"]}
-        )
-        assert await talk.answer(True) == [WAITS]
-        assert (talk.done, approval_of(session)) == ([], "waiting")
-
-    asyncio.run(main())
+async def test_an_answer_is_for_the_plan_that_was_shown() -> None:
+    session = Session()
+    talk = Conversation(session, APPROVAL, turn(SHOP), turn(RENT), said())
+    await talk.say()
+    Conversation(session, APPROVAL).planning._boxes["planning_add_step"].call(
+        "planning_add_step", {"steps": ["Burn it"]}
+    )
+    assert await talk.answer(True) == [WAITS]
+    assert (talk.done, approval_of(session)) == ([], "waiting")
 
 
-def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool() -> None:
-    async def main() -> None:
-        def pay() -> str:
-            """Pay the rent."""
-            raise AssertionError
+async def test_approval_of_the_plan_is_not_the_answer_to_a_question_of_the_tool() -> None:
+    def pay() -> str:
+        """Pay the rent."""
+        raise AssertionError
 
-        own = FunctionTool(pay, require_confirmation=True)
-        talk = Conversation(Session(), APPROVAL, turn(SHOP), turn(("pay", {})), said(), tools=[own])
-        await talk.say()
-        assert await talk.answer(True) == ["This tool call requires confirmation, please approve or reject."]
-
-    asyncio.run(main())
+    own = FunctionTool(pay, require_confirmation=True)
+    talk = Conversation(Session(), APPROVAL, turn(SHOP), turn(("pay", {})), said(), tools=[own])
+    await talk.say()
+    assert await talk.answer(True) == ["This tool call requires confirmation, please approve or reject."]
 
 
-def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:
-    async def main() -> None:
-        planning = PlanningToolset(policy=APPROVAL)
-        agent = LlmAgent(name="clerk", model=ScriptedLlm(script=[said()]), tools=[planning])
-        runner = Runner(
-            app_name="shop", agent=agent, session_service=InMemorySessionService(), auto_create_session=True
-        )
-        with pytest.raises(RuntimeError) as raised:
-            async for _ in runner.run_async(**ADA, new_message=Content(role="user", parts=[Part(text="Go")])):
-                pass
-        assert str(raised.value) == (
-            "the plan's policy holds for the agent's other tools: give the toolset to the app too, "
-            "App(..., plugins=[planning])"
-        )
-
-    asyncio.run(main())
+async def test_a_policy_for_other_tools_needs_the_toolset_as_a_plugin() -> None:
+    planning = PlanningToolset(policy=APPROVAL)
+    agent = LlmAgent(name="clerk", model=ScriptedLlm(script=[said()]), tools=[planning])
+    runner = Runner(
+        app_name="shop", agent=agent, session_service=InMemorySessionService(), auto_create_session=True
+    )
+    with pytest.raises(RuntimeError) as raised:
+        async for _ in runner.run_async(**ADA, new_message=Content(role="user", parts=[Part(text="Go")])):
+            pass
+    assert str(raised.value) == (
+        "the plan's policy holds for the agent's other tools: give the toolset to the app too, "
+        "App(..., plugins=[planning])"
+    )
 
 
-def test_a_call_of_another_tool_in_the_same_turn_is_evidence_for_a_later_mark() -> None:
-    async def main() -> None:
-        session = Session()
-        begin, end = mark("S001", "in_progress"), mark("S001")
-        policy = PlanPolicy(evidence="required")
-        evidence = (end[0], {**end[1], "evidence": ["c2"]})
-        talk = Conversation(session, policy, turn(SHOP), turn(begin, RENT, evidence), said())
-        assert (await talk.say())[1:] == [
-            "S001 in_progress.",
-            "Rented 1.",
-            "S001 done. Next: S002 Buy shelves",
-        ]
-
-    asyncio.run(main())
+async def test_a_call_of_another_tool_in_the_same_turn_is_evidence_for_a_later_mark() -> None:
+    session = Session()
+    begin, end = mark("S001", "in_progress"), mark("S001")
+    policy = PlanPolicy(evidence="required")
+    evidence = (end[0], {**end[1], "evidence": ["c2"]})
+    talk = Conversation(session, policy, turn(SHOP), turn(begin, RENT, evidence), said())
+    assert (await talk.say())[1:] == [
+        "S001 in_progress.",
+        "Rented 1.",
+        "S001 done. Next: S002 Buy shelves",
+    ]
 
 
-def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() -> None:
-    async def main() -> None:
-        def burn() -> str:
-            """Burn it."""
-            raise ValueError
+async def test_a_tool_that_fails_is_no_evidence_and_does_not_hold_up_the_turn() -> None:
+    def burn() -> str:
+        """Burn it."""
+        raise ValueError
 
-        async def caught(*_: Any, **__: Any) -> dict[str, Any]:
-            return {"error": "It did not burn."}
+    async def caught(*_: Any, **__: Any) -> dict[str, Any]:
+        return {"error": "It did not burn."}
 
-        session = Session()
-        end = mark("S001")
-        calls = turn(mark("S001", "in_progress"), ("burn", {}), (end[0], {**end[1], "evidence": ["c2"]}))
-        policy = PlanPolicy(evidence="required")
-        talk = Conversation(session, policy, turn(SHOP), calls, said(), tools=[burn])
-        talk.agent.on_tool_error_callback = caught
-        assert (await talk.say())[2:] == [
-            "It did not burn.",
-            "Refused, nothing changed. C1 (burn) failed; call a tool that does the work of S001 first",
-        ]
-        assert [each.name for each in session.select_all(ToolFailed)] == ["burn", "planning_mark_step"]
-
-    asyncio.run(main())
+    session = Session()
+    end = mark("S001")
+    calls = turn(mark("S001", "in_progress"), ("burn", {}), (end[0], {**end[1], "evidence": ["c2"]}))
+    policy = PlanPolicy(evidence="required")
+    talk = Conversation(session, policy, turn(SHOP), calls, said(), tools=[burn])
+    talk.agent.on_tool_error_callback = caught
+    assert (await talk.say())[2:] == [
+        "It did not burn.",
+        "Refused, nothing changed. C1 (burn) failed; call a tool that does the work of S001 first",
+    ]
+    assert [each.name for each in session.select_all(ToolFailed)] == ["burn", "planning_mark_step"]
 
 
-def test_an_agent_that_would_end_with_open_steps_goes_on() -> None:
-    async def main() -> None:
-        session = Session()
-        script = [turn(SHOP), said("All done."), turn(mark("S001"), mark("S002")), said("Now it is.")]
-        talk = Conversation(session, PlanPolicy(finish_gate=1), *script)
-        assert (await talk.say())[1] == OPEN  # the plan is read for it
-        assert tail(talk.model.requests[2]) == (
-            f"{OPEN}\n\nS001 to S002 are open. Do the work and mark what is done; mark a step blocked, with "
-            "a note, if it cannot be done now."
-        )
-        assert text_of(session) == (
-            "Open the shop (completed, 2 of 2 done)\nS001 done: Rent a room\nS002 done: Buy shelves"
-        )
-
-    asyncio.run(main())
+async def test_an_agent_that_would_end_with_open_steps_goes_on() -> None:
+    session = Session()
+    script = [turn(SHOP), said("All done."), turn(mark("S001"), mark("S002")), said("Now it is.")]
+    talk = Conversation(session, PlanPolicy(finish_gate=1), *script)
+    assert (await talk.say())[1] == OPEN  # the plan is read for it
+    assert tail(talk.model.requests[2]) == (
+        f"{OPEN}\n\nS001 to S002 are open. Do the work and mark what is done; mark a step blocked, with "
+        "a note, if it cannot be done now."
+    )
+    assert text_of(session) == (
+        "Open the shop (completed, 2 of 2 done)\nS001 done: Rent a room\nS002 done: Buy shelves"
+    )
 
 
 def with_helper(policy: PlanPolicy, *script: Any) -> tuple[Conversation, ScriptedLlm]:
@@ -228,25 +206,19 @@ def with_helper(policy: PlanPolicy, *script: Any) -> tuple[Conversation, Scripte
     return talk, model
 
 
-def test_the_tools_of_an_agent_that_does_not_plan_are_held_back_too() -> None:
-    async def main() -> None:
-        talk, model = with_helper(APPROVAL, turn(("burn", {})), said("I may not."))
-        assert (await talk.say())[-1] == WAITS.replace("rent", "burn")
-        assert await talk.answer(False) == [
-            "burn was not called: the plan was rejected (no reason was given); change the plan first"
-        ]
-        assert model.script == []
-
-    asyncio.run(main())
+async def test_the_tools_of_an_agent_that_does_not_plan_are_held_back_too() -> None:
+    talk, model = with_helper(APPROVAL, turn(("burn", {})), said("I may not."))
+    assert (await talk.say())[-1] == WAITS.replace("rent", "burn")
+    assert await talk.answer(False) == [
+        "burn was not called: the plan was rejected (no reason was given); change the plan first"
+    ]
+    assert model.script == []
 
 
-def test_an_agent_that_does_not_plan_may_end() -> None:
-    async def main() -> None:
-        talk, model = with_helper(PlanPolicy(finish_gate=1), said("Hello."))
-        await talk.say()
-        assert len(model.requests) == 1
-
-    asyncio.run(main())
+async def test_an_agent_that_does_not_plan_may_end() -> None:
+    talk, model = with_helper(PlanPolicy(finish_gate=1), said("Hello."))
+    await talk.say()
+    assert len(model.requests) == 1
 
 
 def test_a_finish_gate_needs_the_tool_that_reads_the_plan() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,40 +26,26 @@ from session import Session, SnapshotError, VersionError
 from session.stores import SqliteStore
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
-@pytest.fixture
-def stored(path: Path) -> Iterator[Session]:
-    with closing(SqliteStore(path)) as store:
-        yield Session(session_id="run-7", store=store)
-
-
 def database(folder: Path) -> DatabaseSessionService:
     return DatabaseSessionService(f"sqlite+aiosqlite:///{folder / 'adk.db'}")
 
 
-def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
-    async def main() -> None:
-        service = InMemorySessionService()
-        marks = [part for step in ("S001", "S002") for part in (turn(mark(step)), said())]
-        runner, model = run_with(
-            PlanningToolset(stored), service, turn(SHOP), said(), *marks, said(), said(), *marks[2:], said()
-        )
+async def test_runs_are_taken_back_one_after_the_other(stored: Session) -> None:
+    service = InMemorySessionService()
+    marks = [part for step in ("S001", "S002") for part in (turn(mark(step)), said())]
+    runner, model = run_with(
+        PlanningToolset(stored), service, turn(SHOP), said(), *marks, said(), said(), *marks[2:], said()
+    )
+    await go(runner)
+    second, third = await go(runner), await go(runner)
+    for invocation, plan in ((third, HALF), (second, OPEN)):
+        await back(runner, invocation)
         await go(runner)
-        second, third = await go(runner), await go(runner)
-        for invocation, plan in ((third, HALF), (second, OPEN)):
-            await back(runner, invocation)
-            await go(runner)
-            assert (tail(model.requests[-1]), text_of(stored)) == (plan, plan)
-        fourth = await go(runner)
-        await back(runner, fourth)
-        await go(runner)
-        assert text_of(stored) == OPEN
-
-    asyncio.run(main())
+        assert (tail(model.requests[-1]), text_of(stored)) == (plan, plan)
+    fourth = await go(runner)
+    await back(runner, fourth)
+    await go(runner)
+    assert text_of(stored) == OPEN
 
 
 def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path) -> None:
@@ -80,60 +65,51 @@ def test_it_goes_back_after_a_restart_with_a_database(tmp_path: Path, path: Path
     assert asyncio.run(process(said(), taken_back=second))[1:] == (OPEN, OPEN)
 
 
-def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(stored: Session) -> None:
-    async def main() -> None:
-        runner, _ = run_with(
-            PlanningToolset(stored),
-            InMemorySessionService(),
-            *(turn(SHOP), said(), turn(mark("S001")), said(), said()),
-        )
-        await go(runner)
-        stored.dispatch(MarkStep("S002", "in_progress"))
-        second = await go(runner)
-        await back(runner, second)
-        await go(runner)
-        assert text_of(stored) == (
-            "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 in_progress: Buy shelves"
-        )
-
-    asyncio.run(main())
+async def test_what_the_host_changed_before_a_run_that_is_taken_back_stays(stored: Session) -> None:
+    runner, _ = run_with(
+        PlanningToolset(stored),
+        InMemorySessionService(),
+        *(turn(SHOP), said(), turn(mark("S001")), said(), said()),
+    )
+    await go(runner)
+    stored.dispatch(MarkStep("S002", "in_progress"))
+    second = await go(runner)
+    await back(runner, second)
+    await go(runner)
+    assert text_of(stored) == (
+        "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 in_progress: Buy shelves"
+    )
 
 
-def test_what_was_changed_between_runs_that_are_taken_back_stays_with_them(stored: Session) -> None:
-    async def main() -> None:
-        runner, _ = run_with(
-            PlanningToolset(stored),
-            InMemorySessionService(),
-            *(turn(SHOP), said(), turn(mark("S001")), said(), turn(mark("S002", "blocked")), said(), said()),
-        )
-        await go(runner)
-        second = await go(runner)
-        stored.dispatch(MarkStep("S002", "in_progress"))
-        await go(runner)
-        before = text_of(stored)
-        await back(runner, second)
-        await go(runner)
-        assert text_of(stored) == before
-
-    asyncio.run(main())
+async def test_what_was_changed_between_runs_that_are_taken_back_stays_with_them(stored: Session) -> None:
+    runner, _ = run_with(
+        PlanningToolset(stored),
+        InMemorySessionService(),
+        *(turn(SHOP), said(), turn(mark("S001")), said(), turn(mark("S002", "blocked")), said(), said()),
+    )
+    await go(runner)
+    second = await go(runner)
+    stored.dispatch(MarkStep("S002", "in_progress"))
+    await go(runner)
+    before = text_of(stored)
+    await back(runner, second)
+    await go(runner)
+    assert text_of(stored) == before
 
 
-def test_history_that_was_cut_is_no_proof_that_a_run_was_taken_back(stored: Session) -> None:
-    async def main() -> None:
-        runner, model = run_with(
-            PlanningToolset(stored),
-            InMemorySessionService(),
-            *(turn(SHOP), said(), turn(mark("S001")), said(), said()),
-        )
-        await go(runner)
-        second = await go(runner)
-        await back(runner, second)
-        cut = RunConfig(get_session_config=GetSessionConfig(num_recent_events=1))
-        await go(runner, run_config=cut)
-        assert text_of(stored) == HALF
-        assert tail(model.requests[-1]) == f"{HALF}\n\nThe plan has changed since your last turn: S001 done."
-
-    asyncio.run(main())
+async def test_history_that_was_cut_is_no_proof_that_a_run_was_taken_back(stored: Session) -> None:
+    runner, model = run_with(
+        PlanningToolset(stored),
+        InMemorySessionService(),
+        *(turn(SHOP), said(), turn(mark("S001")), said(), said()),
+    )
+    await go(runner)
+    second = await go(runner)
+    await back(runner, second)
+    cut = RunConfig(get_session_config=GetSessionConfig(num_recent_events=1))
+    await go(runner, run_config=cut)
+    assert text_of(stored) == HALF
+    assert tail(model.requests[-1]) == f"{HALF}\n\nThe plan has changed since your last turn: S001 done."
 
 
 class Failing(InMemorySessionService):
@@ -149,63 +125,56 @@ class Failing(InMemorySessionService):
 
 
 @pytest.mark.filterwarnings("ignore:.EXPERIMENTAL. ResumabilityConfig")
-def test_a_run_that_was_cut_short_is_resumed_and_makes_no_call_twice(stored: Session) -> None:
-    async def main() -> None:
-        model = ScriptedLlm(script=[turn(SHOP, mark("S001")), said()])
-        app = App(
-            name="shop",
-            root_agent=LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored)]),
-            resumability_config=ResumabilityConfig(is_resumable=True),
-        )
-        runner = Runner(app=app, session_service=Failing())
-        with pytest.raises(ConnectionError):
-            await go(runner)
-        version = stored.version
-        events = (await adk_of(runner)).events
-        ran = runner.run_async(**ADA, invocation_id=events[0].invocation_id)
-        answers = [each.response async for event in ran for each in event.get_function_responses()]
-        assert answers == [
-            {"result": "Plan set: S001 to S002. Next: S001 Rent a room"},
-            {"result": "S001 done. Next: S002 Buy shelves"},
-        ]
-        assert (stored.version, text_of(stored)) == (version, HALF)
-
-    asyncio.run(main())
-
-
-def test_what_a_run_that_was_cut_short_did_stays_when_a_later_one_is_taken_back(stored: Session) -> None:
-    async def main() -> None:
-        script = [turn(mark("S001")), turn(mark("S002")), said(), said()]
-        service = Failing()
-        runner, _ = run_with(PlanningToolset(stored), service, turn(SHOP), said(), *script)
-        service.fails = False
+async def test_a_run_that_was_cut_short_is_resumed_and_makes_no_call_twice(stored: Session) -> None:
+    model = ScriptedLlm(script=[turn(SHOP, mark("S001")), said()])
+    app = App(
+        name="shop",
+        root_agent=LlmAgent(name="clerk", model=model, tools=[PlanningToolset(stored)]),
+        resumability_config=ResumabilityConfig(is_resumable=True),
+    )
+    runner = Runner(app=app, session_service=Failing())
+    with pytest.raises(ConnectionError):
         await go(runner)
-        service.fails = True
-        with pytest.raises(ConnectionError):
-            await go(runner)
-        await back(runner, await go(runner))
-        await go(runner)
-        assert text_of(stored) == HALF
+    version = stored.version
+    events = (await adk_of(runner)).events
+    ran = runner.run_async(**ADA, invocation_id=events[0].invocation_id)
+    answers = [each.response async for event in ran for each in event.get_function_responses()]
+    assert answers == [
+        {"result": "Plan set: S001 to S002. Next: S001 Rent a room"},
+        {"result": "S001 done. Next: S002 Buy shelves"},
+    ]
+    assert (stored.version, text_of(stored)) == (version, HALF)
 
-    asyncio.run(main())
+
+async def test_what_a_run_that_was_cut_short_did_stays_when_a_later_one_is_taken_back(
+    stored: Session,
+) -> None:
+    script = [turn(mark("S001")), turn(mark("S002")), said(), said()]
+    service = Failing()
+    runner, _ = run_with(PlanningToolset(stored), service, turn(SHOP), said(), *script)
+    service.fails = False
+    await go(runner)
+    service.fails = True
+    with pytest.raises(ConnectionError):
+        await go(runner)
+    await back(runner, await go(runner))
+    await go(runner)
+    assert text_of(stored) == HALF
 
 
-def test_runs_that_a_rewind_of_a_rewind_brings_back_keep_their_changes(stored: Session) -> None:
-    async def main() -> None:
-        marks = [part for step in ("S001", "S002") for part in (turn(mark(step)), said())]
-        runner, model = run_with(
-            PlanningToolset(stored), InMemorySessionService(), turn(SHOP), said(), *marks, said(), said()
-        )
-        await go(runner)
-        second, third = await go(runner), await go(runner)
-        await back(runner, second)
-        await go(runner)
-        assert text_of(stored) == OPEN
-        await back(runner, third)
-        await go(runner)
-        assert (text_of(stored), tail(model.requests[-1])) == (HALF, HALF)
-
-    asyncio.run(main())
+async def test_runs_that_a_rewind_of_a_rewind_brings_back_keep_their_changes(stored: Session) -> None:
+    marks = [part for step in ("S001", "S002") for part in (turn(mark(step)), said())]
+    runner, model = run_with(
+        PlanningToolset(stored), InMemorySessionService(), turn(SHOP), said(), *marks, said(), said()
+    )
+    await go(runner)
+    second, third = await go(runner), await go(runner)
+    await back(runner, second)
+    await go(runner)
+    assert text_of(stored) == OPEN
+    await back(runner, third)
+    await go(runner)
+    assert (text_of(stored), tail(model.requests[-1])) == (HALF, HALF)
 
 
 @pytest.mark.parametrize(
@@ -218,22 +187,19 @@ def test_runs_that_a_rewind_of_a_rewind_brings_back_keep_their_changes(stored: S
             "to an earlier checkpoint",
         ),
         (
-            {"session_id": "run-9", "since": "2026-11-24", "version": 1},
+            {"session_id": "other", "since": "2026-11-24", "version": 1},
             VersionError,
-            "the agent's state is of session run-9, and the session of this call is run-7: let each thread "
+            "the agent's state is of session other, and the session of this call is shop: let each thread "
             "keep its session",
         ),
     ],
 )
-def test_a_position_of_something_else_ends_the_run_before_the_model_is_asked(
+async def test_a_position_of_something_else_ends_the_run_before_the_model_is_asked(
     position: Any, error: type[Exception], message: str, stored: Session
 ) -> None:
-    async def main() -> None:
-        service = InMemorySessionService()
-        await service.create_session(app_name="shop", **ADA, state={"planning:position": position})
-        runner, model = run_with(PlanningToolset(stored), service, turn(SHOP), said())
-        with pytest.raises(error) as raised:
-            await go(runner)
-        assert (str(raised.value), model.requests, stored.version) == (message, [], 0)
-
-    asyncio.run(main())
+    service = InMemorySessionService()
+    await service.create_session(app_name="shop", **ADA, state={"planning:position": position})
+    runner, model = run_with(PlanningToolset(stored), service, turn(SHOP), said())
+    with pytest.raises(error) as raised:
+        await go(runner)
+    assert (str(raised.value), model.requests, stored.version) == (message, [], 0)

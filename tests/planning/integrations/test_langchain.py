@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,7 +25,6 @@ from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Session, ToolInvoked, select_all
 
 ASKED = {"messages": [HumanMessage("Go")]}
-Ways = Callable[[Any, Any, Any], dict[str, Any]]
 
 
 def thread(name: str) -> Any:
@@ -40,27 +38,6 @@ def agent_of(script: Any, session: Any = None, **options: Any) -> tuple[Any, Scr
     middleware = [PlanningMiddleware(session, **options.pop("planning", {})), *options.pop("middleware", [])]
     options = {"checkpointer": InMemorySaver(), **options}
     return create_agent(model, middleware=middleware, **options), model
-
-
-def run_sync(agent: Any, given: Any, config: Any) -> Any:
-    return agent.invoke(given, config)
-
-
-def run_async(agent: Any, given: Any, config: Any) -> Any:
-    return asyncio.run(agent.ainvoke(given, config))
-
-
-def run_stream(agent: Any, given: Any, config: Any) -> Any:
-    for _ in agent.stream(given, config, stream_mode="updates"):
-        pass
-    return agent.get_state(config).values
-
-
-@pytest.fixture(params=[run_sync, run_async, run_stream])
-def run(request: pytest.FixtureRequest) -> Ways:
-    """Each way of running an agent."""
-    way: Ways = request.param
-    return way
 
 
 def answers(messages: list[AnyMessage]) -> list[tuple[str, str, str]]:
@@ -133,7 +110,7 @@ def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
         assert model.requests[0][0].content == f"## Planning\n\n{section.body()}"
 
 
-def test_an_agent_in_a_graph_of_its_own_keeps_its_plan(run: Ways) -> None:
+def test_an_agent_in_a_graph_of_its_own_keeps_its_plan() -> None:
     session = Session()
     model = ScriptedModel(script=[turn(SHOP), said(), turn(mark("S001")), said()])
     agent = create_agent(model, middleware=[PlanningMiddleware(session)])
@@ -142,9 +119,9 @@ def test_an_agent_in_a_graph_of_its_own_keeps_its_plan(run: Ways) -> None:
     builder.add_edge(START, "agent")
     graph: Any = builder.compile(checkpointer=InMemorySaver())
 
-    run(graph, ASKED, thread("A"))
+    graph.invoke(ASKED, thread("A"))
     after_first = graph.get_state(thread("A")).config
-    run(graph, ASKED, thread("A"))
+    graph.invoke(ASKED, thread("A"))
     assert text_of(session) == HALF
 
     model.script = [turn(mark("S002")), said()]
@@ -211,6 +188,6 @@ def test_calls_keep_their_order_when_their_ids_were_used_in_an_earlier_turn() ->
 
     session = Session()
     script = [turn(setup("Open the shop")), turn(added("Rent a room"), added("Buy shelves")), said()]
-    agent = create_agent(ScriptedModel(script=script), middleware=[Late(), PlanningMiddleware(session)])
-    run_async(agent, {"messages": [HumanMessage("Go")]}, None)
+    agent: Any = create_agent(ScriptedModel(script=script), middleware=[Late(), PlanningMiddleware(session)])
+    asyncio.run(agent.ainvoke(ASKED))
     assert text_of(session) == OPEN

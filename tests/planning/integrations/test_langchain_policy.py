@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import Call, setup
+from frameworks import SHOP, Call, proved
 from langchain.agents import create_agent
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import tool
@@ -27,16 +27,10 @@ from planning.plan.facts import EvidenceCall, PlanFacts
 from session import Session
 from session.stores import SqliteStore
 
-SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 WORK: Call = ("work", {"on": "shelves"})
 LOOK: Call = ("look", {})
 APPROVAL = PlanPolicy(approval=True)
 Script = list[list[Call] | str]
-
-
-def proved(step_id: str, *evidence: str) -> Call:
-    """A call that marks a step done with evidence."""
-    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
 
 
 class Agent:
@@ -104,8 +98,7 @@ ANSWERS: list[tuple[Any, list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(("stored", "is_async"), [(False, True), (True, False)])
 @pytest.mark.parametrize(("answer", "worked", "approval"), ANSWERS)
 def test_the_graph_is_interrupted_for_the_user_to_decide(
     answer: Any, worked: list[str], approval: str, stored: bool, is_async: bool, tmp_path: Path

@@ -12,34 +12,14 @@ import pytest
 
 pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
 
-from frameworks import HALF, OPEN, SHOP, mark, text_of
+from frameworks import HALF, OPEN, OTHER, SHOP, mark, text_of
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_models import said, turn
 from langgraph.checkpoint.memory import InMemorySaver
-from test_langchain import ASKED, Ways, agent_of, run_async, run_stream, run_sync, thread
+from test_langchain import ASKED, agent_of, thread
 
 from planning.integrations.langchain import PlanningMiddleware
 from session import Session, SnapshotError
-from session.stores import SqliteStore
-
-OTHER = "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
-
-
-@pytest.fixture(params=[run_sync, run_async, run_stream])
-def run(request: pytest.FixtureRequest) -> Ways:
-    way: Ways = request.param
-    return way
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
-@pytest.fixture
-def stored(path: Path) -> Iterator[Session]:
-    with closing(SqliteStore(path, timeout=0.05)) as store:
-        yield Session(session_id="shop", store=store)
 
 
 @contextmanager
@@ -55,20 +35,20 @@ class TestSessionOf:
 
     @pytest.mark.parametrize("kind", ["none", "memory", "store"])
     def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(
-        self, run: Ways, kind: str, stored: Session
+        self, kind: str, stored: Session
     ) -> None:
         session = {"none": None, "memory": Session(), "store": stored}[kind]
         script = [turn(SHOP, prefix="a"), said(), turn(mark("S001"), prefix="b"), said()]
         agent, model = agent_of(script, session)
         planning = PlanningMiddleware(session)
-        first = run(agent, ASKED, thread("A"))
+        first = agent.invoke(ASKED, thread("A"))
         assert text_of(planning.session_of(first)) == OPEN
         old = agent.get_state(thread("A")).config
-        second = run(agent, ASKED, thread("A"))
+        second = agent.invoke(ASKED, thread("A"))
         assert [text_of(planning.session_of(each)) for each in (second, first, second)] == [HALF, OPEN, HALF]
 
         model.script = [turn(mark("S002"), prefix="c"), said()]
-        run(agent, ASKED, old)
+        agent.invoke(ASKED, old)
         fork = agent.get_state(thread("A")).values
         read = [text_of(planning.session_of(each)) for each in (fork, second, first, fork)]
         assert read == [OTHER, HALF, OPEN, OTHER]
@@ -89,24 +69,24 @@ class TestSessionOf:
 class TestInput:
     """A client cannot write the position."""
 
-    def test_it_is_no_input_of_the_agent(self, run: Ways) -> None:
+    def test_it_is_no_input_of_the_agent(self) -> None:
         session = Session()
         agent, model = agent_of([turn(SHOP, prefix="a"), said()], session)
         assert "planning" not in agent.get_input_jsonschema()["properties"]
-        first = run(agent, ASKED, thread("A"))
+        first = agent.invoke(ASKED, thread("A"))
         model.script = [turn(mark("S001"), prefix="b"), said(), said()]
-        run(agent, ASKED, thread("A"))
+        agent.invoke(ASKED, thread("A"))
         for sent in (first["planning"], {"plan": ["Mine", "active", []]}, 7, None):
             model.script = [said()]
-            result = run(agent, {**ASKED, "planning": sent}, thread("A"))
+            result = agent.invoke({**ASKED, "planning": sent}, thread("A"))
             assert result["planning"]["version"] == session.version
             assert text_of(session) == HALF
 
-    def test_a_plan_that_a_client_sends_is_not_taken(self, run: Ways) -> None:
+    def test_a_plan_that_a_client_sends_is_not_taken(self) -> None:
         agent, _ = agent_of([turn(SHOP, prefix="a"), said()])
-        first = run(agent, ASKED, thread("A"))
+        first = agent.invoke(ASKED, thread("A"))
         agent, model = agent_of([said()])
-        result = run(agent, {**ASKED, "planning": first["planning"]}, thread("A"))
+        result = agent.invoke({**ASKED, "planning": first["planning"]}, thread("A"))
         assert text_of(PlanningMiddleware().session_of(result)) == ""
         assert len(model.requests[0]) == 2
 

@@ -14,8 +14,8 @@ pytest.importorskip("agents", reason="needs the OpenAI Agents SDK: pip install '
 
 from agents import Agent, RunContextWrapper, RunHooks, Runner, RunState, function_tool
 from agents.testing import assistant_message
-from agents_runs import QUIET, Turn, Way, agent_of, each_way, outputs, run_async, script, tails
-from frameworks import OPEN, READ, SHOP, Call, setup
+from agents_runs import QUIET, Turn, agent_of, outputs, run_async, script, tails
+from frameworks import OPEN, READ, SHOP, Call, proved, setup
 
 from planning import ApprovePlan, PlanPolicy, RejectPlan, pending_approval, tool
 from planning.integrations.openai_agents import PlanningTools, planning_tools
@@ -64,24 +64,19 @@ def planned(session: Session, policy: PlanPolicy = APPROVAL) -> PlanningTools:
     return planning_tools(session, tools=[work, look, paint], policy=policy, read_only=["look"])
 
 
-def proved(step_id: str, *evidence: str) -> Call:
-    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
-
-
 def asked_about(result: Any) -> list[tuple[str | None, str | None]]:
     """The calls that the user is asked about."""
     return [(each.name, each.arguments) for each in result.interruptions]
 
 
 class TestApproval:
-    @each_way
-    def test_work_waits_for_the_user_and_with_the_calls_approval_the_plan_is_approved(self, run: Way) -> None:
+    def test_work_waits_for_the_user_and_with_the_calls_approval_the_plan_is_approved(self) -> None:
         session = Session()
         planning = planned(session)
         agent, model = agent_of(
             planning, [SHOP, ("look", {}), READ, WORK], [("paint", {"wall": "A"})], "Done."
         )
-        result = run(planning, agent)
+        result = run_async(planning, agent)
         assert asked_about(result) == [("work", '{"on":"shelves"}')]
         assert outputs(result) == [ASK, "It is empty", OPEN]
         shown = pending_approval(session)
@@ -90,21 +85,11 @@ class TestApproval:
 
         state = result.to_state()
         state.approve(result.interruptions[0])
-        result = run(planning, agent, state)
+        result = run_async(planning, agent, state)
         assert outputs(result)[3:] == ["Worked on shelves", "A is red"]
         assert worked == ["shelves", "A"]
         assert [each.actor for each in session.history() if "ApprovePlan" in str(each.events)] == ["host"]
         assert tails(model)[-1] == OPEN
-
-    @each_way
-    def test_a_tool_of_ours_asks_the_user_as_one_of_the_sdk(self, run: Way) -> None:
-        planning = planned(Session())
-        agent, _ = agent_of(planning, [SHOP], [("paint", {"wall": "A"})], "Done.")
-        result = run(planning, agent)
-        assert asked_about(result) == [("paint", '{"wall":"A"}')]
-        state = result.to_state()
-        state.approve(result.interruptions[0])
-        assert outputs(run(planning, agent, state)) == [ASK, "A is red"]
 
     def restarted(self, path: Path, between: Callable[[Session], object]) -> tuple[Session, Any, str]:
         """A run that is interrupted, its state as text, and the run resumed by another process."""
@@ -253,15 +238,6 @@ class TestApproval:
         assert outputs(result)[3] == WAITS
         assert pending_approval(session) is not None
         assert (worked, len(model.calls)) == (["shelves"], 5)
-
-    def test_after_the_approval_no_call_asks_again(self) -> None:
-        session = Session()
-        planning = planned(session)
-        agent, _ = agent_of(planning, [SHOP], "Please approve it.")
-        run_async(planning, agent)
-        session.dispatch(ApprovePlan())
-        agent, _ = agent_of(planning, [WORK, ("paint", {"wall": "A"})], "Done.")
-        assert outputs(run_async(planning, agent)) == ["Worked on shelves", "A is red"]
 
     def test_the_sdk_asks_the_user_about_arguments_that_it_cannot_read(self) -> None:
         planning = planned(Session())

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
 
+import attrs
 import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 
 from planning import MarkStep, NewPlanStep, PlanChanged, SetupPlan, register_plan
-from planning.integrations import opentelemetry
 from planning.integrations.opentelemetry import instrument
 from planning.tools import tool
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from planning.workflow.run.records import RunChanged, StepChanged, WorkflowRun
 from session import EventBus, InProcessEventBus, Session
 
 SETUP = SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves")))
@@ -65,7 +68,8 @@ def ship(parcels: int) -> int:
     return parcels + 1
 
 
-def shipping(*parcels: int) -> Workflow:
+def shipping(*parcels: int, behind: tuple[str, ...] = ()) -> Workflow:
+    """A workflow that ships so many parcels at once, and one behind others."""
     ids = [f"ship-{number}" for number in range(1, len(parcels) + 1)]
     steps = (
         WorkflowStep(
@@ -73,7 +77,15 @@ def shipping(*parcels: int) -> Workflow:
         )
         for step_id, number in zip(ids, parcels, strict=True)
     )
-    return Workflow(goal="Ship all", steps=tuple(steps))
+    last = WorkflowStep(step_id="last", description="Ship", type="tool", name="ship", depends_on=behind)
+    return Workflow(goal="Ship all", steps=(*steps, *([last] if behind else ())))
+
+
+def microseconds(*times: Any) -> list[int]:
+    """Times of spans or of events, whose fractions are not exact."""
+    return [
+        round((each or 0) / 1e3 if isinstance(each, int | None) else each.timestamp() * 1e6) for each in times
+    ]
 
 
 @pytest.mark.parametrize("content", [False, True])
@@ -122,10 +134,12 @@ def test_nothing_is_made_for_a_change_without_a_recording_span(plans: Session) -
 
 @pytest.mark.parametrize("content", [False, True])
 def test_a_run_is_a_span_within_the_current_one_and_its_steps_are_within_that(*, content: bool) -> None:
-    session = Session(session_id="run-7")
+    session, heard = Session(session_id="run-7"), list[Any]()
     instrument(session.bus, content=content, tracer_provider=provider)
+    session.bus.subscribe(RunChanged, heard.append)
+    session.bus.subscribe(StepChanged, heard.append)
     with tracer.start_as_current_span("request") as request:
-        run_workflow(shipping(1, 9), Capabilities(tools=[ship]), session=session)
+        run_workflow(shipping(1, 9, behind=("ship-2",)), Capabilities(tools=[ship]), session=session)
     of = {"gen_ai.conversation.id": "run-7"}
     assert spans() == [
         ("planning.step", {**of, "planning.step_id": "ship-1", "planning.status": "completed"}),
@@ -139,12 +153,26 @@ def test_a_run_is_a_span_within_the_current_one_and_its_steps_are_within_that(*,
         run.context.span_id,
         request.get_span_context().span_id,
     ]
-    assert two.status.description == ("ship failed. Call it again, or go on without it." if content else None)
-    assert all((span.end_time or 0) >= (span.start_time or 0) > 0 for span in (one, two, run))
+    record = session.select_latest(WorkflowRun)
+    assert record is not None
+    assert (run.attributes or {})["planning.run_id"] == record.run_id
+    said = "ship failed. Call it again, or go on without it." if content else None
+    assert [(span.status.status_code, span.status.description) for span in (one, two, run)] == [
+        *((StatusCode.UNSET, None), (StatusCode.ERROR, said), (StatusCode.ERROR, None))
+    ]
+
+    runs = [each.created_at for each in heard if isinstance(each, RunChanged)]
+    assert microseconds(run.start_time, run.end_time) == microseconds(runs[0], runs[-1])
+    for span, step_id in ((one, "ship-1"), (two, "ship-2")):
+        of_step = [e.created_at for e in heard if isinstance(e, StepChanged) and e.record.step_id == step_id]
+        assert microseconds(span.start_time, span.end_time) == microseconds(of_step[0], of_step[-1])
 
 
-def test_a_session_alone_is_recorded_and_stopping_ends_what_is_open(plans: Session) -> None:
+def test_a_session_alone_is_recorded_and_stopping_ends_what_is_open(
+    plans: Session, caplog: pytest.LogCaptureFixture
+) -> None:
     other = Session(bus=plans.bus)
+    register_plan(other)
     stop = instrument(plans, tracer_provider=provider)
 
     @tool
@@ -153,41 +181,34 @@ def test_a_session_alone_is_recorded_and_stopping_ends_what_is_open(plans: Sessi
         stop()
         return "stopped"
 
+    with tracer.start_as_current_span("call"):
+        other.dispatch(SETUP)
+    assert [events(each) for each in exported.get_finished_spans()] == [[]]
+    exported.clear()
     run_workflow(shipping(1), Capabilities(tools=[ship]), session=other)
-    assert spans() == []
+    assert (spans(), caplog.records) == ([], [])
     step = WorkflowStep(step_id="halt", description="Stop", type="tool", name="halt")
     run_workflow(Workflow(goal="Stop", steps=(step,)), Capabilities(tools=[halt]), session=plans)
     of = {"gen_ai.conversation.id": "run-7", "planning.status": "in_progress"}
     assert spans() == [("planning.step", {**of, "planning.step_id": "halt"}), ("planning.workflow", of)]
 
 
-def test_the_spans_of_so_many_runs_are_open_at_once(plans: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opentelemetry, "_MOST_RUNS", 1)
-    stop = instrument(plans.bus, tracer_provider=provider)
-
-    @tool
-    def nest(depth: int) -> str:
-        """Run a workflow within a run, in a session of its own."""
-        if depth:
-            session = Session(bus=plans.bus, session_id=f"run-{depth}")
-            run_workflow(nested(depth - 1), Capabilities(tools=[nest]), session=session)
-        return "done"
-
-    def nested(depth: int) -> Workflow:
-        step = WorkflowStep(
-            step_id="nest", description="Nest", type="tool", name="nest", inputs={"depth": depth}
-        )
-        return Workflow(goal="Nest", steps=(step,))
-
-    run_workflow(nested(2), Capabilities(tools=[nest]), session=plans)
-    runs = [attributes for name, attributes in spans() if name == "planning.workflow"]
-    assert [(each["gen_ai.conversation.id"], each["planning.status"]) for each in runs] == [
-        ("run-7", "in_progress"),
-        ("run-2", "in_progress"),
-        ("run-1", "completed"),
-    ]
+def test_the_spans_of_a_thousand_runs_are_open_at_once() -> None:
+    session, heard = Session(session_id="run-7"), list[RunChanged]()
+    session.bus.subscribe(RunChanged, heard.append)
+    run_workflow(shipping(1), Capabilities(tools=[ship]), session=session)
+    stop = instrument(session.bus, tracer_provider=provider)
+    begun = heard[0]
+    last = datetime(2026, 1, 1, tzinfo=UTC)
+    for number in range(1_001):
+        run = attrs.evolve(begun.run, run_id=f"{number}")
+        session.bus.publish(attrs.evolve(begun, run=run, created_at=last))
+    (first,) = exported.get_finished_spans()
+    same = {"gen_ai.conversation.id": "run-7", "planning.status": "in_progress"}
+    assert dict(first.attributes or {}) == {**same, "planning.run_id": "0"}
+    assert microseconds(first.end_time) == microseconds(last)
     stop()
-    assert len(exported.get_finished_spans()) == len(spans())
+    assert len(exported.get_finished_spans()) == 1_001
 
 
 def test_a_bus_of_the_host_is_enough() -> None:
@@ -236,10 +257,10 @@ def test_a_collector_receives_the_spans() -> None:
         thread.join()
         server.server_close()
     names = [
-        span.name
+        (scope.scope.name, span.name)
         for request in received
         for resource in request.resource_spans
         for scope in resource.scope_spans
         for span in scope.spans
     ]
-    assert names == ["planning.step", "planning.workflow"]
+    assert names == [("planning", "planning.step"), ("planning", "planning.workflow")]

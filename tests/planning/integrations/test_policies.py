@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, mark, plans_of, play
+from frameworks import OPEN, SHOP, TABLE, Call, EntryPoint, mark, plans_of, play, proved
 
 from planning import ApprovePlan, PlanningToolsSection, PlanPolicy
 from planning.plan.facts import EvidenceCall, PlanFacts
@@ -42,11 +42,6 @@ def through(*without: str) -> Callable[[Any], Any]:
     """Test a promise through each framework, but for some."""
     entries = [each for each in TABLE if each.needs not in {"planning", "mcp", *without}]
     return pytest.mark.parametrize("entry", entries, ids=[each.name for each in entries])
-
-
-def proved(step_id: str, *evidence: str) -> Call:
-    """A call that marks a step done with evidence."""
-    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
 
 
 @through()

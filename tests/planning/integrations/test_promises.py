@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from hashlib import sha256
 from itertools import pairwise, repeat
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ from postgres_server import store_for
 
 from planning import PlanningToolsSection, PlanPolicy, Toolbox, register_plan
 from planning.plan.commands import MarkStep, NewPlanStep, SetupPlan
-from planning.tools import Tool, ToolContext, tool
+from planning.tools import Tool, ToolContext, pipeline, tool
 from session import Session, StoreError, ToolFailed, ToolInvoked, VersionError
 from session.stores import SqliteStore, Store
 
@@ -170,18 +171,27 @@ def test_arguments_that_are_not_json_are_repaired_or_refused(entry: EntryPoint) 
 
 
 @promise("order")
-def test_calls_of_one_turn_are_all_kept_in_order(entry: EntryPoint) -> None:
-    session = Session()
-    titles = [f"Step {number}" for number in range(1, 13)]
-    added: list[Call] = [("planning_add_step", {"steps": [{"title": each}]}) for each in titles]
-    marks = [mark(f"S{number:03}") for number in range(1, 12)]
-    answers = entry.play(session, [[setup("Many"), *added], marks]).answers
-    assert [(each.call_id, each.success) for each in answers] == [
-        (f"call_{number}", True) for number in range(1, 25)
-    ]
-    assert text_of(session).splitlines()[1:] == [
-        f"S{number:03} {'done' if number < 12 else 'pending'}: Step {number}" for number in range(1, 13)
-    ]
+def test_calls_of_one_turn_are_all_kept_in_order(entry: EntryPoint, stored: Session) -> None:
+    def look(_arguments: object) -> str:
+        """A later call that does not wait for this one changes what it reads."""
+        sleep(0.005)
+        return text_of(stored).splitlines()[-1]
+
+    looking = Tool("look", "Look.", look, parameters={"type": "object"}, blocking=False)
+    looks: list[Call] = [("look", {})] * (
+        entry.needs not in {"agents", "mcp"}
+    )  # there only planning calls wait
+    steps = [f"S{number:03} pending: Step {number}" for number in range(1, 13)]
+    calls: list[Call] = [setup("Many")]
+    for each in steps:
+        calls += [("planning_add_step", {"steps": [{"title": each.partition(": ")[2]}]}), *looks]
+    marks = [mark(each[:4]) for each in steps[:-1]]
+    answers = entry.play(stored, [calls, marks], [looking]).answers
+    ids = [f"call_{number}" for number in range(1, len([*calls, *marks]) + 1)]
+    assert [(each.call_id, each.success) for each in answers] == [(each, True) for each in ids]
+    assert [each.text for each in answers if each.text in steps] == steps * len(looks)
+    done = [each.replace("pending", "done") for each in steps[:-1]]
+    assert text_of(stored).splitlines()[1:] == [*done, steps[-1]]
 
 
 @promise("identity")
@@ -405,6 +415,7 @@ def test_two_processes_serve_one_conversation_in_turn(entry: EntryPoint, path: P
 
 
 def busy(_stored: Session, path: Path, stack: ExitStack) -> str:
+    stack.enter_context(pytest.MonkeyPatch.context()).setattr(pipeline, "PATIENCE", 0.02)
     other = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
     other.execute("BEGIN IMMEDIATE")
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -58,40 +58,12 @@ def agent_of(planning: Planning, *turns: Turn, **options: Any) -> tuple[Agent[An
     return Agent(FunctionModel(script.play), capabilities=[planning], **options), script
 
 
-def run_sync(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
-    with asyncio.Runner() as runner:  # run_sync leaves the loop open that it makes
-        asyncio.set_event_loop(runner.get_loop())
-        messages: list[ModelMessage] = agent.run_sync(prompt, **options).all_messages()
-        return messages
-
-
-def run_async(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
+def run(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
     async def main() -> list[ModelMessage]:
         messages: list[ModelMessage] = (await agent.run(prompt, **options)).all_messages()
         return messages
 
     return asyncio.run(main())
-
-
-def run_iter(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
-    async def main() -> list[ModelMessage]:
-        async with agent.iter(prompt, **options) as nodes:
-            async for _ in nodes:
-                pass
-        assert nodes.result is not None
-        messages: list[ModelMessage] = nodes.result.all_messages()
-        return messages
-
-    return asyncio.run(main())
-
-
-Way = Callable[..., list[ModelMessage]]
-
-
-@pytest.fixture(params=[run_sync, run_async, run_iter])
-def run(request: pytest.FixtureRequest) -> Way:
-    way: Way = request.param
-    return way
 
 
 def answers(messages: list[ModelMessage]) -> list[tuple[str, str, Any]]:
@@ -107,7 +79,7 @@ def answers(messages: list[ModelMessage]) -> list[tuple[str, str, Any]]:
 def test_the_section_follows_your_instructions_and_the_reminder_is_behind_a_cache_point() -> None:
     session = Session()
     agent, script = agent_of(Planning(session), [SHOP], "Done.", instructions="You run a shop.")
-    messages = run_async(agent)
+    messages = run(agent)
     body = PlanningToolsSection(session=session).body()
     assert script.infos[0].instructions == f"You run a shop.\n\n## Planning\n\n{body}"
     parts = script.infos[0].model_request_parameters.instruction_parts or []
@@ -119,7 +91,7 @@ def test_the_section_follows_your_instructions_and_the_reminder_is_behind_a_cach
 
 def test_the_test_model_calls_every_tool() -> None:
     agent = Agent(TestModel(), capabilities=[Planning(Session())], retries=0)
-    called = [call_id for call_id, _, _ in answers(run_sync(agent))]
+    called = [call_id for call_id, _, _ in answers(run(agent))]
     assert len(called) == 6
 
 
@@ -147,7 +119,7 @@ class TestMessageHistory:
                 yield messages[:end]
 
     @pytest.mark.parametrize("kind", ["history", "memory", "another session", "json"])
-    def test_a_truncated_history_gives_the_plan_of_that_point(self, run: Way, kind: str) -> None:
+    def test_a_truncated_history_gives_the_plan_of_that_point(self, kind: str) -> None:
         session = None if kind in {"history", "json"} else Session()
         planning = Planning(session, follow_history=True)
         agent, _ = agent_of(planning, *self.TURNS)
@@ -165,7 +137,7 @@ class TestMessageHistory:
             plan = planning.plan_of(history)
             assert ("" if plan is None else plan_text(plan)) == expected
 
-    def test_an_edit_of_the_host_after_going_back_stays(self, run: Way) -> None:
+    def test_an_edit_of_the_host_after_going_back_stays(self) -> None:
         session = Session()
         agent, script = agent_of(Planning(session, follow_history=True), *self.TURNS)
         messages = run(agent)[:3]

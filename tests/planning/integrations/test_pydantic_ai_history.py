@@ -27,19 +27,13 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
-from test_pydantic_ai import Way, agent_of, answers, run_async, run_iter, run_sync
+from test_pydantic_ai import agent_of, answers, run
 
 from planning.integrations.pydantic_ai import Planning
 from session import Session, SnapshotError
 from session.stores import SqliteStore
 
 LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
-
-
-@pytest.fixture(params=[run_sync, run_async, run_iter])
-def run(request: pytest.FixtureRequest) -> Way:
-    way: Way = request.param
-    return way
 
 
 def reminder_of(request: Sequence[ModelMessage]) -> str:
@@ -69,7 +63,7 @@ class TestHostSession:
         session, steps = Session(), [{"title": f"Step {number}"} for number in range(1, 9)]
         setup = ("planning_setup_plan", {"objective": "Many", "initial_steps": steps})
         agent, _ = agent_of(Planning(session), [setup], "Done.")
-        messages = run_sync(agent)
+        messages = run(agent)
 
         def play(sent: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             place = max(i for i, each in enumerate(sent) if each.parts[0].part_kind == "user-prompt")
@@ -89,7 +83,7 @@ class TestHostSession:
         asyncio.run(main())
         assert (plans_of(session), rewinds(session)) == ([(8, 8)], 0)
 
-    def test_a_run_that_was_killed_has_not_its_work_undone_by_the_next(self, run: Way) -> None:
+    def test_a_run_that_was_killed_has_not_its_work_undone_by_the_next(self) -> None:
         session = Session()
         agent, script = agent_of(Planning(session), [SHOP], "Done.", [mark("S001")])
         messages = run(agent)
@@ -106,7 +100,7 @@ class TestHostSession:
         assert reminder_of(script.requests[-2]) == f"{HALF}\n\n{told}"
         assert told not in reminder_of(script.requests[-1])
 
-    def test_following_a_history_that_lost_its_metadata_goes_nowhere(self, run: Way) -> None:
+    def test_following_a_history_that_lost_its_metadata_goes_nowhere(self) -> None:
         session = Session()
         agent, script = agent_of(Planning(session, follow_history=True), [SHOP], [mark("S001")], "Done.")
         messages = run(agent)
@@ -118,20 +112,8 @@ class TestHostSession:
 class TestOwnHistory:
     """Without a session, the plan is the history's own."""
 
-    def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(self, run: Way) -> None:
-        planning = Planning()
-        agent, script = agent_of(planning, [SHOP], "Done.")
-        first = run(agent)
-        ends = []
-        for step_id in ("S001", "S002"):
-            script.turns = [[mark(step_id)], "Done."]
-            ends.append(run(agent, "Go on", message_history=first))
-        other = "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
-        read = [text_of(planning.session_of(each)) for each in (first, *ends, first, ends[0])]
-        assert read == [OPEN, HALF, other, OPEN, HALF]
-
     @pytest.mark.parametrize("whole", [0, 3])
-    def test_a_history_that_lost_its_metadata_keeps_the_plan(self, run: Way, whole: int) -> None:
+    def test_a_history_that_lost_its_metadata_keeps_the_plan(self, whole: int) -> None:
         planning = Planning()
         agent, script = agent_of(planning, [SHOP, mark("S01x")], [mark("S001")], [READ], "Done.")
         messages = run(agent)
@@ -142,7 +124,7 @@ class TestOwnHistory:
         assert answers(result)[-1][2] == HALF
         assert text_of(planning.session_of(result)) == HALF
 
-    def test_the_last_messages_keep_the_plan_when_the_others_are_summarised(self, run: Way) -> None:
+    def test_the_last_messages_keep_the_plan_when_the_others_are_summarised(self) -> None:
         planning = Planning()
         agent, script = agent_of(planning, [SHOP], [mark("S001")], "Done.", "Hm.")
         messages = run(agent)
@@ -153,7 +135,7 @@ class TestOwnHistory:
         assert answers(run(agent, "Go on", message_history=last))[-1][2] == HALF
 
     @pytest.mark.parametrize("kind", ["shortened", "edited", "without the call"])
-    def test_a_plan_that_is_lost_is_told_at_once(self, run: Way, kind: str) -> None:
+    def test_a_plan_that_is_lost_is_told_at_once(self, kind: str) -> None:
         planning = Planning()
         agent, script = agent_of(planning, [SHOP], [mark("S001")], "Done.")
         history = bare(run(agent))
@@ -171,7 +153,7 @@ class TestOwnHistory:
         assert reminder_of(script.requests[-1]) == OPEN
         assert text_of(planning.session_of(result)) == OPEN
 
-    def test_metadata_that_is_not_a_position_is_refused(self, run: Way) -> None:
+    def test_metadata_that_is_not_a_position_is_refused(self) -> None:
         agent, _ = agent_of(Planning(), [SHOP], "Done.")
         messages = run(agent)
         part = messages[2].parts[0]
@@ -188,7 +170,7 @@ class TestOwnHistory:
 class TestStore:
     """A session in a file; a store that is busy or out of reach ends no run."""
 
-    def test_the_plan_of_a_history_is_read_from_the_store(self, run: Way, tmp_path: Path) -> None:
+    def test_the_plan_of_a_history_is_read_from_the_store(self, tmp_path: Path) -> None:
         with closing(SqliteStore(tmp_path / "plans.db")) as store:
             session = Session(session_id="shop", store=store)
             planning = Planning(session)
@@ -206,7 +188,7 @@ class TestSpec:
                 {"model": "test", "capabilities": [spec]}, custom_capability_types=[Planning]
             )
             with agent.override(model=TestModel(call_tools=["planning_setup_plan"])):
-                messages = run_sync(agent)
+                messages = run(agent)
             assert [each[1] for each in answers(messages)] == ["success"]
             assert plans_of(Planning().session_of(messages)) == [(0, 1)]
 

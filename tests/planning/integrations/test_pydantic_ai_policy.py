@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
 
-from frameworks import Call, setup
+from frameworks import SHOP, Call, proved
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -21,20 +21,13 @@ from planning.plan.facts import EvidenceCall, PlanFacts
 from session import Session
 from session.stores import SqliteStore
 
-SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 WORK: Call = ("work", {"on": "shelves"})
-LOOK: Call = ("look", {})
 APPROVAL = PlanPolicy(approval=True)
 Script = list[list[Call] | str]
 
 
-def proved(step_id: str, *evidence: str) -> Call:
-    """A call that marks a step done with evidence."""
-    return "planning_mark_step", {"step_id": step_id, "status": "done", "evidence": list(evidence)}
-
-
 class Worker:
-    """An agent with a plan, two tools of its own, and a script; it has no retries."""
+    """An agent with a plan, a tool of its own, and a script; it has no retries."""
 
     def __init__(self, planning: Planning, *script: list[Call] | str, output: Any = str) -> None:
         self.planning, self.script = planning, list(script)
@@ -48,7 +41,6 @@ class Worker:
             deps_type=Session,
         )
         self.agent.tool_plain(self.work)
-        self.agent.tool_plain(metadata={"read_only": True})(self.look)
 
     def work(self, on: str) -> Any:
         """Work."""
@@ -56,10 +48,6 @@ class Worker:
         if on == "error":
             raise ModelRetry("not that")
         return {"success": False} if on == "nothing" else f"worked on {on}"
-
-    def look(self) -> str:
-        """Look around."""
-        return "seen"
 
     def play(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         content: Any = messages[-1].parts[-1].content  # type: ignore[union-attr]  # of requests

@@ -32,9 +32,14 @@ async def aadd(a: int, b: int = 1, *, context: ToolContext) -> str:
 
 @pytest.mark.parametrize("definition", [{"type": "function", "function": ADD}, {"type": "function", **ADD}])
 def test_an_openai_function_with_a_callable_is_a_tool_like_any_other(definition: dict[str, Any]) -> None:
-    made = openai.tools_from([definition, {"type": "web_search"}], {"add": add})
+    bare = {"type": "function", "name": "look"}
+    given = [definition, {"type": "web_search"}, bare]
+    made = openai.tools_from(given, {"add": add, "look": lambda: "seen"}, idempotent=True, timeout=5)
     box = Toolbox(made)
-    assert [(each.name, each.description) for each in made] == [("add", "Adds.")]
+    assert [(each.name, each.description, each.idempotent, each.timeout) for each in made] == [
+        *(("add", "Adds.", True, 5), ("look", "", True, 5))
+    ]
+    assert box.call("look", {}).value == "seen"
     assert box.call("add", '{"a": "2"}').value == 3
     assert box.call("add", '{"a": "x", "c": 1}').message == (
         "Refused, nothing changed. 2 problems:\n"

@@ -45,7 +45,9 @@ def completion(*calls: Any, finish_reason: str = "tool_calls", **message: Any) -
 
 def chunks(*deltas: dict[str, Any], finish_reason: str | None = "tool_calls") -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
-    return [*made, {"choices": [{"index": 0, "delta": {}, "finish_reason": finish_reason}]}, {"choices": []}]
+    other = {"index": 1, "delta": {"content": "Another choice."}, "finish_reason": "length"}
+    last = {"index": 0, "delta": {}, "finish_reason": finish_reason}
+    return [*made, {"choices": [last, other]}, {"choices": [other]}, {"choices": []}]
 
 
 def call_chunks(*deltas: dict[str, Any], **options: Any) -> list[dict[str, Any]]:

@@ -239,6 +239,18 @@ def test_totals_are_of_the_whole_history_and_abandoned_branches_are_named() -> N
     }  # fmt: skip
 
 
+def test_each_event_of_a_change_counts() -> None:
+    def at_once(session: Session, toolbox: Toolbox) -> None:
+        with session.transaction():
+            for act in (fail, call, mark(1, "done"), fail, mark(9, "done"), call, mark(2, "done")):
+                act(session, toolbox)
+
+    found = audited(set_up(2), at_once)
+    assert [code for code, _, _ in said(found)] == ["refused", "done_at_once"]
+    counted = ("calls", "planning_calls", "refused", "done")
+    assert [found.totals[name] for name in counted] == [4, 4, 1, 2]
+
+
 ANY = st.sampled_from([
     *[mark(number, status) for number in (1, 2, 3) for status in STEP_STATUSES],
     *[planning("clear_plan"), planning("read_plan"), planning("add_step", steps=[{"title": "More"}])],

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planning import Plan, PlanStep, diff_plans
-from planning.observe.fact_words import facts_words
+from planning.observe.fact_words import facts_words, plan_facts, step_facts
 from planning.plan.facts import PlanFacts, Proof
 
 REPORTED, VERIFIED = Proof(("C4",), tools={"C4": "run_tests"}), Proof(("all green", "C5"), verified=True)
@@ -47,3 +47,21 @@ def test_a_difference_is_said_in_sentences(
     before: dict[str, Any], after: dict[str, Any], plan: Plan, words: list[str]
 ) -> None:
     assert facts_words(PlanFacts(**before), PlanFacts(**after), diff_plans(THREE, plan)) == words
+
+
+def test_the_page_has_the_same_as_fields() -> None:
+    facts = PlanFacts(
+        proofs={"S001": REPORTED, "S002": VERIFIED},
+        depends_on={"S001": (), "S002": ("S001",)},
+        waiting=("S001",),
+        approval="rejected",
+        reason="too long",
+    )
+    assert [step_facts(step_id, facts) for step_id in ("S001", "S002", "S003")] == [
+        {"proof": "reported with C4 (run_tests)", "waits": True},
+        {"proof": "verified with all green, C5", "after": ["S001"]},
+        {},
+    ]
+    assert plan_facts(facts) == {"approval": "rejected", "reason": "too long"}
+    assert plan_facts(PlanFacts(approval="waiting")) == {"approval": "waiting"}
+    assert plan_facts(PlanFacts()) == {}

@@ -66,11 +66,11 @@ def test_the_work_grows_with_the_children_alone() -> None:
         assert family_progress(root).totals == (len(children), 1 + 3 * count)
         return work_of(lambda: family_progress(root))
 
-    assert work(400) < 4.2 * work(100)
+    assert work(80) < 4.2 * work(20)
 
 
 def test_a_long_chain_of_parents_does_not_recurse() -> None:
-    depth = 2_000
+    depth = 1_100  # more than Python recurses
     chain = [planned("s0", 1, 1)]
     for number in range(1, depth):
         chain.append(planned(f"s{number}", 1, 1, chain[-1]))

@@ -7,7 +7,17 @@ from typing import Any
 
 from page_data import a_workflow, call, kept, of_memory, of_store, run_of
 
-from planning.observe.names import names_in
+from planning import Plan, PlanDiff, PlanStep
+from planning.observe.names import named_diff, named_facts, named_plan, names_in
+from planning.plan.diff import (
+    StepAdded,
+    StepDetailed,
+    StepMarked,
+    StepMoved,
+    StepNoted,
+    StepRetitled,
+)
+from planning.plan.facts import PlanFacts, Proof
 from planning.workflow import Capabilities, run_workflow
 
 
@@ -40,3 +50,46 @@ def test_the_names_of_each_version_are_those_of_the_plan_and_the_run_there(tmp_p
     assert runs == [{}, {}, fetch, {}, fetch]
     assert {"S001": "load", "S002": "S001"} in wanted.values()
     assert wanted[session.version - 1] == wanted[session.version] == {}
+
+
+NAMES = {"S001": "fetch", "S003": "parse"}
+
+
+def step(step_id: str) -> PlanStep:
+    return PlanStep(step_id, "Do it", None, "pending")
+
+
+def test_a_plan_a_difference_and_facts_have_the_names_of_their_steps() -> None:
+    plan = Plan("Ship it", "active", (step("S001"), step("S002")))
+    assert named_plan(plan, NAMES) == Plan("Ship it", "active", (step("fetch"), step("S002")))
+    diff = PlanDiff(
+        added=(StepAdded(step("S003"), 0), StepAdded(step("S004"), 1)),
+        removed=("S001", "S002"),
+        moved=(StepMoved("S001", 2), StepMoved("S002", 3)),
+        retitled=(StepRetitled("S001", "a", "b"),),
+        detailed=(StepDetailed("S003", None, "b"),),
+        marked=(StepMarked("S001", "pending", "done"),),
+        noted=(StepNoted("S001", ("a",)),),
+    )
+    assert named_diff(diff, NAMES) == PlanDiff(
+        added=(StepAdded(step("parse"), 0), StepAdded(step("S004"), 1)),
+        removed=("fetch", "S002"),
+        moved=(StepMoved("fetch", 2), StepMoved("S002", 3)),
+        retitled=(StepRetitled("fetch", "a", "b"),),
+        detailed=(StepDetailed("parse", None, "b"),),
+        marked=(StepMarked("fetch", "pending", "done"),),
+        noted=(StepNoted("fetch", ("a",)),),
+    )
+    facts = PlanFacts(
+        depends_on={"S001": ("S003", "S002"), "S002": ("S001",)},
+        proofs={"S001": Proof(("C1",)), "S002": Proof(("C2",))},
+        waiting=("S001", "S002"),
+        approval="approved",
+    )
+    assert named_facts(facts, NAMES) == PlanFacts(
+        depends_on={"fetch": ("parse", "S002"), "S002": ("fetch",)},
+        proofs={"fetch": Proof(("C1",)), "S002": Proof(("C2",))},
+        waiting=("fetch", "S002"),
+        approval="approved",
+    )
+    assert (named_plan(plan, {}), named_diff(diff, {}), named_facts(facts, {})) == (plan, diff, facts)

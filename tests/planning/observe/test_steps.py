@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from planning.observe.steps import RunSteps, Step
+from planning import Plan, PlanChanged, PlanStep, StepStatus
+from planning.observe.steps import PlanSteps, RunSteps, Span, Step, plan_steps
+from planning.plan.facts import PlanFacts, Proof
 from planning.workflow import StepFailure, Workflow, WorkflowStep
 from planning.workflow.run.records import StepRecord
 
@@ -81,3 +84,44 @@ def test_a_time_that_is_none_leaves_the_state(at: str) -> None:
     step = steps.take(StepRecord("r", "a", "completed", at, 1, called=True))
     assert step is not None
     assert (step.state, step.at, step.spans, step.seconds()) == ("completed", None, (), None)
+
+
+def changed(before: Plan | None, after: Plan | None) -> PlanChanged:
+    return PlanChanged(before, after, 1, None, None, "session", "s")
+
+
+def planned(*statuses: StepStatus) -> Plan:
+    steps = (PlanStep(f"S00{n}", "Do it", "So", status, ("a",)) for n, status in enumerate(statuses, 1))
+    return Plan("Look", "active", tuple(steps))
+
+
+def test_the_steps_of_a_plan_have_what_is_known_of_them_and_when_they_were_in_progress() -> None:
+    plans = [
+        planned("pending", "in_progress", "blocked", "done"),
+        planned("in_progress", "blocked", "blocked", "pending"),
+        planned("done", "in_progress", "blocked", "pending"),
+    ]
+    facts = PlanFacts(proofs={"S001": Proof(("C1",))}, depends_on={"S004": ("S002",)}, waiting=("S002",))
+    steps = PlanSteps()
+    for second, (before, after) in enumerate(pairwise([None, *plans])):
+        steps.take(START + timedelta(seconds=second), changed(before, after), facts)
+
+    def step(
+        step_id: str, state: Any, remark: str, at: int | None, *spans: tuple[int, int | None, Any]
+    ) -> Step:
+        times = [START + timedelta(seconds=second) for second in range(3)]
+        return Step(
+            step_id=step_id, title="Do it", state=state, is_done=state == "completed", details="So",
+            notes=("a",), remark=remark, at=None if at is None else times[at],
+            spans=tuple(Span(times[a], None if b is None else times[b], state) for a, b, state in spans),
+        )  # fmt: skip
+
+    assert steps.steps == [
+        step("S001", "completed", "reported with C1", 2, (1, 2, "completed")),
+        step("S002", "in_progress", "waits for approval", 2, (0, 1, "blocked"), (2, None, "in_progress")),
+        step("S003", "blocked", "", 0),
+        step("S004", "pending", "after S002", None),
+    ]
+    assert plan_steps(plans[-1], facts, steps.steps[:3]) == steps.steps
+    steps.take(START, changed(plans[-1], None), facts)
+    assert steps.steps == []

@@ -24,7 +24,7 @@ from planning import (
 )
 from planning.errors import Problem
 from planning.plan import handlers as handle
-from planning.plan.commands import Command
+from planning.plan.commands import MarkSteps, MoveStep, RemoveStep
 from planning.plan.model import written_alike
 from strategies import commands, plans
 
@@ -34,13 +34,16 @@ COMPLETED = (
     "or start a new plan with planning_setup_plan"
 )
 
-HANDLERS: dict[type[Command], Callable[[Any, Plan | None], Command]] = {
+HANDLERS: dict[type[Any], Callable[[Any, Plan | None], Any]] = {
     SetupPlan: handle.setup_plan,
     AddStep: handle.add_step,
     UpdateStep: handle.update_step,
     MarkStep: handle.mark_step,
     ClearPlan: handle.clear_plan,
     ReadPlan: handle.read_plan,
+    MarkSteps: handle.mark,
+    RemoveStep: handle.remove_step,
+    MoveStep: handle.move_step,
 }
 
 
@@ -52,11 +55,11 @@ def plan(*step_ids: str, status: Any = "active") -> Plan:
 PLAN = plan("S001", "S002")
 
 
-def handled(command: Command, current: Plan | None) -> Command:
+def handled(command: Any, current: Plan | None) -> Any:
     return HANDLERS[type(command)](command, current)
 
 
-def refusal(command: Command, current: Plan | None) -> str:
+def refusal(command: Any, current: Plan | None) -> str:
     with pytest.raises(ToolValidationError) as caught:
         handled(command, current)
     return str(caught.value)
@@ -78,11 +81,19 @@ def refusal(command: Command, current: Plan | None) -> str:
         (UpdateStep("S001", None, " \n"), UpdateStep("S001", None, "")),
         (MarkStep("\u00a0S002\n", "done", " seen "), MarkStep("S002", "done", "seen")),
         (MarkStep("S002", "blocked"), MarkStep("S002", "blocked")),
+        (
+            MarkSteps((MarkStep(" S002 ", "done", " seen "), MarkStep("S001", "pending")), is_last=True),
+            MarkSteps((MarkStep("S002", "done", "seen"), MarkStep("S001", "pending")), is_last=True),
+        ),
+        (MarkSteps((), is_report=True), MarkSteps((), is_report=True)),
+        (RemoveStep(" s1 "), RemoveStep("S001")),
+        (MoveStep("2", 0), MoveStep("S002", 0)),
+        (MoveStep("1", 1), MoveStep("S001", 1)),
         (ClearPlan(), ClearPlan()),
         (ReadPlan(), ReadPlan()),
     ],
 )
-def test_a_command_is_made_normal(command: Command, normal: Command) -> None:
+def test_a_command_is_made_normal(command: Any, normal: Any) -> None:
     assert handled(command, PLAN) == normal
 
 
@@ -136,12 +147,24 @@ def test_a_status_from_a_string_enum_becomes_plain_text() -> None:
             "step_id: the plan has no steps yet; add some with planning_add_step",
         ),
         (MarkStep("", "done"), PLAN, "step_id: blank; send 1 to 64 characters"),
+        (
+            MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))),
+            PLAN,
+            "marks[1].step_id: the plan has no step S007; its steps are S001 to S002",
+        ),
+        (RemoveStep("S009"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
+        (RemoveStep("S001"), None, NO_PLAN),
+        (MoveStep("S001", 2), PLAN, "index: no such place; send 0 to 1"),
+        (MoveStep("S001", -1), PLAN, "index: no such place; send 0 to 1"),
+        (MoveStep("S001", True), PLAN, "index: no such place; send 0 to 1"),
+        (MoveStep("S001", 5), None, NO_PLAN),
+        (MoveStep("S009", 5), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
         (MarkStep("S" * 65, "done"), PLAN, "step_id: 65 characters, at most 64; cut 1"),
         (MarkStep("S001", "done", " \n"), PLAN, "note: blank; send 1 to 512 characters"),
         (MarkStep("S001", "done", "x" * 513), PLAN, "note: 513 characters, at most 512; cut 1"),
     ],
 )
-def test_a_refusal_lists_every_problem(command: Command, current: Plan | None, message: str) -> None:
+def test_a_refusal_lists_every_problem(command: Any, current: Plan | None, message: str) -> None:
     assert refusal(command, current) == message
 
 
@@ -237,6 +260,14 @@ def test_steps_that_are_no_sequence_are_refused(steps: Any) -> None:
     message = f"expected a sequence of NewPlanStep, got {type(steps).__name__}"
     assert refusal(SetupPlan("x", steps), None) == f"initial_steps: {message}"
     assert refusal(AddStep(steps), PLAN) == f"steps: {message}"
+
+
+def test_an_item_that_is_no_step_is_refused_by_its_place() -> None:
+    steps: Any = (NewPlanStep("a"), "b", NewPlanStep(" "))
+    assert refusal(SetupPlan("x", steps), None) == (
+        "2 problems:\n- initial_steps[1]: expected a NewPlanStep, got str\n"
+        "- initial_steps[2].title: blank; send 1 to 160 characters"
+    )
 
 
 def test_what_the_plan_has_against_malformed_arguments_is_diagnosed() -> None:

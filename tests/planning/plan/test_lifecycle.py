@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 import pytest
 
@@ -127,23 +126,3 @@ def test_what_a_refusal_tells_the_model_to_do_is_allowed(status: PlanStatus | No
     told = [word.strip(",;") for word in REFUSALS[status].split() if word.startswith("planning_")]
     assert told
     assert all(allows(plan_in(status), names[name]) for name in told)
-
-
-@pytest.mark.parametrize("door", [invoked, called])
-def test_a_plan_is_completed_by_its_last_step_and_active_again_when_one_reopens(
-    door: Door, toolbox: Toolbox, session: Session
-) -> None:
-    def mark(step_id: str, status: Any) -> str | None:
-        door(toolbox, MarkStep(step_id, status))
-        plan = session.select_latest(Plan)
-        return plan.status if plan else None
-
-    bring_to(toolbox, "active")
-    assert mark("S002", "done") == "active"
-    assert mark("S001", "blocked") == "active"
-    assert mark("S001", "done") == "completed"
-    assert mark("S001", "done") == "completed"
-    assert mark("S002", "in_progress") == "active"
-    door(toolbox, AddStep((NewPlanStep("Test"),)))
-    assert mark("S002", "done") == "active"
-    assert mark("S003", "done") == "completed"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import Plan, PlanStep
-from planning.plan.model import format_id, index_of, number_of, written_alike
+from planning import Plan, PlanStep, StepStatus, ready_steps, register_plan
+from planning.plan.facts import PlanFacts
+from planning.plan.model import format_id, index_of, listed_ids, number_of, written_alike
+from session import Session
 from strategies import plans
 
 
@@ -32,10 +36,10 @@ def test_an_id_reads_back_to_its_number(number: int) -> None:
     assert number_of(format_id(number)) == number
 
 
-@given(st.text())
-def test_any_text_has_a_number_or_none(text: str) -> None:
-    number = number_of(text)
-    assert number is None or text.endswith(str(number))
+@given(st.text() | st.from_regex(r"\A.?[0-9]{1,3}\Z"))
+def test_the_number_of_a_text_is_that_of_the_digits_at_its_end(text: str) -> None:
+    (digits,) = re.findall(r"[0-9]*\Z", text)[:1]
+    assert number_of(text) == (int(digits) if digits else None)
 
 
 @given(st.integers(0, 10**9 - 1))
@@ -47,3 +51,35 @@ def test_every_shape_of_an_id_is_like_the_id_itself(number: int) -> None:
 
 def test_an_id_of_very_many_digits_is_like_no_other() -> None:
     assert written_alike("9" * 100_000, ["S001", "S" + "9" * 99_999]) == []
+
+
+@pytest.mark.parametrize(
+    ("step_ids", "listed"),
+    [
+        ("S001", "S001"),
+        ("S001 S002", "S001 to S002"),
+        ("S999 S1000", "S999 to S1000"),
+        ("S001 S003", "S001, S003"),
+        ("S001 S002 S004 S005 S006 end", "S001 to S002, S004 to S006, end"),
+        ("a b 7", "a, b, 7"),
+        (" ".join(format_id(number) for number in range(1, 41, 2)),
+         ", ".join(format_id(number) for number in range(1, 41, 2))),
+        (" ".join(format_id(number) for number in (*range(1, 41, 2), 43, 44)),
+         f"{', '.join(format_id(number) for number in range(1, 41, 2))} and 2 more"),
+    ],
+)  # fmt: skip
+def test_ids_in_an_unbroken_row_are_listed_as_one(step_ids: str, listed: str) -> None:
+    assert listed_ids(step_ids.split()) == listed
+
+
+def test_the_steps_that_can_begin_are_the_pending_ones_whose_prerequisites_are_done(session: Session) -> None:
+    register_plan(session)
+    assert ready_steps(session) == ()
+    statuses: list[StepStatus] = ["done", "pending", "pending", "blocked", "pending", "in_progress"]
+    steps = tuple(PlanStep(format_id(at), "x", None, status) for at, status in enumerate(statuses, 1))
+    session.dispatch(Plan("x", "active", steps))
+    everything = (steps[1], steps[2], steps[4])
+    assert ready_steps(session) == ready_steps(Plan("x", "active", steps)) == everything
+    session.dispatch(PlanFacts(depends_on={"S002": ("S001", "S009"), "S003": ("S002",), "S005": ("S004",)}))
+    for source in (session, session.snapshot(), session.at(session.version)):
+        assert ready_steps(source) == (steps[1],)

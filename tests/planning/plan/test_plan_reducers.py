@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -21,9 +22,10 @@ from planning import (
     SetupPlan,
     UpdateStep,
 )
-from planning.plan.commands import Command, MarkSteps, MoveStep
+from planning.plan import commands as commands_of_a_plan
+from planning.plan.commands import Command, MarkSteps, MoveStep, RemoveStep
 from planning.plan.model import STEP_STATUSES, number_of
-from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing
+from planning.plan.reducers import REDUCERS, TRANSITIONS, allows, changes_nothing, mark_step, mark_steps
 from planning.suite.tools import register_plan
 from session import ReducerError, Session
 from strategies import commands, new_steps, plans
@@ -97,72 +99,55 @@ def test_a_slice_of_several_plans_is_left_with_one_built_from_the_newest() -> No
 
 # Laws, for any plan and any command
 
-cases = st.none() | plans()
+MAY_CHANGE: dict[type[Any], tuple[set[str], set[str]]] = {
+    AddStep: ({"steps"}, set()),
+    UpdateStep: ({"steps"}, {"title", "details"}),
+    MarkStep: ({"status", "steps"}, {"status", "notes"}),
+    ClearPlan: ({"status", "steps"}, set()),
+}
 
 
 def draw_command(data: st.DataObject, plan: Plan | None) -> Command:
     return data.draw(commands(plan).filter(lambda command: type(command) is not ReadPlan))
 
 
-@given(st.data(), cases)
-def test_a_reducer_is_pure_and_total(data: st.DataObject, plan: Plan | None) -> None:
+@given(st.data(), st.none() | plans())
+def test_a_reducer_is_pure_keeps_to_the_table_and_changes_what_its_command_names_alone(
+    data: st.DataObject, plan: Plan | None
+) -> None:
     command = draw_command(data, plan)
     twin_plan, twin_command = copy.deepcopy(plan), copy.deepcopy(command)
     after = reduced(plan, command)
     assert (plan, command) == (twin_plan, twin_command)
     assert reduced(twin_plan, twin_command) == after
-
-
-@given(st.data(), cases)
-def test_the_next_status_is_one_of_the_table(data: st.DataObject, plan: Plan | None) -> None:
-    command = draw_command(data, plan)
-    after = reduced(plan, command)
-    if after is not plan:
-        assert after is not None
-        assert after.status in TRANSITIONS[None if plan is None else plan.status, type(command)]
-    if not allows(plan, type(command)):
-        assert after is plan
-
-
-@given(st.data(), cases)
-def test_untouched_steps_are_the_same_objects(data: st.DataObject, plan: Plan | None) -> None:
-    command = draw_command(data, plan)
-    after = reduced(plan, command)
-    if plan is None or after is None or isinstance(command, (SetupPlan, ClearPlan)):
+    if after is plan:
         return
-    touched = getattr(command, "step_id", None)
-    for old, new in zip(plan.steps, after.steps, strict=False):
-        assert old.step_id == new.step_id
-        assert old is new or old.step_id == touched
-
-
-@given(st.data(), plans())
-def test_every_field_that_a_command_does_not_name_stays(data: st.DataObject, plan: Plan) -> None:
-    command = draw_command(data, plan)
-    after = reduced(plan, command)
+    assert allows(plan, type(command))
     assert after is not None
-    may_change: dict[type[Any], tuple[set[str], set[str]]] = {
-        SetupPlan: ({"objective", "status", "steps"}, set()),
-        AddStep: ({"steps"}, set()),
-        UpdateStep: ({"steps"}, {"title", "details"}),
-        MarkStep: ({"status", "steps"}, {"status", "notes"}),
-        ClearPlan: ({"status", "steps"}, set()),
-    }
-    of_plan, of_step = may_change[type(command)]
-    for field in fields(Plan):
-        assert field.name in of_plan or getattr(after, field.name) is getattr(plan, field.name)
-    if not isinstance(command, SetupPlan):
-        for old, new in zip(plan.steps, after.steps, strict=False):
-            for field in fields(PlanStep):
-                assert field.name in of_step or getattr(new, field.name) is getattr(old, field.name)
+    assert after.status in TRANSITIONS[None if plan is None else plan.status, type(command)]
+    if plan is None or isinstance(command, SetupPlan):
+        return
+    of_plan, of_step = MAY_CHANGE[type(command)]
+    assert names_of_changes(plan, after) <= of_plan
+    others = [(old, new) for old, new in zip(plan.steps, after.steps, strict=False) if old is not new]
+    assert {old.step_id for old, _ in others} <= {getattr(command, "step_id", None)}
+    assert {name for old, new in others for name in names_of_changes(old, new)} <= of_step
 
 
-@given(plans(), st.sampled_from(STEP_STATUSES), st.none() | st.text(min_size=1), st.data())
+def names_of_changes(old: Any, new: Any) -> set[str]:
+    """The fields that are another object."""
+    return {field.name for field in fields(old) if getattr(new, field.name) is not getattr(old, field.name)}
+
+
+@given(
+    plans().filter(lambda plan: plan.steps and allows(plan, MarkStep)),
+    st.sampled_from(STEP_STATUSES),
+    st.none() | st.text(min_size=1),
+    st.data(),
+)
 def test_a_mark_sets_the_status_appends_the_note_and_changes_nothing_else(
     plan: Plan, status: Any, note: str | None, data: st.DataObject
 ) -> None:
-    if not plan.steps or not allows(plan, MarkStep):
-        return
     old = data.draw(st.sampled_from(plan.steps))
     after = reduced(plan, MarkStep(old.step_id, status, note))
     assert after is not None
@@ -172,6 +157,24 @@ def test_a_mark_sets_the_status_appends_the_note_and_changes_nothing_else(
     assert {field.name: getattr(new, field.name) for field in fields(PlanStep)} == expected
     all_done = all(step.status == "done" for step in after.steps)
     assert after.status == ("completed" if all_done else "active")
+
+
+@given(plans(), st.data())
+def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data: st.DataObject) -> None:
+    ids = [step.step_id for step in plan.steps]
+    marks = data.draw(
+        st.lists(
+            st.builds(
+                MarkStep,
+                st.sampled_from(ids) if ids else st.nothing(),
+                st.sampled_from(STEP_STATUSES),
+                st.none() | st.just("seen"),
+            ),
+            max_size=6 if ids else 0,
+        )
+    )
+    slice_: tuple[Plan, ...] = (plan,)
+    assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
 
 
 @given(st.data(), plans())
@@ -192,10 +195,11 @@ def test_a_command_that_changes_nothing_leaves_the_slice_and_is_known_before(
         assert (REDUCERS[MoveStep]((plan,), move)[0] is plan) is is_last
 
 
-@given(plans(), st.lists(st.lists(new_steps(), min_size=1, max_size=3).map(tuple), max_size=4))
+ACTIVE = plans().map(lambda plan: replace(plan, status="active"))
+
+
+@given(ACTIVE, st.lists(st.lists(new_steps(), min_size=1, max_size=3).map(tuple), max_size=4))
 def test_ids_are_unique_and_count_up(plan: Plan, batches: list[tuple[NewPlanStep, ...]]) -> None:
-    if plan.status != "active":
-        return
     after: Plan | None = plan
     for batch in batches:
         after = reduced(after, AddStep(batch))
@@ -209,14 +213,104 @@ def test_ids_are_unique_and_count_up(plan: Plan, batches: list[tuple[NewPlanStep
     assert texts == [(new.title, new.details, "pending", ()) for batch in batches for new in batch]
 
 
-@pytest.mark.parametrize(("step_id", "kind"), [(5, "int"), (None, "NoneType"), (["S001"], "list")])
-@pytest.mark.parametrize("of", [MarkStep, UpdateStep, lambda *mark: MarkSteps((MarkStep(*mark),))])
-def test_a_command_whose_step_id_is_not_text_is_refused_when_it_is_dispatched(
-    of: Any, step_id: Any, kind: str, session: Session
+of: Any = commands_of_a_plan  # also what type hints refuse
+LONG = "x" * 513
+TOO_LONG = "513 characters, at most 512; cut 1"
+NO_STEPS = "expected a tuple of NewPlanStep"
+NO_ID = "step_id: expected a string, got"
+NO_INDEX = "index: expected a whole number of at least 0"
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (of.MarkStep(5, "done"), f"{NO_ID} int"),
+        (of.MarkStep("S001", "done", LONG), f"note: {TOO_LONG}"),
+        (of.MarkSteps((of.MarkStep(["S001"], "done"),)), f"{NO_ID} list"),
+        (MarkSteps((MarkStep("S001", "done", "a"), MarkStep("S002", "done", LONG))),
+         f"marks[1].note: {TOO_LONG}"),
+        (of.SetupPlan(" "), "objective: blank; send 1 to 240 characters"),
+        (of.SetupPlan("x", 7), f"initial_steps: {NO_STEPS}"),
+        (of.SetupPlan("x", (NewPlanStep("a"), NewPlanStep("b" * 161))),
+         "initial_steps[1].title: 161 characters, at most 160; cut 1"),
+        (of.AddStep((NewPlanStep("a"), "b")), f"steps: {NO_STEPS}"),
+        (of.AddStep((NewPlanStep("a", LONG),)), f"steps[0].details: {TOO_LONG}"),
+        (of.UpdateStep(None, "a"), f"{NO_ID} NoneType"),
+        (of.UpdateStep("S001", "a\nb"),
+         'title: a newline (U+000A) at character 2; this field is one line, write " "'),
+        (of.UpdateStep("S001", None, LONG), f"details: {TOO_LONG}"),
+        (of.UpdateStep("S001", None, "a\0"), "details: a null (U+0000) at character 2; remove it"),
+        (of.RemoveStep(7), f"{NO_ID} int"),
+        (of.MoveStep(7, 0), f"{NO_ID} int"),
+        (of.MoveStep("S001", -1), NO_INDEX),
+        (of.MoveStep("S001", True), NO_INDEX),
+        (of.MoveStep("S001", "1"), NO_INDEX),
+    ],
+)  # fmt: skip
+def test_what_no_plan_can_hold_is_refused_when_it_is_dispatched(
+    command: Any, problem: str, session: Session
 ) -> None:
     register_plan(session)
     session.dispatch(PLAN)
     with pytest.raises(ReducerError) as refused:
-        session.dispatch(of(step_id, "done"))
-    assert str(refused.value).partition(" is refused: ")[2] == f"step_id: expected a string, got {kind}"
+        session.dispatch(command)
+    assert str(refused.value) == f"{type(command).__name__} is refused: {problem}"
     assert session.select_all(Plan) == (PLAN,)
+
+
+IN_ANY_LANGUAGE = "\u4fee\u590d"
+
+
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        (MarkStep("S009", "done", "seen"), PLAN),
+        (MarkStep("S002", "blocked", IN_ANY_LANGUAGE),
+         replace(PLAN, steps=(FIRST, replace(SECOND, status="blocked", notes=(IN_ANY_LANGUAGE,))))),
+        (of.AddStep([NewPlanStep(IN_ANY_LANGUAGE, "a\n\tb")]),
+         replace(PLAN, steps=(FIRST, SECOND, PlanStep("S003", IN_ANY_LANGUAGE, "a\n\tb", "pending")))),
+        (AddStep(()), PLAN),
+        (MarkSteps((MarkStep("S002", "blocked"),), is_last=True),
+         replace(PLAN, status="completed", steps=(FIRST, replace(SECOND, status="blocked")))),
+        (MarkSteps(()), PLAN),
+        (MarkSteps((MarkStep("S002", "done"), MarkStep("S009", "done"))), PLAN),
+        (MarkSteps((MarkStep("S002", "done"), of.MarkStep("S001", "finished"))), PLAN),
+        (UpdateStep("S001", IN_ANY_LANGUAGE),
+         replace(PLAN, steps=(replace(FIRST, title=IN_ANY_LANGUAGE), SECOND))),
+        (UpdateStep("S001", None, ""), replace(PLAN, steps=(replace(FIRST, details=None), SECOND))),
+        (MoveStep("S001", 9), replace(PLAN, steps=(SECOND, FIRST))),
+        (MoveStep("S002", 0), replace(PLAN, steps=(SECOND, FIRST))),
+        (MoveStep("S002", 1), PLAN),
+        (MoveStep("S009", 0), PLAN),
+        (RemoveStep("S001"), replace(PLAN, steps=(SECOND,))),
+        (RemoveStep("S002"), replace(PLAN, status="completed", steps=(FIRST,))),
+        (RemoveStep("S009"), PLAN),
+    ],
+)  # fmt: skip
+def test_what_a_plan_can_hold_is_carried_out_when_it_is_dispatched(
+    command: Any, after: Plan, session: Session
+) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    session.dispatch(command)
+    assert session.select_all(Plan) == (after,)
+
+
+@pytest.mark.parametrize(
+    ("before", "gone", "after"),
+    [
+        ("active pending", "S001", "active"),
+        ("active done pending", "S002", "completed done"),
+        ("active done pending pending", "S003", "active done pending"),
+        ("completed done done", "S001", "completed done"),
+        ("completed done", "S001", "active"),
+        ("completed done blocked", "S001", "completed blocked"),
+        ("abandoned pending", "S001", "abandoned pending"),
+    ],
+)
+def test_without_an_open_step_left_a_plan_is_completed(before: str, gone: str, after: str) -> None:
+    status, *statuses = before.split()
+    steps = tuple(PlanStep(f"S{n:03}", "x", None, each) for n, each in enumerate(statuses, 1))  # type: ignore[arg-type]
+    now = reduced(Plan("x", status, steps), RemoveStep(gone))  # type: ignore[arg-type]  # a status of the table
+    assert now is not None
+    assert " ".join([now.status, *(step.status for step in now.steps)]) == after

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,14 +17,19 @@ from planning import (
     Plan,
     PlanStep,
     ReadPlan,
+    RemoveStep,
     SetupPlan,
     UpdateStep,
     plan_text,
+    plan_to_dict,
+    register_plan,
 )
-from planning.plan.commands import Command
+from planning.plan.commands import Command, MoveStep
+from planning.plan.facts import PlanFacts, Proof
 from planning.plan.model import STEP_STATUSES, StepStatus
 from planning.plan.render import reply
 from planning.plan.text import as_data
+from session import Session
 from strategies import plans
 
 
@@ -110,11 +117,135 @@ def test_a_reply_says_what_was_done_and_what_comes_next(command: Command, after:
     assert reply(command, after) == expected
 
 
-def test_a_setup_without_steps_says_what_it_replaced_too() -> None:
-    assert reply(SetupPlan("x"), plan(), plan("done", "done", "pending")) == (
-        "Plan set, no steps yet. It replaced a plan with 2 steps done, 1 not done. "
-        "Add them with planning_add_step."
-    )
+@pytest.mark.parametrize(
+    ("before", "replaced"),
+    [
+        (None, ""),
+        (plan("done", "done"), ""),
+        (plan(status="abandoned"), ""),
+        (plan("done", "pending", "blocked"), "It replaced a plan with 1 step done, 2 not done. "),
+        (plan("done", "done", "pending"), "It replaced a plan with 2 steps done, 1 not done. "),
+    ],
+)
+def test_a_setup_says_what_it_replaced(before: Plan | None, replaced: str) -> None:
+    empty = f"Plan set, no steps yet. {replaced}Add them with planning_add_step."
+    assert reply(SetupPlan("x"), plan(), before) == empty
+    one = f"Plan set: S001. {replaced}Next: S001 Title 1"
+    assert reply(SetupPlan("x", (NewPlanStep("a"),)), plan("pending"), before) == one
+
+
+KNOWN = PlanFacts(
+    depends_on={"S001": ("S003",), "S002": ("S001", "S009"), "S003": ("S002", "S004"), "S004": ("S001",)},
+    proofs={
+        "S001": Proof(("seen", "C2"), verified=True),
+        "S002": Proof(("C1",)),
+        "S004": Proof(("C4", "C5")),
+    },
+    approval="rejected",
+    reason="too long",
+    waiting=("S003", "S004"),
+)
+
+
+def test_what_a_policy_knows_is_shown_with_each_step() -> None:
+    text = plan_text(plan("done", "pending", "blocked", "done"), KNOWN)
+    assert text.split("\n")[1:] == [
+        "S001 done, verified: Title 1",
+        "S002 pending, after S009: Title 2",
+        "S003 blocked, after S002, waits for approval: Title 3",
+        "S004 done, reported with C4, C5, waits for approval: Title 4",
+    ]
+
+
+def test_a_plan_as_data_has_what_a_policy_knows_of_it(session: Session) -> None:
+    register_plan(session)
+    session.dispatch(plan("done", "pending", "blocked", "done"))
+    session.dispatch(KNOWN)
+    step: dict[str, object] = {"details": None, "notes": []}
+    steps: list[dict[str, object]] = [
+        {"status": "done", "depends_on": ["S003"], "evidence": ["seen", "C2"], "proof": "verified"},
+        {"status": "pending", "depends_on": ["S001", "S009"], "evidence": ["C1"], "proof": "reported"},
+        {"status": "blocked", "depends_on": ["S002", "S004"], "waits_for_approval": True},
+        {"status": "done", "depends_on": ["S001"], "evidence": ["C4", "C5"], "proof": "reported",
+         "waits_for_approval": True},
+    ]  # fmt: skip
+    assert plan_to_dict(session) == {
+        "objective": "Fix the login bug",
+        "status": "active",
+        "approval": "rejected",
+        "reason": "too long",
+        "done": 2,
+        "total": 4,
+        "steps": [
+            {"step_id": f"S00{number}", "title": f"Title {number}", **step, **each}
+            for number, each in enumerate(steps, 1)
+        ],
+    }
+    session.dispatch(PlanFacts(approval="waiting"))
+    found = plan_to_dict(session)
+    assert found is not None
+    assert list(found) == ["objective", "status", "approval", "done", "total", "steps"]
+
+
+def test_a_plan_becomes_plain_data_from_wherever_it_is(session: Session) -> None:
+    register_plan(session)
+    assert plan_to_dict(session) is plan_to_dict(None) is None
+    look = PlanStep("S001", "Look", "Twice", "done", ("seen",))
+    made = Plan("Fix it", "active", (look, PlanStep("S002", "Fix", None, "pending")))
+    session.dispatch(made)
+    expected = {
+        "objective": "Fix it",
+        "status": "active",
+        "done": 1,
+        "total": 2,
+        "steps": [
+            {"step_id": "S001", "title": "Look", "details": "Twice", "status": "done", "notes": ["seen"]},
+            {"step_id": "S002", "title": "Fix", "details": None, "status": "pending", "notes": []},
+        ],
+    }
+    for source in (session, session.at(1), session.snapshot(), made):
+        assert plan_to_dict(source) == expected
+
+
+ASK = "Ask the user to approve it before you go on."
+
+
+@pytest.mark.parametrize(
+    ("command", "after", "facts", "expected"),
+    [
+        (MarkStep("S001", "done"), plan("done", "pending", "pending"), {"depends_on": {"S002": ("S003",)}},
+         "S001 done. Next: S003 Title 3"),
+        (MarkStep("S001", "done"), plan("done", "pending"), {"depends_on": {"S002": ("S001", "S009")}},
+         "S001 done. Next: S002 Title 2"),
+        (MarkStep("S001", "done"), plan("done", "pending"), {"waiting": ("S002",)},
+         "S001 done. No other step is open."),
+        (RemoveStep("S001"), plan("pending"), {"depends_on": {"S002": ("S001",), "S003": ("S004",)}},
+         "S001 removed. S002 no longer waits for it."),
+        (RemoveStep("S001"), plan("pending"), {"depends_on": {"S002": ("S001",), "S003": ("S001",)}},
+         "S001 removed. S002 to S003 no longer wait for it."),
+        (RemoveStep("S001"), plan("done", status="completed"), {}, "S001 removed. Plan completed."),
+        (RemoveStep("S001"), plan("done", status="completed"), None, "S001 removed. Plan completed."),
+        (MoveStep("S001", 1), plan("done", "done"), {}, "S001 moved. Order: S001 to S002."),
+    ],
+)  # fmt: skip
+def test_a_reply_goes_by_what_a_policy_knows(
+    command: Any, after: Plan, facts: dict[str, Any] | None, expected: str
+) -> None:
+    assert reply(command, after, facts=None if facts is None else PlanFacts(**facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (SetupPlan("x"), "Plan set: S001."),
+        (AddStep((NewPlanStep("a"),)), "Added S001."),
+        (UpdateStep("S001", "a"), "S001 updated."),
+        (RemoveStep("S002"), "S002 removed."),
+        (MoveStep("S001", 0), "S001 moved. Order: S001."),
+    ],
+)
+def test_a_reply_asks_for_the_users_approval(command: Any, said: str) -> None:
+    assert reply(command, plan("pending"), asks=True) == f"{said} {ASK}"
 
 
 def long_plan(count: int, done: int = 0, **changes: PlanStep) -> Plan:

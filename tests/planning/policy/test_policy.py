@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from time import sleep
 from typing import Any
+from unicodedata import normalize
 
 import attrs
 import pytest
@@ -56,11 +57,19 @@ POLICIES = {
          'verify must be a function (step, text) -> bool, and needs evidence="required"'),
         ({"verify_timeout": 0}, "verify_timeout must be seconds of more than 0, at most 3600"),
         ({"verify_timeout": float("nan")}, "verify_timeout must be seconds of more than 0, at most 3600"),
+        ({"verify_timeout": 3600.5}, "verify_timeout must be seconds of more than 0, at most 3600"),
+        ({"verify_timeout": "1"}, "verify_timeout must be seconds of more than 0, at most 3600"),
+        ({"tools": ("mark", "delete"), "agent_edits": True},
+         "tools: no planning tool is named 'delete'; use setup, add, update, mark, clear, read, remove, "
+         "move"),
         ({"stale_after": 0}, "stale_after must be a whole number of at least 1, or None; got 0"),
         ({"finish_gate": True}, "finish_gate must be a whole number of at least 1, or None; got True"),
         ({"most_in_progress": 1.0},
          "most_in_progress must be a whole number of at least 1, or None; got 1.0"),
-        ({"approval": "yes"}, "approval must be True or False, got 'yes'"),
+        *[
+            ({flag: "yes"}, f"{flag} must be True or False, got 'yes'")
+            for flag in ("approval", "dependencies", "batch_marks", "agent_edits")
+        ],
         ({"replace": "refuse"}, "replace must be one of None, 'refuse_unfinished'; got 'refuse'"),
         ({"text": "utf-8"}, "text must be one of 'ascii', 'unicode'; got 'utf-8'"),
     ],
@@ -69,6 +78,11 @@ def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], mess
     with pytest.raises((TypeError, ValueError)) as caught:
         PlanPolicy(**settings)
     assert str(caught.value) == message
+
+
+def test_a_setting_at_its_limit_is_taken() -> None:
+    policy = PlanPolicy(verify_timeout=3600, stale_after=1, finish_gate=1, most_in_progress=1)
+    assert (policy.verify_timeout, PlanPolicy().verify_timeout) == (3600, 30)
 
 
 @pytest.mark.parametrize("tools", [("planning_mark_step", "read"), ["mark_step", "planning_read_plan"]])
@@ -122,6 +136,8 @@ def refusals() -> dict[str, tuple[Agent, Any, list[Any]]]:
     waiting = Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
     rejected = Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
     rejected.session.dispatch(RejectPlan("too short"))
+    abandoned = Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
+    abandoned.call("clear_plan")
     added = Agent(PlanPolicy(approval=True)).plans("A")
     added.call("add_step", steps=["B"])
     unfinished = Agent(PlanPolicy(replace="refuse_unfinished")).plans("A", "B")
@@ -146,6 +162,7 @@ def refusals() -> dict[str, tuple[Agent, Any, list[Any]]]:
                      [("mark_step", {"step_id": 1, "status": "pending"})]),
         "waits": (waiting, lambda a, *_: a.call("work"), [approve]),
         "rejected": (rejected, lambda a, *_: a.call("work"), [("add_step", {"steps": ["B"]}), approve]),
+        "abandoned": (abandoned, lambda a, *_: a.call("work"), [("setup_plan", {"objective": "x"}), approve]),
         "added": (added, lambda a, *_: a.mark(2, "in_progress"), [approve]),
         "unfinished": (unfinished, lambda a, *_: a.call("setup_plan", objective="x"), [("clear_plan", {})]),
         "begun and done": (both, lambda a, *e: a.mark(1, "done", *e) if e else a.call("mark_step", **begun),
@@ -161,7 +178,7 @@ def test_each_refusal_changes_nothing_and_its_remedy_is_accepted(snapshot: Snaps
         said.append(f"{name}: {message}")
         after = agent.session.select_latest(Plan), agent.session.select_latest(PlanFacts)
         assert after[0] == before[0], name
-        if name not in {"waits", "rejected"}:  # calls of other tools are counted
+        if name not in {"waits", "rejected", "abandoned"}:  # calls of other tools are counted
             assert after[1] == before[1], name
         evidence: list[str] = []
         for remedy in remedies:
@@ -174,31 +191,6 @@ def test_each_refusal_changes_nothing_and_its_remedy_is_accepted(snapshot: Snaps
         again = call(agent, *evidence)
         assert "Refused" not in again and "not called" not in again, (name, again)
     assert "\n".join(said) + "\n" == snapshot
-
-
-@pytest.mark.parametrize(
-    ("depends_on", "message"),
-    [
-        (["S9"], "steps[0].depends_on: no step is 'S9'; use an id, a title, or a place in this call, from 1"),
-        (["A"], "steps[0].depends_on: 'A' is S001 to S002; use one of these ids"),
-        ([1], "S004 cannot depend on itself; name another step by its id or its title"),
-        (["B", "s3", "S003", 3, " S003 "], "Added S004."),
-    ],
-)  # fmt: skip
-def test_a_step_is_named_by_its_id_its_title_or_its_place(depends_on: list[Any], message: str) -> None:
-    agent = Agent(PlanPolicy(dependencies=True)).plans("A", "A", "B")
-    said = agent.call("add_step", steps=[{"title": "C", "depends_on": depends_on}])
-    assert said.removeprefix("Refused, nothing changed. ") == message
-    if said == message:
-        facts = agent.session.select_latest(PlanFacts)
-        assert facts is not None and facts.depends_on == {"S004": ("S003",)}
-
-
-def test_a_cycle_is_refused_with_its_path() -> None:
-    agent = Agent(PlanPolicy(dependencies=True))
-    steps = [{"title": each, "depends_on": [needed]} for each, needed in (("A", 2), ("B", 3), ("C", 1))]
-    said = agent.call("setup_plan", objective="o", initial_steps=steps)
-    assert "these steps wait for each other: S001 -> S002 -> S003 -> S001; remove one" in said
 
 
 def test_twenty_steps_to_their_end_cost_under_six_thousand_characters() -> None:
@@ -280,9 +272,6 @@ def test_what_verify_says_decides_about_text(
          "evidence[0]: 513 characters, at most 512; cut 1"),
         ({"step_id": 1, "status": "done", "evidence": ["a\x1b[31m"]},
          "evidence[0]: a control character (U+001B) at character 2; remove it"),
-        ({"step_id": 1, "status": "done", "evidence": ["C7"]},
-         "'C7' is not evidence for S001: no call has this id; call a tool that does the work of S001 first, "
-         "or send a text that shows it"),
         ({"marks": [{"step_id": 1, "status": "blocked"}] * 101}, "101 marks; send at most 100 in one call"),
         ({"step_id": 1, "marks": [{"step_id": 1, "status": "blocked"}]}, "send a step_id or marks, not both"),
         ({}, "send a step_id and its status, or marks"),
@@ -297,9 +286,23 @@ def test_ids_and_statuses_of_several_marks_are_repaired_as_those_of_one() -> Non
     agent = Agent(PlanPolicy(batch_marks=True)).plans("A", "B", "C")
     marks = [{"step_id": 1, "status": "Done"}, {"step_id": "2", "status": "in progress"}]
     assert agent.call("mark_step", marks=marks) == "S001 done, S002 in_progress."
+    most = [{"step_id": 3, "status": "blocked"}] * 100
+    assert agent.call("mark_step", marks=most).startswith("S003, S003, S003")
 
 
 ONE = {"step_id": 1, "status": "In Progress", "note": None}
+
+
+def test_a_mark_among_several_that_says_what_is_so_needs_no_evidence() -> None:
+    agent = Agent(PlanPolicy(evidence="required", batch_marks=True)).plans("a", "b", is_approved=False)
+    agent.call("work")
+    agent.mark("S001", "done", "C1")
+    assert agent.marks(("S001", "done"), ("S002", "in_progress")) == "S001 done, S002 in_progress."
+    noted = {"step_id": "S001", "status": "done", "note": "Seen"}
+    assert agent.call("mark_step", marks=[noted]) == (
+        "Refused, nothing changed. S001 needs evidence; send evidence with a call made since it began:"
+        " C1 (work)"
+    )
 
 
 @pytest.mark.parametrize("form", [[ONE], json.dumps([ONE]), [json.dumps(ONE)], json.dumps([json.dumps(ONE)])])
@@ -330,6 +333,62 @@ def test_one_dependency_needs_no_array(depends_on: Any, *, is_text: bool) -> Non
     agent.call("setup_plan", objective="Ship it", initial_steps=json.dumps(steps) if is_text else steps)
     assert agent.mark(2, "done") == (
         "Refused, nothing changed. S002 depends on S001, which is not done; do S001 first"
+    )
+
+
+def test_each_tool_takes_any_language_and_a_title_composed_or_not() -> None:
+    agent = Agent(PlanPolicy(text="unicode", agent_edits=True, dependencies=True))
+    decomposed = normalize("NFD", "\u00dcberpr\u00fcfung " * 13)
+    agent.plans({"title": decomposed}, {"title": "测试", "depends_on": [decomposed]})
+    assert agent.call("add_step", steps=[{"title": "写", "depends_on": ["测试"]}]) == "Added S003."
+    assert agent.mark(3, "done") == (
+        "Refused, nothing changed. S003 depends on S002, which is not done; do S001 first"
+    )
+    assert agent.call("update_step", step_id="S003", details="أ\nب") == "S003 updated."
+    done = agent.call("mark_step", step_id="S001", status="done", note="完成")
+    assert done == "S001 done. Next: S002 测试"
+    more: dict[str, dict[str, Any]] = {
+        "mark": {"status": "done"},
+        "update": {"title": "x"},
+        "move": {"index": 0},
+        "remove": {},
+    }
+    for name, arguments in more.items():
+        assert agent.call(f"{name}_step", step_id="步骤", **arguments) == (
+            "Refused, nothing changed. step_id: the plan has no step 步骤; its steps are S001 to S003"
+        )
+
+
+NEW = {"title": "写", "details": "写"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("setup_plan", {"objective": "写", "initial_steps": [NEW]}),
+        ("add_step", {"steps": [NEW]}),
+        ("update_step", {"step_id": "写", **NEW}),
+        ("mark_step", {"step_id": "写", "status": "done", "note": "写"}),
+        ("mark_step", {"marks": [{"step_id": "写", "status": "done", "note": "写"}]}),
+        ("remove_step", {"step_id": "写"}),
+        ("move_step", {"step_id": "写", "index": 0}),
+    ],
+)
+@pytest.mark.parametrize("dependencies", [False, True])
+def test_the_problems_of_a_malformed_call_are_those_of_the_language(
+    name: str, arguments: dict[str, Any], *, dependencies: bool
+) -> None:
+    policy = PlanPolicy(text="unicode", agent_edits=True, batch_marks=True, dependencies=dependencies)
+    said = Agent(policy).plans("写").call(name, **arguments, x=1)
+    assert "x: unknown field; the fields are " in said
+    assert "ASCII" not in said
+
+
+def test_without_another_setting_a_policy_takes_ascii_alone() -> None:
+    agent = Agent(PlanPolicy(dependencies=True)).plans("A")
+    assert agent.call("add_step", steps=[{"title": "写"}]) == (
+        "Refused, nothing changed. steps[0].title: CJK UNIFIED IDEOGRAPH-5199 (U+5199) at character 1 has no "
+        "ASCII spelling; write the text in English or in ASCII"
     )
 
 

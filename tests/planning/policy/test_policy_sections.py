@@ -21,7 +21,6 @@ from planning import (
     SetupPlan,
     Toolbox,
     UpdateStep,
-    pending_approval,
     tool,
 )
 from planning.plan.facts import PlanFacts
@@ -112,6 +111,24 @@ def test_a_decision_from_elsewhere_holds_the_very_next_call(
         assert call() == "fine"
         elsewhere.call("setup_plan", objective="Other")
         assert call() == WAITS
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_text_is_verified_for_a_step_that_another_process_has_just_added(
+    store_file: Path, *, is_async: bool
+) -> None:
+    policy = PlanPolicy(evidence="required", verify=lambda _step, _text: True)
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file)) as other:
+        here, there = (Agent(policy, Session(store=store, session_id="s")) for store in (one, other))
+        there.plans("A")
+        done = {"step_id": 1, "status": "done", "evidence": ["seen"]}
+        box = here.toolbox
+        call = (
+            asyncio.run(box.acall("planning_mark_step", done))
+            if is_async
+            else box.call("planning_mark_step", done)
+        )
+        assert call.message == "S001 done. Plan completed."
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -227,56 +244,6 @@ def test_a_child_waits_with_its_parent(policy: PlanPolicy | None, *, has_plan: b
 def test_a_toolbox_without_the_session_is_not_held() -> None:
     Agent(PlanPolicy(approval=True)).plans("A", is_approved=False)
     assert Toolbox([tool(work)]).call("work", {}).message == "fine"
-
-
-# Submitting again
-
-ASKS = "Ask the user to approve it before you go on."
-REJECTED = PlanPolicy(approval=True, agent_edits=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "state"),
-    [
-        ("move_step", {"step_id": 2, "index": 0}, "rejected"),
-        ("mark_step", {"step_id": 2, "status": "done"}, "rejected"),
-        ("read_plan", {}, "rejected"),
-        ("remove_step", {"step_id": 2}, "waiting"),
-        ("add_step", {"steps": ["C"]}, "waiting"),
-        ("update_step", {"step_id": 1, "title": "Other"}, "waiting"),
-        ("update_step", {"step_id": 1, "details": "More"}, "waiting"),
-        ("setup_plan", {"objective": "Ship it", "initial_steps": ["A", "B"]}, "waiting"),
-    ],
-)
-def test_a_rejected_plan_waits_again_when_its_steps_say_something_else(
-    session: Session, name: str, arguments: dict[str, Any], state: str
-) -> None:
-    agent = Agent(REJECTED, session).plans("A", "B")
-    session.dispatch(RejectPlan("no"))
-    message = agent.call(name, **arguments)
-    assert (approval_of(session), ASKS in message) == (state, state == "waiting")
-    assert agent.call("work") == (WAITS if state == "waiting" else rejected("no"))
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "waiting"),
-    [
-        ("move_step", {"step_id": 2, "index": 0}, []),
-        ("remove_step", {"step_id": 2}, []),
-        ("update_step", {"step_id": 1, "details": "More"}, []),
-        ("update_step", {"step_id": 1, "title": "A"}, []),
-        ("update_step", {"step_id": 1, "title": "Other"}, ["S001"]),
-        ("add_step", {"steps": ["C"]}, ["S003"]),
-    ],
-)
-def test_only_added_and_retitled_steps_of_an_approved_plan_wait(
-    name: str, arguments: dict[str, Any], waiting: list[str]
-) -> None:
-    agent = Agent(REJECTED).plans("A", "B")
-    agent.call(name, **arguments)
-    pending = pending_approval(agent.session)
-    assert list(pending.step_ids if pending else ()) == waiting
-    assert agent.call("work") == "fine"
 
 
 # Calls that began before their step

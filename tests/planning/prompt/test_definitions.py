@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -328,3 +329,9 @@ def test_limits_that_strict_modes_do_not_take_are_in_the_description() -> None:
     assert plain(enum=[1, "a", None]).strict_schema()["properties"]["x"] == {
         "anyOf": [{"type": "integer", "enum": [1]}, {"type": "string", "enum": ["a"]}, {"type": "null"}]
     }
+
+
+@pytest.mark.parametrize("name", ["Ab_9", "a" * 64, "_Z"])
+@pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic", "gemini"])
+def test_capitals_digits_and_64_characters_are_taken_by_every_provider(provider: Any, name: str) -> None:
+    assert f'"{name}"' in json.dumps(tool_definitions(provider, tools=[tool(name=name)(convert)]))

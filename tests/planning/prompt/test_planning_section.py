@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
+from planning import ApprovePlan, Plan, PlanningStrategy, PlanningToolsSection, PlanPolicy, Toolbox
 from planning.plan.text import NOTE, OBJECTIVE, TITLE
 from planning.prompt import Prompt
 from planning.prompt.planning_section import section_body
@@ -29,7 +29,17 @@ def rendered(session: Session, strategy: PlanningStrategy) -> str:
 def test_each_strategy_renders_its_stored_copy(
     session: Session, strategy: PlanningStrategy, snapshot: SnapshotAssertion
 ) -> None:
-    assert rendered(session, strategy) == snapshot.use_extension(MarkdownFiles)
+    text = rendered(session, strategy)
+    assert text == snapshot.use_extension(MarkdownFiles)
+    assert text.isascii()
+    assert re.findall(r"^#+ .*$", text, re.MULTILINE) == ["## 1. Planning"]
+    assert re.findall(r"^(\d+)\. ", text, re.MULTILINE) == [str(number) for number in range(1, 8)]
+    assert not re.search(r"\b(above|previous|preceding|earlier)\b", text, re.IGNORECASE)
+    assert re.findall(r"`(planning_\w+)`", text) == [
+        *("planning_setup_plan", "planning_add_step", "planning_update_step"),
+        *("planning_mark_step", "planning_read_plan", "planning_clear_plan"),
+    ]
+    assert re.findall(r"max (\d+)", text) == [str(rule.limit) for rule in (OBJECTIVE, TITLE, NOTE)]
 
 
 def test_strategies_differ_in_the_mindset_paragraph_alone(session: Session) -> None:
@@ -38,32 +48,66 @@ def test_strategies_differ_in_the_mindset_paragraph_alone(session: Session) -> N
     assert (len(set(heading)), len(set(when)), len(set(mindset)), len(set(guidance))) == (1, 1, 3, 1)
 
 
-@STRATEGIES
-def test_the_copy_is_ascii_with_one_heading_and_an_ordered_list(
-    session: Session, strategy: PlanningStrategy
-) -> None:
-    text = rendered(session, strategy)
-    assert text.isascii()
-    assert re.findall(r"^#+ .*$", text, re.MULTILINE) == ["## 1. Planning"]
-    assert re.findall(r"^(\d+)\. ", text, re.MULTILINE) == [str(number) for number in range(1, 8)]
-    assert not re.search(r"\b(above|previous|preceding|earlier)\b", text, re.IGNORECASE)
+@pytest.mark.parametrize(
+    ("spelled", "strategy"),
+    [
+        ("react", PlanningStrategy.REACT),
+        ("REACT", PlanningStrategy.REACT),
+        ("plan-act-reflect", PlanningStrategy.PLAN_ACT_REFLECT),
+        ("Plan_Act_Reflect", PlanningStrategy.PLAN_ACT_REFLECT),
+        ("par", PlanningStrategy.PLAN_ACT_REFLECT),
+        ("GDRS", PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE),
+        ("goal-decompose-route-synthesise", PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE),
+    ],
+)
+def test_a_strategy_is_found_by_its_name(spelled: str, strategy: PlanningStrategy) -> None:
+    assert PlanningStrategy(spelled) is strategy
+    for other in (f"{spelled}s", ["react"], None):
+        with pytest.raises(ValueError, match="is not a valid PlanningStrategy"):
+            PlanningStrategy(other)
 
 
-@STRATEGIES
-def test_the_copy_names_every_tool_and_the_limits_that_are_enforced(
-    session: Session, strategy: PlanningStrategy
+DEMANDS: list[tuple[dict[str, Any], str, str]] = [
+    ({"batch_marks": True}, "mark", "Mark several steps in one call with `marks`."),
+    ({"dependencies": True}, "setup add",
+     "Where a step must wait for others, name them in `depends_on`."),
+    ({"most_in_progress": 1}, "mark", "Have at most one step in progress."),
+    ({"most_in_progress": 2}, "mark", "Have at most 2 steps in progress."),
+    ({"evidence": "required"}, "mark",
+     "To mark a step done, give `evidence`: calls made since it began, such as `C12`."),
+    ({"evidence": "unique", "verify": str.__eq__}, "mark",
+     "To mark a step done, give `evidence`: calls made since it began, such as `C12`, or a text that shows "
+     "it; one call proves one step."),
+    ({"approval": True}, "setup add",
+     "Work begins when the user has approved the plan. Steps that you add or retitle later wait too."),
+    ({"replace": "refuse_unfinished"}, "setup", "Finish a plan before you set up another."),
+    ({"agent_edits": True}, "remove", "Drop a step with `planning_remove_step`."),
+    ({"agent_edits": True}, "move", "Reorder with `planning_move_step`."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "tools", "line"), DEMANDS)
+def test_a_demand_is_in_the_copy_of_those_who_have_the_tools_for_it(
+    settings: dict[str, Any], tools: str, line: str
 ) -> None:
-    section = PlanningToolsSection(session=session, strategy=strategy)
-    text = section.body()
-    assert re.findall(r"`(planning_\w+)`", text) == [
-        "planning_setup_plan",
-        "planning_add_step",
-        "planning_update_step",
-        "planning_mark_step",
-        "planning_read_plan",
-        "planning_clear_plan",
-    ]
-    assert re.findall(r"max (\d+)", text) == [str(rule.limit) for rule in (OBJECTIVE, TITLE, NOTE)]
+    for offered in ("setup", "add", "update", "mark", "clear", "read", "remove", "move"):
+        if offered in {"remove", "move"} and "agent_edits" not in settings:
+            continue
+        policy = PlanPolicy(**settings, tools=(offered,))
+        body = PlanningToolsSection(session=Session(), policy=policy).body()
+        lines = re.findall(r"^\d\. (.*)$", body, re.MULTILINE)
+        assert lines.count(line) == (offered in tools.split())
+
+
+def test_copy_without_the_first_tool_has_no_word_of_how_to_plan() -> None:
+    section = PlanningToolsSection(
+        session=Session(), policy=PlanPolicy(tools=("mark", "clear"), text="unicode")
+    )
+    assert section.body() == (
+        "1. Give the `step_id` when updating or marking: `S###`, such as `S001`, from the tools.\n"
+        "2. Track status with `planning_mark_step`: `pending`, `in_progress`, `blocked`, `done`. Notes: max "
+        "512.\n3. `planning_clear_plan` discards the plan: only when the goal is dropped.\n4. Be brief."
+    )
 
 
 def test_a_session_is_required() -> None:
@@ -147,6 +191,12 @@ def test_a_prompt_that_cannot_be_is_refused(
     assert str(caught.value) == text
 
 
+def test_what_is_no_policy_is_refused(session: Session) -> None:
+    with pytest.raises(TypeError) as caught:
+        PlanningToolsSection(session=session, policy="strict")  # type: ignore[arg-type]  # the point
+    assert str(caught.value) == "policy must be a PlanPolicy, got 'strict'"
+
+
 @pytest.mark.parametrize("enabled", [False, lambda: False, lambda _params: False])
 def test_a_disabled_section_renders_nothing_and_offers_no_tool(session: Session, enabled: object) -> None:
     section = PlanningToolsSection(session=session, enabled=enabled)  # type: ignore[arg-type]  # several forms
@@ -171,3 +221,17 @@ def test_the_reminder_is_the_live_plan_while_it_is_active(
     assert section.reminder() == "Ship it (active, 0 of 1 done)\nS001 pending: Tag"
     toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
     assert section.reminder() == ""
+
+
+def test_the_reminder_says_what_each_step_waits_for(session: Session) -> None:
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True, dependencies=True))
+    toolbox = Toolbox(section.tools(), session=session)
+    steps = ["a", {"title": "b", "depends_on": [1]}]
+    toolbox.call("planning_setup_plan", {"objective": "o", "initial_steps": steps})
+    session.dispatch(ApprovePlan())
+    toolbox.call("planning_add_step", {"steps": ["c"]})
+    assert section.reminder().splitlines()[1:] == [
+        "S001 pending: a",
+        "S002 pending, after S001: b",
+        "S003 pending, waits for approval: c",
+    ]

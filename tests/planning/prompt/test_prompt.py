@@ -111,19 +111,28 @@ def behaviour(template: str, **switch: Any) -> Section[Any]:
         (behaviour("x"), [Behaviour("a"), Behaviour("b")], "Behaviour was given twice; pass one instance"),
         (behaviour("x"), [{"word": "x"}], "parameters must be dataclass instances, got {'word': 'x'}"),
         (behaviour("x"), [Tone], f"parameters must be dataclass instances, got {Tone!r}"),
+        (behaviour("x"), ["x" * 300], f"parameters must be dataclass instances, got '{'x' * 155}"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_rendered_says_why(section: Section[Any], params: list[Any], message: str) -> None:
     assert refusal(lambda: prompt(section).render(*params)) == message
 
 
-@pytest.mark.parametrize("template", ["${}", "${ objective }", "${a-b}", "${open", "${a{b}}"])
+@pytest.mark.parametrize(
+    "template", ["${}", "${ objective }", "${a-b}", "${open", "${a{b}}", "${" + "a" * 50]
+)
 def test_a_malformed_placeholder_never_reaches_the_model(template: str) -> None:
     section = MarkdownSection[Behaviour](title="T", template=template)
-    found = {"${a{b}}": "${a"}.get(template, template)
+    found = {"${a{b}}": "${a"}.get(template, template[:40])
     assert refusal(lambda: prompt(section).render(Behaviour("a"))) == (
         f"section 'T': malformed placeholder {found!r}; write ${{name}}, or $${{ for a literal ${{"
     )
+
+
+def test_a_prompt_is_named_to_people_by_its_name() -> None:
+    named = Prompt(ns="tests", key="prompt", name="Triage")
+    assert refusal(lambda: named.render(Tone("x"))) == "no section of prompt 'Triage' takes Tone"
+    assert (named.render(), named.sections) == (RenderedPrompt("", ()), ())
 
 
 def test_two_tools_of_one_name_are_refused(session: Session) -> None:

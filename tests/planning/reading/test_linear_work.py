@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planning.reading import Wanted, places, read, repair, values
+from planning.reading import places, read, read_document, repair, values
 from planning.workflow import validate_workflow
 from planning.workflow.wire.form import WORKFLOW
 
@@ -85,6 +85,7 @@ BOUNDED: dict[str, tuple[str, str, str]] = {
     "comments in a list": ("[", "/**/", "]"),
     "comments before everything": ("", "/**/", "x"),
     "closers behind a plan": (f"[{STEP}]", "]", ""),
+    "comments behind objects": (f"[{STEP}] so ", "{a: 1}//", ""),
     "faults in steps": ("[", '{"step_id":"a" b},', "]"),
     "plans": ("", f"[{STEP}]\n", ""),
     "an escaped plan": ('"', '\\"', '"'),
@@ -117,20 +118,6 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
     ]
 
 
-def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "MOST_WORK", 1_000)
-    starts: list[int] = []
-
-    class Counted(repair.Reading):
-        def __init__(self, text: str, start: int, wanted: Wanted, **options: bool) -> None:
-            starts.append(start)
-            super().__init__(text, start, wanted, **options)
-
-    monkeypatch.setattr(read, "Reading", Counted)
-    validate_workflow(f"[{STEP}] so " + "{a: 1}//" * 5_000)
-    assert len(starts) < 10
-
-
 def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -145,6 +132,9 @@ def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
             text.index("so", len(STEP) + 22) + 4,
         )
     ]
+    (stopped,) = (each for each in read_document(text, WORKFLOW).found if each.code == "too_long")
+    start = text.index("so", len(STEP) + 22) + 3
+    assert stopped.span == (start, start + 1)
 
 
 @pytest.mark.parametrize("around", [1, 50])

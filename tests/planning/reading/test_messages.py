@@ -33,6 +33,15 @@ FAULTY = (
     "[1]]",
     'X [{"step_id": "a"}]',
     '"[\\"\\uD83D\\uDE00\\"]"',
+    '["a": 1]',
+    '<think>So [{"step_id": "a"}]',
+    '"steps": [{"step_id": "a"}]',
+    '[{"step_id": "a"}], "x": 1',
+    '[{"step_id": "a", "inputs": {"q": 1, "depends_on": []}]',
+    '{"plan": {"step_id": "a"}, "note": 1}}',
+    '[{"a": [1}]]',
+    "[1],x",
+    "[nan, -inf]",
 )
 REPAIRED = (
     "```json\n[1]\n```",
@@ -86,8 +95,11 @@ def test_a_text_is_read_with_these_findings(
 
 
 def test_two_names_that_become_the_same_are_said() -> None:
-    found = [(each.code, each.path) for each in read_document({"a\ud800": 1, "a?": 2}, WORKFLOW).found]
-    assert found == [("lone_surrogate", ()), ("duplicate_key", ("a?",))]
+    found = read_document({"a\ud800": 1, "a?": 2}, WORKFLOW).found
+    assert [(each.code, each.message, each.hint, each.path) for each in found] == [
+        ("lone_surrogate", "half of a surrogate pair", "send the whole character", ()),
+        ("duplicate_key", "two fields have the same name", "send each field once", ("a?",)),
+    ]
 
 
 def test_a_fence_that_never_ends_holds_the_answer_too() -> None:

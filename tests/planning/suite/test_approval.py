@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from planning import ApprovePlan, PlanningToolsSection, PlanPolicy, RejectPlan, Toolbox
+from planning import (
+    ApprovePlan,
+    Plan,
+    PlanningToolsSection,
+    PlanPolicy,
+    RejectPlan,
+    Toolbox,
+    plan_text,
+    plan_to_dict,
+)
+from planning.plan.facts import PlanFacts
 from planning.suite.approval import decide_approval, decision_of, pending_approval
 from session import Session
 
@@ -48,6 +58,7 @@ class Agent:
         ((SETUP, ApprovePlan()), None),
         ((SETUP, ApprovePlan(), ADD), ("S003",)),
         ((SETUP, ApprovePlan(), ADD, RejectPlan("no")), None),
+        ((SETUP, ApprovePlan(), ADD, RejectPlan("no"), ADD), ()),
         ((SETUP, ("clear_plan", {})), None),
     ],
 )
@@ -56,6 +67,11 @@ def test_what_waits(calls: tuple[Any, ...], waiting: tuple[str, ...] | None) -> 
     for source in (agent.session, agent.session.snapshot(), agent.session.at(agent.session.version)):
         pending = pending_approval(source)
         assert (None if pending is None else pending.step_ids) == waiting
+        if pending is not None:
+            plan, facts = source.select_latest(Plan), source.select_latest(PlanFacts)
+            assert plan is not None
+            assert (pending.text, pending.data) == (plan_text(plan, facts), plan_to_dict(source))
+            assert repr(pending) == f"PendingApproval(text={pending.text!r}, step_ids={waiting!r})"
 
 
 @pytest.mark.parametrize(

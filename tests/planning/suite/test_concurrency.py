@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from planning import AddStep, NewPlanStep, Plan, SetupPlan, Toolbox
 from planning.plan.reducers import REDUCERS
 from planning.tools import ToolResult
+from planning.tools.pipeline import PATIENCE
 from session import Session, ToolFailed, ToolInvoked
 
 WRITERS, ROUNDS = 8, 15
@@ -170,3 +172,20 @@ def test_a_call_while_another_task_holds_a_transaction_open_fails_and_changes_no
     assert session.select_all(ToolInvoked) == ()
     accepted(toolbox.call("planning_setup_plan", {"objective": "Another"}))
     assert latest(session) == Plan("Another", "active")
+
+
+def test_a_change_waits_for_another_thread_that_changes_the_plan(toolbox: Toolbox, session: Session) -> None:
+    begun = threading.Event()
+
+    def hold() -> None:
+        with session.transaction() as transaction:
+            begun.set()
+            time.sleep(2 * PATIENCE)
+            transaction.dispatch(SetupPlan("Held", (NewPlanStep("Look"),)))
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert begun.wait(20)
+    message = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).message
+    holder.join()
+    assert message == "S001 done. Plan completed."

@@ -74,10 +74,12 @@ def test_any_sequence_of_commands_is_reduced_as_the_reducers_say(data: st.DataOb
     session = Session()
     register_plan(session)
     slice_: tuple[Plan, ...] = ()
-    for _ in range(data.draw(st.integers(1, 6))):
+    count = data.draw(st.integers(1, 6))
+    for _ in range(count):
         command = data.draw(commands(slice_[-1] if slice_ else None))
         published = event(session, command)
         assert session.bus.publish(published).ok
         assert session.select_latest(ToolInvoked) is published
         slice_ = REDUCERS[type(command)](slice_, command) if type(command) in REDUCERS else slice_
         assert session.select_all(Plan) == slice_
+    assert session.version == count

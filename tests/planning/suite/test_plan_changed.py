@@ -17,11 +17,8 @@ from planning import (
     StepStatus,
     Toolbox,
     ToolValidationError,
-    diff_plans,
-    plan_to_dict,
     register_plan,
 )
-from planning.plan.facts import HasPlan
 from session import EventBus, Session, SessionEvent, ToolFailed, ToolInvoked
 from session.history import Commit
 from session.stores import MemoryStore
@@ -157,28 +154,4 @@ def test_a_plan_says_how_far_it_is_and_what_is_next() -> None:
     assert (Plan("Fix it", "active", steps[:2]).next_step, Plan("Fix it", "active").progress) == (
         None,
         (0, 0),
-    )
-
-
-def test_a_plan_becomes_plain_data_from_wherever_it_is() -> None:
-    session, toolbox, _ = planned()
-    assert plan_to_dict(session) is None
-    toolbox.invoke("planning_setup_plan", SETUP)
-    toolbox.invoke("planning_mark_step", MarkStep("S001", "done", "Fails on empty names"))
-    step = {"step_id": "S001", "title": "Reproduce it", "details": None, "status": "done"}
-    expected = {
-        "objective": "Fix the login bug",
-        "status": "active",
-        "done": 1,
-        "total": 2,
-        "steps": [
-            {**step, "notes": ["Fails on empty names"]},
-            {**step, "step_id": "S002", "title": "Fix it", "status": "pending", "notes": []},
-        ],
-    }
-    sources: tuple[HasPlan | Plan | None, ...] = (session, session.at(2), session.snapshot())
-    for source in (*sources, session.select_latest(Plan)):
-        assert plan_to_dict(source) == expected
-    assert (
-        diff_plans(session.at(1).select_latest(Plan), session.select_latest(Plan)).marked[0].step_id == "S001"
     )

@@ -72,7 +72,7 @@ def test_an_active_plan_of_other_work_is_left_alone_unless_it_may_be_replaced(
         return False
 
     with session.transaction() as transaction:
-        assert not mirror.begin(transaction, may_replace, is_new=is_new)
+        assert mirror.begin(transaction, may_replace, is_new=is_new) is False
     assert (asked, session.select_all(Plan), mirror.plan) == ([OTHER], (OTHER,), None)
     assert begin(mirror, session, may_replace=True, is_new=is_new)
     assert session.select_all(Plan) == (SHOWN,)
@@ -164,9 +164,9 @@ def test_a_plan_that_no_longer_shows_the_work_is_left_alone(
     assert not shows(there, SETUP)
     begin(mirror, session)
     session.dispatch(there)
-    assert not marked(mirror, session, (0, "done", None))
-    assert not marked(mirror, session)
-    assert not finished(mirror, session)
+    assert marked(mirror, session, (0, "done", None)) is False
+    assert marked(mirror, session) is False
+    assert finished(mirror, session) is False
     assert session.select_all(Plan) == (there,)
 
 
@@ -177,8 +177,8 @@ def test_reducers_of_others_that_undo_the_change_are_an_error_at_the_start_and_a
     kept = session.select_all(Plan)
     for command in (SetupPlan, MarkSteps):
         session.register_reducer(command, lambda _slice, _command: kept, Plan)
-    assert not marked(mirror, session, (0, "done", None))
-    assert not finished(mirror, session)
+    assert marked(mirror, session, (0, "done", None)) is False
+    assert finished(mirror, session) is False
     with pytest.raises(ToolError) as refused, session.transaction() as transaction:
         mirror.begin(transaction, lambda _plan: True, is_new=True)
     assert str(refused.value) == "the run was not carried out: the session's reducers did not take it"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from planning import Plan, PlanningToolsSection, SetupPlan, Toolbox
+from planning import Plan, PlanningToolsSection, PlanStep, SetupPlan, Toolbox
 from planning.plan.commands import AddStep, MarkStep, NewPlanStep
-from session import Session, Snapshot, SnapshotError
+from session import ReducerError, Session, Snapshot, SnapshotError
 
 
 @pytest.fixture
@@ -75,6 +75,35 @@ def test_a_plan_that_no_session_holds_is_refused(
     with pytest.raises(SnapshotError) as caught:
         Snapshot.from_json(json.dumps(document))
     assert str(caught.value) == f"Plan: {message}"
+
+
+STEP = PlanStep("S001", "a", None, "pending")
+of: Any = PlanStep  # also with what type hints refuse
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ((7, "active"), "objective: expected a string, got int"),
+        (("x", None), "status: expected str, got NoneType"),
+        (("x", "active", [STEP]), "steps: expected tuple, got list"),
+        (("x", "active", (STEP, "a")), "steps[1]: expected PlanStep, got str"),
+        (("x", "active", (of(7, "a", None, "done"),)), "steps[0].step_id: expected a string, got int"),
+        (("x", "active", (of("S001", 7, None, "done"),)), "steps[0].title: expected a string, got int"),
+        (("x", "active", (of("S001", "a", 7, "done"),)), "steps[0].details: expected a string, got int"),
+        (("x", "active", (of("S001", "a", None, 7),)), "steps[0].status: expected str, got int"),
+        (("x", "active", (of("S001", "a", None, "done", []),)), "steps[0].notes: expected tuple, got list"),
+        (("x", "active", (of("S001", "a", None, "done", ("a", 7)),)),
+         "steps[0].notes[1]: expected a string, got int"),
+    ],
+)  # fmt: skip
+def test_a_plan_with_parts_of_other_types_is_refused_when_it_is_dispatched(
+    parts: tuple[Any, ...], message: str, session: Session, toolbox: Toolbox
+) -> None:
+    with pytest.raises(ReducerError) as caught:
+        session.dispatch(Plan(*parts))
+    assert str(caught.value) == f"the slice Plan is refused by its type: {message}"
+    assert session.select_all(Plan) == ()
 
 
 def test_a_program_that_imports_the_package_alone_reads_a_plan(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -25,9 +26,9 @@ from planning import (
     UpdateStep,
 )
 from planning.plan.facts import PlanFacts
-from planning.suite.tools import planning_tools, register_plan
-from planning.tools import ToolError
-from session import Session, ToolInvoked
+from planning.suite.tools import planning_tools
+from planning.tools import ToolError, ToolResult
+from session import Session, StoreError, ToolInvoked
 from session.stores import MemoryStore
 
 NAMES = [
@@ -41,6 +42,7 @@ NAMES = [
 
 
 def test_the_worked_examples_are_one_conversation_that_runs_as_told(toolbox: Toolbox) -> None:
+    assert [*toolbox.tools] == NAMES
     for tool in toolbox.tools.values():
         (example,) = tool.examples
         result = toolbox.call(tool.name, example.arguments)
@@ -71,13 +73,6 @@ def test_a_result_and_its_event_carry_the_normalised_command(
     assert event.result is result
 
 
-def test_a_plan_can_be_dispatched_whole(session: Session) -> None:
-    register_plan(session)
-    session.dispatch(Plan("One", "active"))
-    session.dispatch(Plan("Two", "active"))
-    assert session.select_all(Plan) == (Plan("Two", "active"),)
-
-
 def test_without_the_reducers_no_tool_reports_success(session: Session) -> None:
     toolbox = Toolbox(planning_tools(session), session=session)
     message = "planning_setup_plan was not carried out: the session's reducers did not take it"
@@ -106,6 +101,88 @@ def test_the_tools_of_another_session_are_refused(name: str, toolbox: Toolbox, s
     assert session.select_all(ToolInvoked) == log
     assert stranger.select_all(Plan) == ()
     assert stranger.select_all(ToolInvoked) == ()
+
+
+MALFORMED = {"step_id": "S009", "title": None, "x": 1}
+
+
+def test_arguments_that_cannot_be_read_are_judged_by_the_plan_of_their_own_session_alone(
+    toolbox: Toolbox, session: Session
+) -> None:
+    unknown = "x: unknown field; the fields are step_id, title, details"
+    foreign = "belongs to another session; use the tools of this session's PlanningToolsSection"
+    elsewhere = Toolbox(toolbox.tools.values(), session=Session(bus=session.bus))
+    for box, problems in (
+        (toolbox, [unknown, "no plan yet; call planning_setup_plan first",
+                   "nothing to change; send a title or details"]),
+        (elsewhere, [unknown, f"planning_update_step {foreign}"]),
+    ):  # fmt: skip
+        with pytest.raises(ToolValidationError) as caught:
+            box.invoke("planning_update_step", MALFORMED)
+        assert list(map(str, caught.value.problems)) == problems
+
+
+def test_tools_for_many_sessions_ask_whose_plan_it_is() -> None:
+    one, two = Session(), Session()
+    current: list[Session] = [one]
+    tools = planning_tools(lambda: current[0] if current else None)
+    anyone, bound = Toolbox(tools), Toolbox(tools, session=two)
+    assert anyone.call("planning_setup_plan", {"objective": "One"}).success
+    assert bound.call("planning_setup_plan", {"objective": "Two"}).success
+    assert (one.select_latest(Plan), two.select_latest(Plan)) == (
+        Plan("One", "active"),
+        Plan("Two", "active"),
+    )
+    event = one.select_latest(ToolInvoked)
+    assert event is not None and event.session_id == one.session_id
+    current.clear()
+    for arguments in ({"objective": "None"}, {}):
+        result = anyone.call("planning_setup_plan", arguments)
+        message = "planning_setup_plan was not called: no session for this call"
+        assert (result.success, result.message) == (False, message)
+
+
+def test_a_call_with_the_key_of_another_is_that_call(toolbox: Toolbox, session: Session) -> None:
+    def call(name: str, key: str | None, **arguments: Any) -> ToolResult:
+        context = {} if key is None else {"idempotency_key": key}
+        return toolbox.call(f"planning_{name}", arguments, context=context)
+
+    first, again = (call("setup_plan", "a", objective="One") for _ in range(2))
+    assert (again.message, session.version) == (first.message, 1)
+    assert call("setup_plan", "a", objective="Two").message == (
+        "planning_setup_plan was not called: it was sent as a repeat of an earlier call with other "
+        "arguments. Send it as a new call."
+    )
+    assert session.select_latest(Plan) == Plan("One", "active")
+    for key in ("b", None, "b"):
+        read = call("read_plan", key)
+        assert (read.success, read.value) == (True, session.select_latest(Plan))
+        assert call("setup_plan", None, objective="One").success
+
+
+def test_the_plan_is_read_also_from_a_store_that_takes_no_change() -> None:
+    store = MemoryStore()
+    session = Session(session_id="s", store=store)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    steps = [{"title": "Look"}]
+    toolbox.call("planning_setup_plan", {"objective": "One", "initial_steps": steps})
+    version = session.version
+    with pytest.MonkeyPatch.context() as full:
+        full.setattr(store, "append", refuses)
+        result = toolbox.call("planning_read_plan")
+        assert (result.success, result.message, result.value) == (
+            True,
+            "One (active, 0 of 1 done)\nS001 pending: Look",
+            session.select_latest(Plan),
+        )
+        assert session.version == version
+        assert not toolbox.call("planning_clear_plan").success
+    session.dispatch(ClearPlan())
+    assert toolbox.call("planning_read_plan").message == "One (abandoned, 0 of 0 done)"
+
+
+def refuses(*_arguments: object, **_named: object) -> None:
+    raise StoreError("the disk is full")
 
 
 def steps_of(session: Session) -> tuple[PlanStep, ...]:
@@ -233,23 +310,6 @@ def test_a_done_step_takes_more_evidence() -> None:
     assert facts is not None and facts.proofs["S001"].evidence == ("C1", "C2")
 
 
-def test_a_plan_in_the_place_of_an_unfinished_one_says_what_was_left(toolbox: Toolbox) -> None:
-    def setup(objective: str) -> str:
-        arguments = {"objective": objective, "initial_steps": ["a", "b", "c"]}
-        return toolbox.call("planning_setup_plan", arguments).message
-
-    assert setup("One") == "Plan set: S001 to S003. Next: S001 a"
-    toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
-    assert setup("Two") == (
-        "Plan set: S001 to S003. It replaced a plan with 1 step done, 2 not done. Next: S001 a"
-    )
-    for step_id in ("S001", "S002", "S003"):
-        toolbox.invoke("planning_mark_step", MarkStep(step_id, "done"))
-    assert setup("Three") == "Plan set: S001 to S003. Next: S001 a"
-    toolbox.invoke("planning_clear_plan")
-    assert setup("Four") == "Plan set: S001 to S003. Next: S001 a"
-
-
 def test_a_plan_of_many_steps_is_read_and_recalled_within_one_message(session: Session) -> None:
     section = PlanningToolsSection(session=session)
     toolbox = Toolbox(section.tools(), session=session)
@@ -257,3 +317,18 @@ def test_a_plan_of_many_steps_is_read_and_recalled_within_one_message(session: S
     result = toolbox.call("planning_read_plan")
     assert result.value is session.select_latest(Plan)
     assert result.message == section.reminder()
+
+
+def test_the_examples_of_edits_are_what_they_answer(session: Session) -> None:
+    tools = PlanningToolsSection(session=session, policy=PlanPolicy(agent_edits=True)).tools()
+    toolbox = Toolbox(tools, session=session)
+    for tool in tools[-2:]:
+        toolbox.invoke("planning_setup_plan", SetupPlan("o", (NewPlanStep("x"),) * 3))
+        (example,) = tool.examples
+        assert toolbox.call(tool.name, example.arguments).message == example.message
+
+
+def test_a_result_has_the_seconds_that_its_call_took(toolbox: Toolbox) -> None:
+    began = perf_counter()
+    result = toolbox.call("planning_setup_plan", {"objective": "o"})
+    assert 0 < result.elapsed <= perf_counter() - began

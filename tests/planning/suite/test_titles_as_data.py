@@ -30,6 +30,7 @@ from session import Session
 
 CORPUS = Path(__file__).parent / "corpus"
 ATTEMPTS = (CORPUS / "titles.txt").read_text().splitlines()
+WORDS = (CORPUS / "one_word_titles.txt").read_text().splitlines()
 HIDDEN = json.loads((CORPUS / "hidden_titles.json").read_text())
 ORDINARY = (CORPUS / "ordinary_titles.txt").read_text(encoding="utf-8").splitlines()
 PLAIN = "Tidy up the shed"
@@ -75,6 +76,11 @@ def test_a_title_that_could_be_misread_is_a_json_string_in_every_text(attempt: s
     assert len(shown) <= len(attempt) + 60
     for text, plain in zip(_texts(attempt), _texts(PLAIN), strict=True):
         assert text.split() == plain.replace(PLAIN, shown).split()
+
+
+@pytest.mark.parametrize("phrase", WORDS)
+def test_one_word_is_enough_to_quote_a_title_that_could_be_misread(phrase: str) -> None:
+    assert (as_data(phrase), as_data(phrase.upper())) == (json.dumps(phrase), json.dumps(phrase.upper()))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028"])

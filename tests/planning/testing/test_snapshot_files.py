@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 TEST = """
 import pytest
 from planning import Plan, PlanStep, PlanningStrategy, PlanningToolsSection, tool_definitions
@@ -35,6 +33,9 @@ def test_text(snapshot):
 """
 
 
+LAYOUTS = ("tests/unit/test_prompts.py", "checks/test_models.py", "test_root.py")
+
+
 def run(folder: Path, *options: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "syrupy", *options]
     alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
@@ -43,28 +44,26 @@ def run(folder: Path, *options: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    "layout", ["tests/unit/test_prompts.py", "checks/test_prompts.py", "test_prompts.py"]
-)
-def test_each_snapshot_is_a_readable_file_that_mirrors_its_test(tmp_path: Path, layout: str) -> None:
+def test_each_snapshot_is_a_readable_file_that_mirrors_its_test(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").touch()
-    (tmp_path / layout).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / layout).write_text(TEST)
-    assert "5 snapshots generated" in run(tmp_path, "--snapshot-update")
-    folder = tmp_path / "snapshots" / Path(layout.removeprefix("tests/")).with_suffix("")
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "test_copy.md",
-        "test_definitions.json",
-        "test_plan.json",
-        "test_plan.md",
-        "test_text.txt",
-    ]
-    assert (folder / "test_copy.md").read_text().startswith("## 1. Planning\n")
-    assert (folder / "test_plan.md").read_text() == (
-        "Fix it (active, 1 of 1 done)\nS001 done: Find it\n  - Here\n"
-    )
-    assert (folder / "test_text.txt").read_text() == "as it is"
-    assert json.loads((folder / "test_plan.json").read_text())["total"] == 1
-    assert "5 snapshots passed" in run(tmp_path)
-    (folder / "test_copy.md").write_text("other copy\n")
-    assert "1 snapshot failed. 4 snapshots passed" in run(tmp_path)
+    for layout in LAYOUTS:
+        (tmp_path / layout).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / layout).write_text(TEST)
+    assert "15 snapshots generated" in run(tmp_path, "--snapshot-update")
+    for layout in LAYOUTS:
+        folder = tmp_path / "snapshots" / Path(layout.removeprefix("tests/")).with_suffix("")
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "test_copy.md",
+            "test_definitions.json",
+            "test_plan.json",
+            "test_plan.md",
+            "test_text.txt",
+        ]
+        assert (folder / "test_copy.md").read_text().startswith("## 1. Planning\n")
+        assert (folder / "test_plan.md").read_text() == (
+            "Fix it (active, 1 of 1 done)\nS001 done: Find it\n  - Here\n"
+        )
+        assert (folder / "test_text.txt").read_text() == "as it is"
+        assert json.loads((folder / "test_plan.json").read_text())["total"] == 1
+    (tmp_path / "snapshots/unit/test_prompts/test_copy.md").write_text("other copy\n")
+    assert "1 snapshot failed. 14 snapshots passed" in run(tmp_path)

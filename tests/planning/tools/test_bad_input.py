@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -184,16 +185,17 @@ def test_whatever_a_tool_raises_is_a_failed_result_and_the_next_call_works(
     assert [call.outcome for call in tool_calls(session)] == ["success", code]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+@pytest.mark.parametrize(
+    ("error", "is_async"),
+    [(GeneratorExit, False), *product((KeyboardInterrupt, SystemExit), (False, True))],
+)
+@pytest.mark.parametrize("timeout", [None, 20])
 @pytest.mark.parametrize("entry", CALLS)
 def test_what_ends_a_program_passes_and_is_in_no_ledger(
-    entry: str, error: type[BaseException], session: Session
+    entry: str, timeout: float | None, error: type[BaseException], is_async: bool, session: Session
 ) -> None:
     with pytest.raises(error):
-        through(entry, raising(error()), {}, session)
-    if error is not GeneratorExit:
-        with pytest.raises(error):
-            through(entry, raising(error(), is_async=True), {}, session)
+        through(entry, raising(error, is_async=is_async, timeout=timeout), {}, session)
     assert session.select_all(ToolCall) == ()
 
 

@@ -142,20 +142,35 @@ SECONDS = "seconds of 0 or more, such as 0.5"
 TYPES = "a tuple of types of exceptions, such as (OSError,)"
 
 
+PAUSE = "seconds of more than 0, such as 30"
+
+
 @pytest.mark.parametrize(
-    ("option", "wrong", "expected"),
+    ("kind", "option", "wrong", "expected"),
     [
-        *(("attempts", wrong, WHOLE) for wrong in (0, True, 1.5)),
-        ("wait_initial", -1, SECONDS),
-        ("wait_max", float("inf"), SECONDS),
-        *(("wait_jitter", wrong, SECONDS) for wrong in (float("nan"), "1")),
-        *(("on", wrong, TYPES) for wrong in (KeyError, (1,))),
+        *((Retry, "attempts", wrong, WHOLE) for wrong in (0, True, 1.5)),
+        (Retry, "wait_initial", -1, SECONDS),
+        (Retry, "wait_max", float("inf"), SECONDS),
+        *((Retry, "wait_jitter", wrong, SECONDS) for wrong in (float("nan"), "1")),
+        *((Retry, "on", wrong, TYPES) for wrong in (KeyError, (1,))),
+        *((CircuitBreaker, "failures", wrong, WHOLE) for wrong in (0, "5")),
+        *((CircuitBreaker, "reset_after", wrong, PAUSE) for wrong in (0, -1.0, float("nan"), None)),
     ],
 )
-def test_a_wrong_retry_says_what_to_write_instead(option: str, wrong: Any, expected: str) -> None:
+def test_a_wrong_option_says_what_to_write_instead(
+    kind: type, option: str, wrong: Any, expected: str
+) -> None:
     with pytest.raises(ValueError) as caught:
-        Retry(**{option: wrong})
+        kind(**{option: wrong})
     assert str(caught.value) == f"{option} must be {expected}, got {wrong!r}"
+
+
+def test_without_stamina_a_retry_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planning.tools.guard.find_spec", lambda _name: None)
+    with pytest.raises(
+        ImportError, match=r"^retrying needs stamina: pip install 'session-planning\[retry\]'$"
+    ):
+        Retry()
 
 
 # The breaker, which leaves alone what is down and tries it again with one call
@@ -203,6 +218,21 @@ def test_an_open_breaker_names_the_tool_how_often_it_failed_and_when_to_try_agai
     assert refused(breaker) == (f"send_mail failed {message}, or go on without it", wait)
 
 
+@pytest.mark.parametrize(("later", "seconds"), [(0, 30), (12.5, 18), (29.5, 1)])
+def test_while_a_probe_runs_a_refusal_says_so(later: float, seconds: int) -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 30
+    breaker.admit("send_mail")
+    clock.now += later
+    message, wait = refused(breaker)
+    assert message == (
+        "send_mail failed 2 times in a row and is being tried by another call; "
+        f"try again in {seconds} s, or go on without it"
+    )
+    assert wait == max(30 - later, 1.0)
+
+
 def test_of_many_threads_one_is_the_probe() -> None:
     clock, start, admitted = Clock(), threading.Barrier(16), list[int]()
     breaker = opened(clock, failures=1)
@@ -215,22 +245,6 @@ def test_of_many_threads_one_is_the_probe() -> None:
 
     in_threads([call] * 16)
     assert len(admitted) == 1
-
-
-PAUSE = "seconds of more than 0, such as 30"
-
-
-@pytest.mark.parametrize(
-    ("option", "wrong", "expected"),
-    [
-        *(("failures", wrong, WHOLE) for wrong in (0, "5")),
-        *(("reset_after", wrong, PAUSE) for wrong in (0, -1.0, float("nan"), None)),
-    ],
-)
-def test_a_wrong_breaker_says_what_to_write_instead(option: str, wrong: Any, expected: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        CircuitBreaker(**{option: wrong})
-    assert str(caught.value) == f"{option} must be {expected}, got {wrong!r}"
 
 
 class NaiveCall:

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -161,12 +162,21 @@ class _Login(pydantic.BaseModel):
     word: pydantic.SecretStr
 
 
+@dataclass
+class _Kept:
+    login: _Login
+
+
+LOGINS = [_Login(word=pydantic.SecretStr(word)) for word in "ab"]
+
+
 @pytest.mark.parametrize(
     "pair",
     [
         (1, 1.0),
         ({"a": [1]}, {"a": [True]}),
-        (_Login(word=pydantic.SecretStr("a")), _Login(word=pydantic.SecretStr("b"))),
+        LOGINS,
+        [*map(_Kept, LOGINS)],
     ],
 )
 def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object, object]) -> None:
@@ -180,6 +190,14 @@ def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object
         "new call.",
     )
     assert len(made) == 1
+
+
+def test_the_order_in_which_arguments_are_named_makes_no_other_call() -> None:
+    tool = Tool("send", "Send.", lambda given: str(len(given)), parameters={"type": "object"})
+    toolbox = Toolbox([tool], session=Session())
+    first = toolbox.call("send", {"a": {"x": 2, "b": 3}, "c": 4}, context=by("1"))
+    again = toolbox.call("send", {"c": 4, "a": {"b": 3, "x": 2}}, context=by("1"))
+    assert (first.message, again.message, again.success) == ("2", "2", True)
 
 
 # A call that must not be made twice: its repeat is refused when its result is not known
@@ -272,6 +290,20 @@ def test_a_call_that_must_not_be_made_twice_is_refused_inside_a_transaction(tmp_
         "it outside of one",
         [],
     )
+
+
+def test_a_transaction_takes_one_call_with_a_key(opened: Callable[[], Session]) -> None:
+    session = opened()
+    tool, made = counting()
+    toolbox = Toolbox([tool], session=session)
+    with session.transaction():
+        said = [toolbox.call("send", {"to": to}, context=by(to)).message for to in ("Ann", "Ann", "Bob")]
+    assert said == [
+        *["Sent 1 to Ann"] * 2,
+        "send was not called: the program is carrying out other calls in one transaction. "
+        "Call it again later.",
+    ]
+    assert made == ["Ann"]
 
 
 @pytest.mark.parametrize("is_stored", [False, True])

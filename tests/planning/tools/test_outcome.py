@@ -67,6 +67,14 @@ def test_a_reported_failure_is_a_failure_with_its_own_words(
     assert (result.cause, result.needs_user_input) == (error, False)
 
 
+@pytest.mark.parametrize("is_executed", [False, True])
+@pytest.mark.parametrize(("code", "kind"), [({}, "needs_user_input"), ({"code": "storage"}, "storage")])
+def test_a_reported_question_waits_for_the_user(code: dict[str, str], kind: str, is_executed: bool) -> None:
+    outcome = {"success": False, "needs_user_input": True, "input_request": "Who?", **code}
+    result = executed(outcome) if is_executed else call(outcome)
+    assert (result.code, result.needs_user_input, result.input_request) == (kind, True, "Who?")
+
+
 class Ambiguous:
     """Like an array, neither true nor false."""
 

@@ -15,10 +15,9 @@ from syrupy.assertion import SnapshotAssertion
 from tool_entries import Look
 
 from planning.errors import Problem
-from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
+from planning.tools import Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from planning.tools.planner import MOST_CHARACTERS, PlannerOutput, parse_planner_output, should_execute_tools
-from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 LOOKUP = {"tool": "lookup_registration", "args": {"identifier": "a@example.com"}, "reason": "To find it"}
@@ -75,9 +74,6 @@ def refusal(text: object) -> str:
 # Finding the plan in what a planner wrote, and falling back where there is none to find
 
 
-# Wrappings
-
-
 @pytest.mark.parametrize(
     "wrapped",
     [
@@ -124,9 +120,6 @@ def test_any_plan_within_any_prose_is_read_as_it_was_written(
     output = parse_planner_output(text)
     assert (dict(output), output.problems) == (plan, ())
     assert parse_planner_output(dict(output)) == output
-
-
-# Falling back
 
 
 @pytest.mark.parametrize(
@@ -188,6 +181,8 @@ MALFORMED: list[object] = [
     '{"queries": [1e999]}',
     '{"intent": "\\ud83d"}',
     '{"intent": "a"} {"intent": "b"}',
+    '{"intent": nul}',
+    '{"intent": 01}',
     b'{"intent": "\xff"}',
     '{"needs_user_input": "perhaps", "input_request": 1, "queries": {}, "intent": [], "tool_calls": "none"}',
     '{"tool_calls": ["lookup", {"tool": 1, "args": [], "reason": 2}, {"args": "{"}, {"tool": " "}]}',
@@ -227,9 +222,6 @@ def test_any_value_is_read_without_raising(value: object) -> None:
 # What a planner's output is, where a pipeline goes with it, and what its fields are taken for
 
 
-# What the output is
-
-
 def test_an_output_is_the_update_of_a_pipelines_state() -> None:
     output = PlannerOutput(tool_calls=(LOOKUP,), needs_user_input=True, input_request="Who?", queries=("q",))
     assert {"trace_id": "t", "queries": None, **output} == {
@@ -240,9 +232,6 @@ def test_an_output_is_the_update_of_a_pipelines_state() -> None:
         "queries": ["q"],
         "intent": None,
     }
-
-
-# Where a pipeline goes
 
 
 @pytest.mark.parametrize(
@@ -261,9 +250,6 @@ def test_tool_calls_go_before_a_question_and_a_question_before_queries(
     state: Mapping[str, Any], node: str
 ) -> None:
     assert should_execute_tools(state) == node
-
-
-# Fields
 
 
 @pytest.mark.parametrize(
@@ -351,17 +337,6 @@ def test_a_flood_of_problems_is_cut() -> None:
 # execute_tools: what a planner asked for, in order, each with an envelope
 
 
-class Mail(BaseTool):
-    name = "mail"
-    description = "Mail."
-    requires_identifier = True
-    returns_private_data = True
-    rate_limit_key = "email_send"
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True, "data": args["email"]}
-
-
 def fail() -> None:
     raise RuntimeError("4711")
 
@@ -371,10 +346,7 @@ def add(left: int) -> int:
 
 
 def registry() -> ToolRegistry:
-    return ToolRegistry(
-        [Look(), Mail(), Tool("fail", "F.", fail), Tool("add", "A.", add)],
-        limiter=RateLimiter({"email_send": "1/minute"}),
-    )
+    return ToolRegistry([Look(), Tool("fail", "F.", fail), Tool("add", "A.", add)])
 
 
 def run(calls: Any, session: Session | None = None, **state: Any) -> dict[str, dict[str, Any]]:
@@ -382,6 +354,7 @@ def run(calls: Any, session: Session | None = None, **state: Any) -> dict[str, d
     return asyncio.run(execute_tools(given, registry=registry(), session=session))["tool_results"]
 
 
+NOT_PARTS: list[Any] = [None, {}, [], "x", 5]
 NO_IDS = {"trace_id": None, "conversation_id": None, "conference_id": None}
 
 
@@ -392,19 +365,24 @@ def test_no_calls_have_no_results(state: Any) -> None:
     assert asyncio.run(execute_tools(state, registry=registry())) == {"tool_results": {}}
 
 
-def test_the_context_carries_the_three_ids() -> None:
-    told = run(
-        [{"tool": "look"}],
-        trace_id="t",
-        conversation_context={"conversation_id": "c"},
-        user_context={"conference_id": "f"},
-    )["look"]["data"][1]
-    assert told == {"trace_id": "t", "conversation_id": "c", "conference_id": "f"}
-
-
-@pytest.mark.parametrize("part", [None, {}, [], "x", 5])
-def test_the_context_tolerates_what_is_missing(part: Any) -> None:
-    assert run([{"tool": "look"}], conversation_context=part, user_context=part)["look"]["data"][1] == NO_IDS
+@pytest.mark.parametrize(
+    ("state", "ids"),
+    [
+        (
+            {
+                "trace_id": "t",
+                "conversation_context": {"conversation_id": "c"},
+                "user_context": {"conference_id": "f"},
+            },
+            {"trace_id": "t", "conversation_id": "c", "conference_id": "f"},
+        ),
+        *(({"conversation_context": part, "user_context": part}, NO_IDS) for part in NOT_PARTS),
+    ],
+)
+def test_the_context_carries_the_three_ids_as_far_as_there_are_any(
+    state: dict[str, Any], ids: dict[str, str | None]
+) -> None:
+    assert run([{"tool": "look"}], **state)["look"]["data"][1] == ids
 
 
 def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session) -> None:

@@ -17,16 +17,21 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tool_entries import NOW, in_async
+from tool_entries import NOW, SORRY, in_async, piped, raising, returning
 
 from planning.tools import (
     BaseTool,
+    DataNotFound,
+    ParameterError,
+    QueryTypeUnsupported,
+    StorageUnavailable,
     Tool,
     Toolbox,
     ToolError,
     ToolRegistry,
     ToolResult,
     ToolValidationError,
+    classify_error,
     errors,
     execute_tools,
 )
@@ -263,7 +268,7 @@ def listening() -> tuple[Session, list[SessionEvent]]:
     st.sampled_from(sorted(GUARDS)),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
     end: tuple[str, str], door: str, kind: str, guard: str, twice: bool
 ) -> None:
@@ -279,6 +284,47 @@ def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
             assert secret not in everything(outcome)
         elif isinstance(outcome, ToolResult):
             assert secret not in repr(outcome) + str(outcome)
+
+
+AGAIN = "Call it again, or go on without it."
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ParameterError("s"), "t cannot work with these arguments. Change them, or go on without it."),
+        (
+            QueryTypeUnsupported("s", "t"),
+            "t has no such type of query. Ask for another, or go on without it.",
+        ),
+        (StorageUnavailable("s"), "t cannot reach its data now. Try again later, or go on without it."),
+        (errors.RateLimitExceeded("s"), "t was called too often. Try again later, or go on without it."),
+        (DataNotFound("s"), "t found nothing."),
+        (errors.ToolTimeout("s"), f"t did not answer in time. {AGAIN}"),
+        (errors.ResultInvalid("s", "s"), "t returned nothing that can be used. Go on without it."),
+        (ValueError("s"), f"t failed. {AGAIN}"),
+    ],
+)
+def test_a_model_reads_what_kind_of_failure_a_private_tool_had(error: Exception, message: str) -> None:
+    failing = raising(error, returns_private_data=True)
+    result, code = Toolbox([failing]).call("t"), classify_error(error)
+    words = (message, "Tool 't' encountered an error", SORRY)
+    assert (result.message, result.error, result.user_message, result.code) == (*words, code)
+    assert (result.cause, result.is_private) == (None, True)
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_the_event_and_the_repr_of_a_private_result_say_how_it_ended_and_no_more(success: bool) -> None:
+    session = Session()
+    tool = returning({"success": success, "error": "s3cret", "code": "storage"}, returns_private_data=True)
+    result = Toolbox([tool], session=session).call("t")
+    (event,) = session.select_all(ToolInvoked)
+    words = ("t succeeded.", None) if success else ("t reported a failure.", "Tool 't' reported a failure")
+    assert event.result == ToolResult(
+        success, words[0], None, words[1], None, result.elapsed, result.code, is_private=True
+    )
+    envelopes = tool.execute(), piped([tool], [{"tool": "t"}])["t"]
+    assert [repr(each) for each in envelopes] == [f"<private, success={success}>"] * 2
 
 
 @pytest.mark.parametrize("door", ["acall", "execute_tools"])

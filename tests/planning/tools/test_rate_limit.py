@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -137,6 +138,15 @@ def test_a_wrong_storage_says_what_to_write_instead_without_a_word_of_it(wrong: 
         "pip install 'session-planning[redis]'"
     )
     assert caught.value.__context__ is None
+
+
+def test_without_the_library_a_limiter_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("limits", "limits.errors"):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(ImportError) as caught:
+            RateLimiter()
+        assert str(caught.value) == "rate limits need limits: pip install 'session-planning[limits]'"
+        monkeypatch.undo()
 
 
 def test_a_server_that_is_not_there_refuses_the_call_without_a_word_of_the_url(

@@ -88,6 +88,11 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
         (5, "a tool's function must be callable, got int"),
         ("look", "a tool's function must be callable, got str"),
         (None, "a tool's function must be callable, got NoneType"),
+        (
+            {"type": "function"},
+            "a tool's function must be callable, got dict: "
+            "convert it with planning.integrations.openai.tools_from",
+        ),
     ],
 )
 def test_what_is_no_tool_is_refused(wrong: Any, message: str) -> None:
@@ -97,10 +102,29 @@ def test_what_is_no_tool_is_refused(wrong: Any, message: str) -> None:
         assert str(caught.value) == message
 
 
+OF_OTHERS = {
+    "langchain_core.tools": "give it to create_agent(tools=...), or convert it with "
+    "planning.integrations.langchain.tools_from",
+    "agents.tool.x": "give it to planning.integrations.openai_agents.planning_tools, or pass its function",
+    "google.adk.tools": "give it to LlmAgent(tools=...), or pass its function",
+    "pydantic_ai.tools": "give it to Pydantic AI's Agent(tools=...), or pass its function",
+    "mcp.types": "convert its server's tools with planning.integrations.mcp.tools_from",
+    "mcp_types.tools": "convert its server's tools with planning.integrations.mcp.tools_from",
+}
+
+
+@pytest.mark.parametrize("module", OF_OTHERS)
+def test_a_tool_of_another_framework_is_refused_with_what_to_do_with_it(module: str) -> None:
+    theirs = type("Subclass", (type("Theirs", (), {"__module__": module}),), {})
+    with pytest.raises(TypeError) as caught:
+        ToolRegistry([theirs()])
+    assert str(caught.value) == f"a tool's function must be callable, got Subclass: {OF_OTHERS[module]}"
+
+
 def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
     kept, limiter = ToolRegistry(), RateLimiter()
-    assert isinstance(kept.limiter, RateLimiter)
-    assert kept.limiter is kept.limiter
+    made = kept.limiter
+    assert (type(made), kept.limiter is made) == (RateLimiter, True)
     kept.limiter = limiter
     assert kept.limiter is limiter is ToolRegistry(limiter=limiter).limiter
 

@@ -8,11 +8,12 @@ from contextvars import ContextVar
 from typing import Any, Literal
 
 import pytest
+from tool_entries import through
 
 from planning import Plan, PlanningToolsSection, PlanPolicy, Toolbox, ToolValidationError, pending_approval
 from planning.plan.commands import ApprovePlan
 from planning.suite.tools import planning_tools
-from planning.tools import Tool, ToolError, ToolRegistry, ToolResult, execute_tools
+from planning.tools import Tool, ToolError, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from session import Session
 from session.stores import MemoryStore
@@ -53,31 +54,45 @@ def test_one_toolbox_keeps_the_plans_of_users_in_tasks(toolbox: Toolbox) -> None
         await asyncio.gather(*(user(session, f"User {n}") for n, session in enumerate(sessions)))
         return sessions
 
-    for number, session in enumerate(asyncio.run(users())):
-        plan = session.select_latest(Plan)
-        assert plan is not None
-        assert {step.title for step in plan.steps[1:]} == {f"For User {number}"}
-        assert (len(plan.steps), len(tool_calls(session))) == (21, 41)
+    sessions = asyncio.run(users())
+    plans = [session.select_latest(Plan) for session in sessions]
+    titles = [plan and [step.title for step in plan.steps[1:]] for plan in plans]
+    assert titles == [[f"For User {number}"] * 20 for number in range(4)]
+    assert [len(tool_calls(session)) for session in sessions] == [41] * 4
 
 
-def doors(toolbox: Toolbox, name: str) -> list[Callable[[], ToolResult]]:
-    return [lambda: toolbox.call(name, {}), lambda: asyncio.run(toolbox.acall(name, {}))]
+SOURCES: dict[str, Callable[[], Any]] = {
+    "no session for this call": current.get,
+    "the session of this call was not found: KeyError": lambda: dict[str, Any]()["session"],
+    "the session of this call must be a Session, got int": lambda: 5,
+}
 
 
-@pytest.mark.parametrize("name", ["planning_read_plan", "slow"])
-def test_without_a_session_every_door_refuses_in_the_same_words(toolbox: Toolbox, name: str) -> None:
-    for door in doors(toolbox, name):
-        result = door()
-        assert (result.success, result.code, result.message) == (
-            False,
-            "bad_context",
-            f"{name} was not called: no session for this call",
+@pytest.mark.parametrize("reason", SOURCES)
+@pytest.mark.parametrize("index", [5, 6])  # reading the plan, and a tool of the host
+def test_without_a_session_every_door_refuses_in_the_same_words(index: int, reason: str) -> None:
+    source = SOURCES[reason]
+    tool = [*PlanningToolsSection(session=source).tools(), Tool("slow", "Wait.", lambda: "Waited")][index]
+    for entry in ("call", "acall"):
+        result = through(entry, tool, {}, source)  # type: ignore[arg-type]  # some return no session
+        assert (result.success, result.code) == (False, "bad_context")
+        assert result.message == f"{tool.name} was not called: {reason}"
+    for entry in ("invoke", "ainvoke"):
+        with pytest.raises(ToolError) as caught:
+            through(entry, tool, {}, source)  # type: ignore[arg-type]  # the same
+        assert str(caught.value) == reason
+
+
+def test_a_session_is_not_prepared_within_its_own_transaction() -> None:
+    current.set(session := Session())
+    section = PlanningToolsSection(session=current.get, policy=PlanPolicy(evidence="required"))
+    toolbox = Toolbox(section.tools(), session=current.get)
+    with session.transaction():
+        assert toolbox.call("planning_setup_plan", SETUP).message == (
+            "planning_setup_plan was not called: the session of this call has an open transaction; make its "
+            "first call outside of one"
         )
-    with pytest.raises(ToolError) as caught:
-        toolbox.invoke(name, {})
-    with pytest.raises(ToolError) as awaited:
-        asyncio.run(toolbox.ainvoke(name, {}))
-    assert [str(caught.value), str(awaited.value)] == ["no session for this call"] * 2
+    assert toolbox.call("planning_setup_plan", SETUP).success
 
 
 def recorded(session: Session) -> list[tuple[str, str, str | None]]:
@@ -173,6 +188,11 @@ def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
 
 
+def waiting(session: Session, work: Tool | None = None) -> Toolbox:
+    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
+    return Toolbox([*section.tools(), work or Tool("work", "Work.", lambda: "worked")], session=session)
+
+
 @pytest.mark.parametrize("publishes", ["call", "value", "own"])
 def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
     publishes: Literal["call", "value", "own"],
@@ -185,9 +205,7 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
         return "worked"
 
     session = Session()
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
-    tool = Tool(name="work", description="Work.", function=work, publishes=publishes)
-    toolbox = Toolbox([*section.tools(), tool], session=session)
+    toolbox = waiting(session, Tool(name="work", description="Work.", function=work, publishes=publishes))
     assert toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
     assert toolbox.call("work", {"place": "here"}).message.endswith(WAITS)
     assert toolbox.call("planning_read_plan", {}).success
@@ -199,8 +217,7 @@ def test_no_tool_runs_before_the_plan_is_approved_however_it_publishes(
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_what_is_refused_inside_a_transaction_says_why(is_stored: bool) -> None:
     session = Session(session_id="run-7", store=MemoryStore() if is_stored else None)
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
-    toolbox = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")])
+    toolbox = waiting(session)
     assert toolbox.call("planning_setup_plan", {"objective": "Goal"}).success
     with session.transaction() as transaction:
         assert toolbox.call("work", {}).message == WAITS
@@ -210,8 +227,7 @@ def test_what_is_refused_inside_a_transaction_says_why(is_stored: bool) -> None:
 
 def test_nobody_is_asked_to_approve_a_plan_that_was_abandoned() -> None:
     session = Session()
-    section = PlanningToolsSection(session=session, policy=PlanPolicy(approval=True))
-    toolbox = Toolbox([*section.tools(), Tool("work", "Work.", lambda: "worked")])
+    toolbox = waiting(session)
     for name, arguments in (("planning_setup_plan", {"objective": "Goal"}), ("planning_clear_plan", {})):
         assert toolbox.call(name, arguments).success
     assert pending_approval(session) is None

@@ -18,7 +18,7 @@ from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
 from planning import PlanningToolsSection
-from planning.tools import StorageUnavailable, Tool, Toolbox, ToolRegistry, execute_tools
+from planning.tools import StorageUnavailable, Tool, Toolbox, ToolRegistry, background, execute_tools
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
 from planning.tools.ledger import tool_calls
@@ -55,6 +55,13 @@ class Hanging:
 
 async def forever() -> None:
     await asyncio.sleep(60)
+
+
+@pytest.fixture(autouse=True)
+def _brief_clean_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clean-ups have an instant instead of their half second, but for the test that measures it."""
+    if "half_a_second" not in request.node.name:
+        monkeypatch.setattr(background, "_CLEAN_UP", 0.02)
 
 
 def test_a_tool_that_must_not_run_twice_is_never_to_be_called_again_unseen() -> None:
@@ -111,7 +118,7 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
 @pytest.mark.parametrize("entry", CALLS)
 def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     hanging = Hanging(StorageUnavailable("later"))
-    assert through(entry, tool(hanging, timeout=0.5, retry=NOW)).code == ErrorKind.TIMEOUT
+    assert through(entry, tool(hanging, timeout=0.3, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
     assert len(hanging.threads) == 1
 
@@ -174,7 +181,7 @@ def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
     counted = tool(function, rate_limit_key="mail", timeout=0.01, breaker=breaker)
     result = through(entry, counted, limiter=RateLimiter(storage=silent))
     assert (result.code, result.message, calls) == (ErrorKind.TIMEOUT, GIVEN_UP, [])
-    assert breaker is None or breaker.state == "closed"
+    assert getattr(breaker, "state", "closed") == "closed"
 
 
 class Untidy:
@@ -195,14 +202,14 @@ class Untidy:
         return "late"
 
     async def cleans_up(self) -> None:
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(0.1)
         self.events.append("cleaned")
 
     async def never_ends(self) -> None:
         await asyncio.Event().wait()
 
     async def raises(self) -> None:
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(0.1)
         raise ValueError("secret")
 
     async def raises_at_once(self) -> None:
@@ -212,9 +219,9 @@ class Untidy:
         pass
 
     async def works_on(self) -> None:
-        for _ in range(30):
+        for _ in range(10):
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.01)
         self.events.append("cleaned")
 
 
@@ -229,21 +236,22 @@ def test_a_call_ends_at_its_time_whatever_its_clean_up_does_and_the_log_says_wha
     entry: str, how: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     untidy = Untidy(how)
-    took = time.perf_counter()
-    result = (
-        asyncio.run(timed(untidy, options)) if entry == "acall" else through(entry, tool(untidy, **options))
-    )
-    took = time.perf_counter() - took
+    result = through(entry, tool(untidy, **options))
     assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)
     assert untidy.events.count("began") == 1
-    assert took < 30
     left = [vars(record)["tool"] for record in caplog.records if record.message == "tool_runs_on"]
     assert left == (["t"] if how in LONG else [])
     assert [record.name for record in caplog.records if record.name == "asyncio"] == []
 
 
-async def timed(untidy: Untidy, options: dict[str, Any]) -> Any:
-    return await Toolbox([tool(untidy, **options)]).acall("t", {})
+def test_a_clean_up_has_half_a_second() -> None:
+    began = time.perf_counter()
+    assert through("call", tool(Untidy("never_ends"), timeout=0.01)).code == ErrorKind.TIMEOUT
+    assert 0.5 <= time.perf_counter() - began < 20
+
+
+async def timed(untidy: Untidy, timeout: float = 0.01) -> Any:
+    return await Toolbox([tool(untidy, timeout=timeout)]).acall("t", {})
 
 
 @pytest.mark.parametrize("how", ["cleans_up", "works_on"])
@@ -252,7 +260,7 @@ def test_a_clean_up_goes_on_to_its_end_behind_the_call(entry: str, how: str) -> 
     untidy = Untidy(how)
 
     async def call() -> list[str]:
-        await timed(untidy, {"timeout": 0.01})
+        await timed(untidy)
         seen = [*untidy.events]
         while "ended" not in untidy.events:
             await asyncio.sleep(0.01)
@@ -270,7 +278,7 @@ def test_a_clean_up_goes_on_to_its_end_behind_the_call(entry: str, how: str) -> 
 
 def test_a_caller_that_is_cancelled_waits_no_longer_for_the_clean_up_than_a_timeout_does() -> None:
     async def call() -> str:
-        task = asyncio.ensure_future(timed(untidy, {"timeout": 20}))
+        task = asyncio.ensure_future(timed(untidy, 20))
         while not untidy.events:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -286,7 +294,7 @@ def test_the_error_of_a_call_that_was_given_up_is_not_reported_as_unread() -> No
         told: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _loop, about: told.append(about["message"]))
         untidy = Untidy("raises")
-        await timed(untidy, {"timeout": 0.01})
+        await timed(untidy)
         while "ended" not in untidy.events:
             await asyncio.sleep(0.01)
         for _ in range(3):
@@ -295,18 +303,6 @@ def test_the_error_of_a_call_that_was_given_up_is_not_reported_as_unread() -> No
         return told
 
     assert asyncio.run(call()) == []
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_ends_a_program_passes_a_timeout(error: type[BaseException]) -> None:
-    async def call() -> str:
-        try:
-            await Toolbox([raising(error, is_async=True, timeout=20)]).acall("t", {})
-        except error:
-            return "passed"
-        return "lost"
-
-    assert asyncio.run(call()) == "passed"
 
 
 # Calls from async code: cancelling through every entry, the loop, and a session that others hold
@@ -412,7 +408,9 @@ async def another_task_holds(session: Session, when: asyncio.Event | None = None
     await holder
 
 
-def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(session: Session) -> None:
+def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
     ran: list[int] = []
     toolbox = Toolbox([tool(lambda: ran.append(1), blocking=False)], session=session)
 
@@ -428,6 +426,8 @@ def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_work
     assert (refused.success, refused.code, done.success) == (False, ErrorKind.UNKNOWN, True)
     assert refused.message == f"t {HELD}"
     assert (ran, outcomes(session)) == ([1], ["success"])  # what was refused could not be recorded
+    lost = [vars(record) for record in caplog.records if record.message == "call_not_recorded"]
+    assert [(each["tool"], each["error"]) for each in lost] == [("t", "SessionBusyError")] * 2
 
 
 def test_a_tool_that_ran_while_another_task_took_the_session_says_that_it_is_not_recorded(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import UserDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from planning.tools import (
 from planning.tools.contract import ToolExample
 from planning.tools.guard import CircuitBreaker
 from planning.tools.rate_limit import RateLimiter
+from session import Session
 
 
 def divide(left: int, right: int = 1) -> float:
@@ -72,6 +74,11 @@ PRIVATE = "a tool with private data cannot publish its value: its result is in n
             {"requires_identifier": True, "identifiers": ()},
             "a tool that requires an identifier must name the arguments that can be one",
         ),
+        (
+            "t",
+            {"idempotent": False, "retry": NOW},
+            "a tool that is not idempotent is never called twice: remove its retry",
+        ),
     ],
 )
 def test_a_wrong_declaration_is_refused_with_what_to_write(
@@ -89,7 +96,8 @@ def test_a_context_is_a_copy_that_cannot_be_changed() -> None:
     assert (dict(context.values), context.session) == ({"trace_id": 1}, None)
     with pytest.raises(TypeError):
         context.values["trace_id"] = 3  # type: ignore[index]  # what is tested
-    assert "trace_id" not in repr(context)
+    named = ToolContext(values=values, idempotency_key="k", agent="a")
+    assert repr(named) == "ToolContext(session=None)"
 
 
 def test_each_schema_is_a_copy_with_the_examples() -> None:
@@ -103,16 +111,8 @@ def test_each_schema_is_a_copy_with_the_examples() -> None:
 def act() -> None: ...
 
 
-class Acting(BaseTool):
-    name = "acting"
-    description = "Acts."
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return {"success": True}
-
-
 def acting(name: Any) -> Tool:
-    made = Acting()
+    made = Look()
     made.name = name
     return made.as_tool
 
@@ -196,9 +196,31 @@ def test_arguments_and_context_are_dicts_of_the_tools_own(args: Any) -> None:
     assert told["data"][1] is not context
 
 
-@pytest.mark.parametrize("context", [5, "trace", ["trace_id"], object])
-def test_a_context_that_is_no_mapping_is_answered(context: Any) -> None:
-    error = f"look was not called: its context must be a dict, got {type(context).__name__}"
+def test_the_context_of_a_tool_in_a_toolbox_has_the_session() -> None:
+    class Seeing(Look):
+        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+            seen.append(context)
+            return {"success": True}
+
+    seen, session = list[dict[str, Any]](), Session()
+    assert Toolbox([Seeing()], session=session).call("look", {}, context={"trace_id": 1}).success
+    assert seen == [{"trace_id": 1, "session": session}]
+
+
+class Closed(UserDict[str, Any]):
+    def items(self) -> Any:
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("context", "reason"),
+    [
+        *((each, f"must be a dict, got {type(each).__name__}") for each in (5, "trace", ["id"], object)),
+        (Closed(), "cannot be read: a Closed"),
+    ],
+)
+def test_a_context_that_is_no_mapping_is_answered(context: Any, reason: str) -> None:
+    error = f"look was not called: its context {reason}"
     assert safely(Look(), {}, context) == refusal(error, "bad_context")
     result = Toolbox([Look()]).call("look", {}, context=context)
     assert (result.code, result.error) == ("bad_context", error)
@@ -228,8 +250,7 @@ def declared(**declared: Any) -> BaseTool:
     ],
 )
 def test_a_class_that_is_no_tool_is_answered(tool: BaseTool) -> None:
-    told = safely(tool)
-    assert told == refusal(f"Tool '{type(tool).__name__}' encountered an error", told["code"])
+    assert safely(tool) == refusal(f"Tool '{type(tool).__name__}' encountered an error", "unknown")
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tool_entries import CALLS, SORRY, raising, returning, through
 
 from planning import Plan, ReadPlan, Toolbox, ToolValidationError
 from planning.tools import Tool, ToolContext, ToolError, ToolResult
+from planning.tools.parameters.model import FreeModel
 from session import Session, ToolInvoked, append, select_all, select_latest
 
 
@@ -88,7 +90,8 @@ def test_the_text_of_any_other_exception_reaches_nobody(entry: str, caplog: pyte
 @pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
 def test_python_calls_with_parameters_or_a_mapping(entry: str) -> None:
     assert through(entry, ADD, Add(1, 2)).value == Total(3)
-    assert through(entry, ADD, {"left": 1}).value == Total(2)
+    for given in ({"left": 1}, MappingProxyType({"left": 1})):
+        assert through(entry, ADD, given).value == Total(2)
     with pytest.raises(RuntimeError, match=r"^its own$"):
         through(entry, raising(RuntimeError("its own")))
 
@@ -112,6 +115,12 @@ def test_a_wrong_call_from_python_raises_with_what_to_do(name: Any, params: Any,
     with pytest.raises(ToolValidationError) as caught:
         Toolbox([ADD]).invoke(name, params)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("parameters", [{"type": "object"}, FreeModel()])
+def test_a_plain_schema_takes_an_object(parameters: Any) -> None:
+    with pytest.raises(ToolValidationError, match=r"^t takes an object, got int$"):
+        Toolbox([Tool("t", "T.", str, parameters=parameters)]).invoke("t", 5)
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -218,4 +218,4 @@ def test_half_characters_and_separators_are_told_as_they_are() -> None:
     session.publish(ToolInvoked("search", {}, "\ud800 \u2028 </script>"))
     document = Document(title="x", kind="session", source="x")
     document.read(Recent(session))
-    assert data_of(document)["changes"][0]["calls"][0]["message"] == "\ud800 \u2028 </script>"
+    assert data_of(document)["changes"][0]["calls"][0]["message"] == "\\ud800 \u2028 </script>"

@@ -60,27 +60,18 @@ class Expected:
     code: str
     pointer: str | None = attrs.field(default=None, order=False)
 
-    def __str__(self) -> str:
-        return f"{self.line}:{self.column} {self.code}"
-
 
 @attrs.frozen
 class Case:
-    """A text, what exists, and what must be found.
+    """What the model wrote, the names that exist, and what must be found, in the order of places.
 
     Attributes:
-        name: A sentence.
-        file: The file of the corpus that it stands in.
-        text: What the model wrote.
-        findings: All of them, in the order of their places.
         value: The document that was meant; ``NOTHING`` where it cannot be told.
         parsed: The steps as far as they can be read; ``NOTHING`` where the case does not say.
-        known: The names of the tools, handlers and agents.
         finished: Whether the model ended the text by itself.
     """
 
     name: str
-    file: str
     text: str = attrs.field(repr=False)
     findings: tuple[Expected, ...]
     value: Any = attrs.field(default=NOTHING, repr=False)
@@ -117,7 +108,7 @@ def read_cases(path: Path) -> Iterator[Case]:
     for line in path.read_text("utf-8").split("\n"):
         if line.startswith("=== "):
             if name:
-                yield _case(name, path.stem, parts)
+                yield _case(name, parts)
             name, parts, lines = line[4:], {}, None
         elif line.startswith("--- "):
             lines = parts.setdefault(line[4:], [])
@@ -126,10 +117,10 @@ def read_cases(path: Path) -> Iterator[Case]:
         elif line.strip() and not line.startswith("# "):
             raise ValueError(f"{path.name}: a line that belongs to nothing: {line!r}")
     if name:
-        yield _case(name, path.stem, parts)
+        yield _case(name, parts)
 
 
-def _case(name: str, file: str, parts: dict[str, list[str]]) -> Case:
+def _case(name: str, parts: dict[str, list[str]]) -> Case:
     known, value, parsed = dict(KNOWN), NOTHING, NOTHING
     text: str | None = None
     findings: tuple[Expected, ...] = ()
@@ -152,7 +143,7 @@ def _case(name: str, file: str, parts: dict[str, list[str]]) -> Case:
             raise ValueError(f"{name}: {part!r} is no part of a case")
     if text is None:
         raise ValueError(f"{name}: no text")
-    return Case(name, file, text, findings, value, parsed, known, "finished" in parts)
+    return Case(name, text, findings, value, parsed, known, "finished" in parts)
 
 
 def _read_marked(written: str, name: str) -> tuple[str, tuple[Expected, ...]]:
@@ -174,17 +165,17 @@ def _expanded(what: str, of: str, name: str) -> str:
     """What a mark stands for that is no finding."""
     if what.startswith("U+"):
         return chr(int(what[2:], 16))
-    if what == "LF":
-        return "\n"
-    if what == "head":
-        return _HEAD.format(of)
-    if what == "rest":
-        return _REST
-    if what == "step":
-        return "{" + _HEAD.format(of) + ", " + _REST + "}"
-    if what == "thought":
-        return "{" + _HEAD.format(of) + "}"
-    raise ValueError(f"{name}: <<{what}>> means nothing")
+    head = _HEAD.format(of)
+    parts = {
+        "LF": "\n",
+        "head": head,
+        "rest": _REST,
+        "step": f"{{{head}, {_REST}}}",
+        "thought": f"{{{head}}}",
+    }
+    if what not in parts:
+        raise ValueError(f"{name}: <<{what}>> means nothing")
+    return parts[what]
 
 
 def _place(before: str) -> tuple[int, int]:

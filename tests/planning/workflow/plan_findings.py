@@ -19,6 +19,14 @@ def step(step_id: object, *depends_on: object, **fields: Any) -> dict[str, Any]:
     return thought(step_id, *depends_on, **{"type": "tool", "name": "search", "inputs": {}, **fields})
 
 
+def nested(levels: int, inside: Any = ()) -> list[Any]:
+    """A list at so many levels, with this at the bottom."""
+    made = [*inside]
+    for _ in range(levels):
+        made = [made]
+    return made
+
+
 def older(step_id: int, **fields: Any) -> dict[str, Any]:
     """A step of the older form, which calls the tool ``search`` unless another field says what it calls."""
     calls = {} if {"tool", "agent"} & fields.keys() else {"tool": "search"}

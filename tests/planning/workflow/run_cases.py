@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 
 from planning import Plan
 from planning.tools import Tool
-from planning.workflow import Capabilities, Workflow, WorkflowStep
+from planning.workflow import Capabilities, Workflow, WorkflowResult, WorkflowStep, run_workflow
 from planning.workflow.failures import StepFailure
 from planning.workflow.run.records import StepChanged, StepRecord
-from session import Session
+from session import Session, Snapshot
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -77,6 +78,13 @@ def plan_notes(session: Session) -> list[tuple[str, tuple[str, ...]]]:
     return [(step.status, step.notes) for step in plan_of(session).steps]
 
 
+def restored(session: Session) -> Session:
+    """Another session with what a snapshot's JSON keeps of this one."""
+    other = Session()
+    other.rollback(Snapshot.from_json(session.snapshot().to_json()))
+    return other
+
+
 def heard(session: Session) -> list[StepRecord]:
     """What the bus tells of steps from now on."""
     records: list[StepRecord] = []
@@ -90,6 +98,39 @@ def heard(session: Session) -> list[StepRecord]:
 
 def changes(records: Iterable[StepRecord]) -> list[tuple[str, str]]:
     return [(each.step_id, each.status) for each in records]
+
+
+class Bench:
+    """Tools by their names that note their calls; ``mail`` must not be called twice."""
+
+    def __init__(self, **functions: Callable[..., Any]) -> None:
+        self.calls: list[Any] = []
+        self.functions = {"work": lambda: "worked", "mail": lambda: "sent", **functions}
+
+    @property
+    def tools(self) -> Capabilities:
+        return capable(
+            *(
+                plain_tool(name, self._noting(name, function), idempotent=name != "mail")
+                for name, function in self.functions.items()
+            )
+        )
+
+    def _noting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(**inputs: Any) -> Any:
+            self.calls.append((name, *inputs.values()) if inputs else name)
+            return function(**inputs)
+
+        return call
+
+    def run(self, workflow: Workflow, session: Session, **options: Any) -> WorkflowResult:
+        return run_workflow(workflow, self.tools, session=session, **options)
+
+    def took(self) -> list[Any]:
+        """The calls since the last time."""
+        calls, self.calls = self.calls, []
+        return calls
 
 
 MAYBE = told("It was interrupted and may have taken effect. Check before you continue.", "interrupted")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from corpus_cases import NOTHING, Case, Expected, corpus, exact
 
 from planning.reading import read_document
-from planning.workflow import Capabilities, Report, validate_workflow
+from planning.tools import Tool
+from planning.workflow import Capabilities, Report, Workflow, validate_workflow
 from planning.workflow.codes import CODES, Category
 from planning.workflow.wire.form import WORKFLOW
 
@@ -21,87 +24,39 @@ _INPUTS = (
 
 
 def large_cases() -> list[Case]:
-    return [*_deep(), *_long(), *_many()]
-
-
-def _case(name: str, text: str, *findings: Expected, value: bool = True) -> Case:
-    said = {"value": json.loads(text)} if value else {}
-    return Case(name, "large", text, findings, **said)
-
-
-def _deep() -> list[Case]:
     allowed = _INPUTS + "[" * 61 + "]" * 61 + "}}]"
     one_more = _INPUTS + "[" * 62 + "]" * 62 + "}}]"
-    place = Expected(1, len(_INPUTS) + 62, "too_deep")
-    objects = '{"a":' * 10_000
-    return [
-        _case("Sixty-four levels are read.", allowed),
-        _case("The sixty-fifth level is an error at its bracket.", one_more, place, value=False),
-        _case("Ten thousand levels of lists are too deep.", "[" * 10_000, _deep_at(65), value=False),
-        _case("Ten thousand levels of objects are too deep.", objects, _deep_at(64 * 5 + 1), value=False),
-    ]
-
-
-def _deep_at(column: int) -> Expected:
-    return Expected(1, column, "too_deep")
-
-
-def _long() -> list[Case]:
-    text = "x" * 1_000_000
+    lists, objects = "[" * 10_000, '{"a":' * 10_000
     prose = "Once more, then.\n" * 20_000
-    step = json.dumps({"step_id": "a", **_STEP})
+    steps = [{"step_id": f"s{number}", **_STEP} for number in range(2_000)]
+    circle = [{**step, "depends_on": [f"s{(at + 1) % 2_000}"]} for at, step in enumerate(steps)]
+    lines = ",\n".join(map(json.dumps, circle))
+    second = Expected(2, lines.index('"s1"') + 1, "dependency_cycle")
+    commas = ",\n".join(json.dumps(step)[:-1] + ",}" for step in steps)
+    comma = Expected(2, commas.index(",}") + 1, "trailing_comma")
+
+    def too_deep(text: str, column: int) -> Case:
+        return Case(f"{text[:5]} is too deep.", text, (Expected(1, column, "too_deep"),))
+
     return [
-        _case("A string of a million characters is read.", f'{_INPUTS}"{text}"}}}}]'),
+        Case("Sixty-four levels are read.", allowed, (), json.loads(allowed)),
+        too_deep(one_more, len(_INPUTS) + 62),
+        too_deep(lists, 65),
+        too_deep(objects, 64 * 5 + 1),
+        Case("A string of a million characters is read.", f'{_INPUTS}"{"x" * 1_000_000}"}}}}]', ()),
         Case(
             "Much prose before a plan is passed over.",
-            "large",
-            f"{prose}[{step}]",
+            f"{prose}{json.dumps(steps[:1])}",
             (Expected(1, 1, "surrounding_text"),),
-            [json.loads(step)],
+            steps[:1],
         ),
-    ]
-
-
-def _many() -> list[Case]:
-    count = 2_000
-    steps = [{"step_id": f"s{number}", **_STEP} for number in range(count)]
-    circle: list[dict[str, Any]] = [
-        {**step, "depends_on": [f"s{(number + 1) % count}"]} for number, step in enumerate(steps)
-    ]
-    lines = ",\n".join(map(json.dumps, circle))
-    first = lines.split("\n")[0]
-    commas = ",\n".join(json.dumps(step)[:-1] + ",}" for step in steps)
-    return [
-        _case("Two thousand steps are read.", json.dumps(steps)),
-        _case(
-            "A circle through two thousand steps is one error.",
-            f"[\n{lines}\n]",
-            Expected(2, first.index('"s1"') + 1, "dependency_cycle"),
-        ),
-        Case(
-            "Two thousand commas too many are one warning.",
-            "large",
-            f"[\n{commas}\n]",
-            (Expected(2, commas.index(",}") + 1, "trailing_comma"),),
-            steps,
-        ),
+        Case("Two thousand steps are read.", json.dumps(steps), (), steps),
+        Case("A circle through two thousand steps is one error.", f"[\n{lines}\n]", (second,), circle),
+        Case("Two thousand commas too many are one warning.", f"[\n{commas}\n]", (comma,), steps),
     ]
 
 
 CASES = [*corpus(), *large_cases()]
-
-
-def test_the_corpus_is_as_large_as_it_must_be_and_each_case_has_a_name_of_its_own() -> None:
-    names = [case.name for case in CASES]
-    assert len(names) == len(set(names))
-    assert len(names) > 300
-
-
-def test_the_corpus_has_a_case_for_every_code_that_a_text_can_give() -> None:
-    # These come from no text of this size, or from a tool's own parameters.
-    others = {"not_text", "not_json", "bad_encoding", "too_long", "too_many_errors", "bad_input"}
-    given = {each.code for case in CASES for each in case.findings}
-    assert set(CODES) - given - others == set()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -154,3 +109,66 @@ def of_the_plan(report: Report) -> list[tuple[str, str, str, str, int]]:
         for each in report.errors + report.warnings
         if each.category is not Category.JSON
     )
+
+
+# The catalogue of codes
+
+
+SPEC = (Path(__file__).parents[3] / "specs" / "WORKFLOWS.md").read_text(encoding="utf-8")
+EXAMPLES: dict[str, dict[str, dict[str, Any]]] = json.loads(
+    Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
+)
+FLOOD = {"missing_field", "wrong_type"}
+
+
+def fetch(url: str, pages: int = 1, fresh: bool = False) -> str:
+    return url * (pages + fresh)
+
+
+CAPABILITIES = Capabilities(
+    tools=["search", Tool("fetch", "Fetch pages.", fetch)], handlers=["notify"], agents=["researcher"]
+)
+
+
+def source(example: dict[str, Any]) -> object:
+    """What is validated: a text, repeated where it says so, or a Python value."""
+    if "literal" in example:
+        return ast.literal_eval(example["literal"])
+    text = example["text"]
+    return text if "times" not in example else (text + "\n" * ("{" in text)) * example["times"]
+
+
+def table(category: Category) -> str:
+    lines = [f"### {category.upper() if category == Category.JSON else category.capitalize()}", ""]
+    lines += ["| code | severity | meaning |", "|---|---|---|"]
+    lines += [
+        f"| `{code}` | {kind.severity} | {kind.meaning} |"
+        for code, kind in CODES.items()
+        if kind.category == category
+    ]
+    return "\n".join([*lines, ""])
+
+
+def test_the_catalogue_in_the_specs_is_the_table_of_the_code() -> None:
+    written = SPEC.partition("## Catalogue")[2].partition("### ")[2]
+    assert f"### {written}" == "\n".join(map(table, Category))
+
+
+def test_each_code_has_an_example() -> None:
+    assert list(EXAMPLES) == list(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_wrong_example_gives_its_code_and_no_other_of_its_severity(code: str) -> None:
+    report = validate_workflow(source(EXAMPLES[code]["wrong"]), CAPABILITIES)
+    findings = (*report.errors, *report.warnings)
+    alike = [each.code for each in findings if each.severity == CODES[code].severity]
+    assert set(alike) == {code} | (FLOOD if code == "too_many_errors" else set())
+    assert report.ok == (CODES[code].severity == "warning")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_right_example_gives_nothing(code: str) -> None:
+    report = validate_workflow(source(EXAMPLES[code]["right"]), CAPABILITIES)
+    assert (report.errors, report.warnings) == ((), ())
+    assert isinstance(report.workflow, Workflow)

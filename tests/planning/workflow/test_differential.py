@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,8 +184,11 @@ REPAIRS = {
     if (kind.category, kind.severity) == (Category.JSON, Severity.WARNING)
 }
 
-every_base = pytest.mark.parametrize("base", BASES)
-every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+
+def laid_out(value: Any, change: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """What a change makes of a value in each layout, in turns: every place is changed, in one of them."""
+    for turn, layout in enumerate(LAYOUTS.values()):
+        yield from islice(change(layout(value)), turn, None, len(LAYOUTS))
 
 
 def is_json(text: str) -> bool:
@@ -197,35 +200,32 @@ def is_json(text: str) -> bool:
     return True
 
 
+def read(text: str, *, is_finished: bool = False) -> Any:
+    return meant(read_document(text, WORKFLOW, is_finished=is_finished).value)
+
+
 def meant(value: Any) -> Any:
     """A document, or the plan of one step that a single step is read as."""
     return [value] if isinstance(value, dict) and "step_id" in value else value
 
 
-def silently_wrong(texts: Iterator[str], value: Any) -> list[str]:
-    """The texts that are taken for another value than was meant."""
-    return [
-        text
-        for text in texts
-        if not is_json(text)
-        and validate_workflow(text).ok
-        and exact(meant(read_document(text, WORKFLOW).value)) != exact(value)
-    ]
+def steps_of(value: Any) -> Any:
+    return value["steps"] if isinstance(value, dict) and "steps" in value else value
 
 
-@every_base
-@every_layout
-def test_a_plan_that_is_not_broken_is_read_without_a_finding(base: str, layout: str) -> None:
-    report = validate_workflow(LAYOUTS[layout](BASES[base]))
-    assert (report.errors, report.warnings) == ((), ())
+@pytest.mark.parametrize("base", BASES)
+def test_a_plan_that_is_not_broken_is_read_without_a_finding(base: str) -> None:
+    for layout in LAYOUTS.values():
+        report = validate_workflow(layout(BASES[base]))
+        assert (report.errors, report.warnings) == ((), ())
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@every_base
-def test_a_plan_that_is_broken_in_one_place_is_never_taken_for_another(fault: str, base: str) -> None:
-    value = BASES[base]
-    for layout in LAYOUTS.values():
-        assert silently_wrong(FAULTS[fault](layout(value)), value) == []
+def test_a_plan_that_is_broken_in_one_place_is_never_taken_for_another(fault: str) -> None:
+    for value in BASES.values():
+        broken = [text for text in laid_out(value, FAULTS[fault]) if not is_json(text)]
+        taken = [text for text in broken if validate_workflow(text).ok]
+        assert [text for text in taken if exact(read(text)) != exact(value)] == []
 
 
 @pytest.mark.parametrize(
@@ -239,35 +239,27 @@ def test_a_plan_that_is_broken_in_one_place_is_never_taken_for_another(fault: st
         "something around it",
     ],
 )
-@every_base
-def test_a_fault_that_leaves_no_doubt_is_always_mended(fault: str, base: str) -> None:
-    for layout in LAYOUTS.values():
-        for text in FAULTS[fault](layout(BASES[base])):
+def test_a_fault_that_leaves_no_doubt_is_always_mended(fault: str) -> None:
+    for value in BASES.values():
+        for text in laid_out(value, FAULTS[fault]):
             report = validate_workflow(text)
             assert (report.errors, text) == ((), text)
             assert {each.code for each in report.warnings} <= REPAIRS
-            assert exact(meant(read_document(text, WORKFLOW).value)) == exact(BASES[base])
+            assert exact(read(text)) == exact(value)
 
 
-@every_base
-@every_layout
-def test_a_plan_that_breaks_off_is_an_error_wherever_it_does(base: str, layout: str) -> None:
-    text = LAYOUTS[layout](BASES[base])
-    assert [text[:end] for end in range(len(text)) if validate_workflow(text[:end]).ok] == []
-
-
-@every_base
-@every_layout
-def test_a_plan_that_lacks_its_end_by_itself_has_its_first_steps_whole(base: str, layout: str) -> None:
-    text, steps = LAYOUTS[layout](BASES[base]), steps_of(BASES[base])
-    wrong = []
-    for end in range(len(text)):
-        if validate_workflow(text[:end], finished=True).ok:
-            kept = steps_of(read_document(text[:end], WORKFLOW, is_finished=True).value)
+@pytest.mark.parametrize("base", BASES)
+def test_a_plan_that_breaks_off_is_an_error_and_else_its_first_steps_are_whole(base: str) -> None:
+    """Else: where the model ended the text by itself."""
+    value = BASES[base]
+    beginnings = [*laid_out(value, lambda text: [text[:end] for end in range(len(text))])]
+    assert [text for text in beginnings if validate_workflow(text).ok] == []
+    steps, wrong, taken = steps_of(value), [], 0
+    for text in beginnings:
+        if validate_workflow(text, finished=True).ok:
+            taken += 1
+            kept = steps_of(read(text, is_finished=True))
             if exact(kept[:-1]) != exact(steps[: len(kept) - 1]):
-                wrong.append(text[:end])
+                wrong.append(text)
     assert wrong == []
-
-
-def steps_of(value: Any) -> Any:
-    return value["steps"] if isinstance(value, dict) and "steps" in value else meant(value)
+    assert taken > 0

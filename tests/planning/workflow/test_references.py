@@ -85,7 +85,9 @@ _PATH = re.compile(r"(\.[^.\[\]{}]+|\[[0-9]{1,15}\])*")
 
 def closed_at(text: str, start: int, ids: set[str]) -> str | None:
     """By the letter of the grammar: the step id of the reference that begins here, if one does."""
-    inner = text[start + 2 :].split("}", maxsplit=1)[0]
+    inner, closed, _ = text[start + 2 :].partition("}")
+    if not closed:
+        return None
     if inner == "user_prompt":
         return ""
     splits = [at for at in range(len(inner)) if inner.startswith(".output", at)]
@@ -104,11 +106,8 @@ def closed_at(text: str, start: int, ids: set[str]) -> str | None:
 
 @given(TEXTS, st.frozensets(NAMES, max_size=4))
 def test_what_is_read_is_what_the_grammar_says_to_the_letter(text: str, ids: frozenset[str]) -> None:
-    for each in parse_references(text, StepIds(ids)):
-        expected = closed_at(text, each.start, set(ids)) if "}" in text[each.start :] else None
-        if isinstance(each, Reference):
-            assert expected == (each.step_id or "")
-            assert text[each.start : each.start + 2] == "${"
-            assert text[each.end - 1] == "}"
-        else:
-            assert expected is None
+    found = [*parse_references(text, StepIds(ids))]
+    read = [each.step_id or "" if isinstance(each, Reference) else None for each in found]
+    assert read == [closed_at(text, each.start, set(ids)) for each in found]
+    ends = [text[each.start :][:2] + text[each.end - 1] for each in found if isinstance(each, Reference)]
+    assert ends == ["${}"] * len(ends)

@@ -1,4 +1,4 @@
-"""A proxy on loopback that cuts a connection after so many bytes."""
+"""A proxy on loopback that cuts a connection before a message."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: closed with a reset
 
 
 class CuttingProxy:
-    """Hands bytes on between clients and a server; cuts every connection after ``left`` bytes of both."""
+    """Hands on what two sides send; cuts every connection before the last of so many ``messages``."""
 
     def __init__(self, server: tuple[str, int]) -> None:
         self._server = server
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
-        self.left: int | None = None
+        self.messages: int | None = None
+        self.passed = 0
         self.cuts = 0
         self.is_silent = False  # it keeps what it gets, as a pooler does while its server is away
         self._lock = threading.Lock()
@@ -49,15 +50,16 @@ class CuttingProxy:
         with suppress(OSError):
             while data := one.recv(65536):
                 with self._lock:
-                    allowed = data if self.left is None else data[: self.left]
-                    is_cut = self.left is not None and self.left <= len(data)
-                    self.left = None if is_cut or self.left is None else self.left - len(data)
+                    self.passed += 1
+                    self.messages = None if self.messages is None else self.messages - 1
+                    is_cut = self.messages == 0
                 while self.is_silent:
                     time.sleep(0.01)
-                other.sendall(allowed)
                 if is_cut:
                     self.cuts += 1
                     self._cut()
+                else:
+                    other.sendall(data)
         for end in (one, other):
             with self._lock:
                 self._ends.discard(end)

@@ -43,11 +43,12 @@ def losing(
             if is_done:
                 work()
             lose()
-        if lost and is_gone:
+        if lost and is_gone and statement != "ROLLBACK":
             lose()
         return work()
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("session.stores.sql._PATIENCE", 0.02)
         if isinstance(store, SqliteStore):
             inner = store._writer.connected()
 
@@ -170,3 +171,54 @@ def test_a_claim_that_another_made_after_ours_was_lost_is_not_ours(tmp_path: Pat
         store.claim("run-7", "mail")
     assert caught.value.outcome == "refused"
     assert store.claim("run-7", "mail") is False
+
+
+def test_memory_that_runs_out_behind_a_commit_does_not_hide_the_change(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store: Any = place.open()
+    session, commit = open_session(store), store._commit
+
+    def commit_and_fail(*values: Any) -> None:
+        commit(*values)
+        raise MemoryError
+
+    monkeypatch.setattr(store, "_commit", commit_and_fail)
+    with pytest.raises(MemoryError):
+        session.dispatch(Note("first"))
+    result = call(session, *PLAN)
+    assert (result.success, result.message) == (
+        False,
+        "It is not known whether planning_setup_plan took effect. Check before you call it again.",
+    )
+    assert statuses(session) == ["pending", "pending", "pending"]
+    assert state_of(session) == state_of(open_session(place.open()))
+
+
+def test_a_transaction_that_a_disk_does_not_even_roll_back_ends_with_its_connection(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "plans.db", timeout=0.2)
+    session = open_session(store)
+    session.dispatch(Note("first"))
+
+    class Connection:
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        def execute(self, statement: str, *values: Any) -> object:
+            if statement in {"COMMIT", "ROLLBACK"}:
+                raise sqlite3.OperationalError("disk I/O error")
+            return self.inner.execute(statement, *values)
+
+    for link in (store._writer, store._reader):
+        connection: Any = Connection(link.connected())
+        link.connection = connection
+    with pytest.raises(StoreError, match="disk I/O error"):
+        session.dispatch(Note("lost"))
+    assert store.verify("run-7") == 1
+    open_session(SqliteStore(tmp_path / "plans.db", timeout=0.2)).dispatch(Note("theirs"))
+    session.dispatch(Note("second"))
+    assert [note.text for note in session.select_all(Note)] == ["first", "theirs", "second"]
+    assert store.verify("run-7") == 3

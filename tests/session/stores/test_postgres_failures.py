@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import signal
+import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
+from unittest.mock import Mock
 
 import psycopg
 import pytest
 from cutting_proxy import cutting
 from postgres_server import ESCAPED, PASSWORD, PostgresServer, running
-from session_records import Note, elsewhere
-from store_places import BUSY, PLAN, call, open_session, refused, state_of
+from session_records import Note, elsewhere, give_up
+from store_places import BUSY, PLAN, call, open_session, refused
 
 from session import Session, StoreError
 from session.stores import PostgresStore
@@ -21,6 +23,19 @@ from session.stores import PostgresStore
 pytestmark = pytest.mark.postgres
 NAME = "postgresql://127.0.0.1:{port}/postgres"
 ENDED = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
+
+SILENT = "the server does not answer: check whether it runs, and try again"
+DENIED = "its user or password is refused: correct them in the address, or ask the administrator"
+MISSING = "its tables do not exist: run `planning store create URL` once, or call store.create()"
+RESTARTS = "the server is starting or ending: try again when it runs"
+FULL = (
+    "the server has too many connections: raise its max_connections, lower the stores' size, or put "
+    "a pooler before it"
+)
+READ_ONLY = (
+    "the server is read-only, such as a replica: connect to the primary (target_session_attrs=read-write "
+    "finds it)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +67,6 @@ class Pg:
     def cannot(self, reason: str) -> str:
         """The message of a store that cannot be used."""
         return f"the store {NAME.format(port=self.server.port)} cannot be used: {reason}"
-
-    @contextmanager
-    def set_to(self, *settings: str) -> Iterator[None]:
-        """Restart the server with other settings, within the block."""
-        self.server.restart(*settings)
-        try:
-            yield
-        finally:
-            self.server.restart()
 
 
 @pytest.fixture
@@ -137,14 +143,14 @@ def in_time(work: Callable[[], object]) -> StoreError | None:
     [("sessions", {"history", "at", "claims"}), ("changes", {"refresh", "sessions", "claims"})],
 )
 def test_every_call_ends_while_a_table_is_locked(pg: Pg, table: str, free: set[str]) -> None:
-    store = pg.again(timeout=0.2)
+    store = pg.again(timeout=0.05)
     session = open_session(store)
     call(session, *PLAN)
     with psycopg.connect(pg.server.conninfo) as lock:
         lock.execute(f'LOCK TABLE "{pg.schema}".{table} IN ACCESS EXCLUSIVE MODE'.encode())
         for name, read in READS.items():
             error = in_time(partial(read, store, session))
-            assert (name, error and str(error)) == (name, None if name in free else BUSY.format(0.2))
+            assert (name, error and str(error)) == (name, None if name in free else BUSY.format(0.05))
         assert call(session, "planning_read_plan", {}).success is True
     session.dispatch(Note("later"))
     assert store.verify("run-7") == session.version
@@ -152,13 +158,16 @@ def test_every_call_ends_while_a_table_is_locked(pg: Pg, table: str, free: set[s
 
 def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
     with cutting(pg.server.port) as proxy:
-        kept = pg.again(proxy.port, timeout=0.2)
+        kept, other = (pg.again(proxy.port, timeout=0.2) for _ in range(2))
         session = open_session(kept)
         session.dispatch(Note("first"))
+        assert len(other.sessions()) == 1
         proxy.is_silent = True
-        assert [
-            in_time(partial(READS[name], kept, session)) for name in ("mark", "refresh", "sessions")
-        ].count(None) == 0
+        silent = f"the store {NAME.format(port=proxy.port)} cannot be used: {SILENT}"
+        for work in (partial(session.dispatch, Note("lost")), other.sessions):
+            error = in_time(work)
+            assert error is not None
+            assert (str(error), error.outcome) == (silent, "refused")
         proxy.is_silent = False
 
         def commit() -> None:
@@ -168,58 +177,167 @@ def test_every_call_ends_while_a_pooler_waits_for_its_server(pg: Pg) -> None:
 
         error = in_time(commit)
         assert error is not None
-        assert error.outcome == "unknown"
+        assert (str(error), error.outcome) == (silent, "unknown")
         proxy.is_silent = False
         session.refresh()
         session.dispatch(Note("third"))
     assert pg.store.verify("run-7") == session.version
 
 
-SLOW = "CREATE RULE slow AS ON INSERT TO {}.changes DO ALSO SELECT pg_sleep(9)"
-SET = {
-    "default_transaction_read_only=on": (
-        "the server is read-only, such as a replica: connect to the primary (target_session_attrs=read-write "
-        "finds it)"
-    ),
-    "statement_timeout=50": (
-        "the server stopped a statement that took too long (statement_timeout): try again"
-    ),
-    "idle_in_transaction_session_timeout=50": (
+REASONS = {
+    "08006": ENDED,
+    "22021": "text with a NUL or a lone surrogate has no form in the database: remove it",
+    "22P05": "text with a NUL or a lone surrogate has no form in the database: remove it",
+    "28000": DENIED,
+    "3D000": "there is no such database: create it, or name another in the address",
+    "3F000": MISSING,
+    "40001": "the server rolled back the transaction because of another: try again",
+    "42501": "the user lacks the rights: ask the administrator for them, or to run store.schema_sql()",
+    "42P01": MISSING,
+    "53100": "the server's disk is full: free some space and try again",
+    "53200": "the server is out of memory: try again later",
+    "53300": FULL,
+    "54000": "a key, or the name of a claim, is longer than 2,600 bytes: use a shorter one",
+    "25006": READ_ONLY,
+    "25P03": (
         "the server ended a transaction that was idle for too long (idle_in_transaction_session_timeout): "
         "try again"
     ),
+    "57014": "the server stopped a statement that took too long (statement_timeout): try again",
+    "25P04": "the server ended a transaction that took too long (transaction_timeout): try again",
+    "57P01": RESTARTS,
+    "57P02": RESTARTS,
+    "57P03": RESTARTS,
+    "57P05": ENDED,
+    "XX001": "the database is damaged: restore it from a backup",
+    "XX002": "an index of the database is damaged: run REINDEX, or restore it from a backup",
+    "XX000": "the server says 'some words' (XX000)",
 }
 
 
-@pytest.mark.parametrize("setting", SET)
-def test_what_the_server_is_set_to_is_said(pg: Pg, setting: str) -> None:
+def test_what_the_server_refuses_a_change_for_is_said_with_what_to_do(pg: Pg) -> None:
     session = begun(pg)
-    before = state_of(session)
-    with pg.set_to(setting):
-        if setting.startswith("statement"):
-            pg.execute(SLOW)
-        with pytest.raises(StoreError) as caught, session.transaction() as transaction:
-            transaction.dispatch(Note("lost"))
-            if setting.startswith("idle"):
-                until_closed(pg)
-        assert (str(caught.value), caught.value.outcome) == (pg.cannot(SET[setting]), "refused")
-        assert state_of(open_session(pg.again())) == state_of(session) == before
-    if setting.startswith("idle"):
-        session.dispatch(Note("second"))
+    for code, reason in REASONS.items():
+        pg.execute(
+            "CREATE OR REPLACE FUNCTION {}.refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION 'some words' USING ERRCODE = '{code}'; END $$"
+        )
+        pg.execute(
+            "CREATE OR REPLACE TRIGGER refuse BEFORE INSERT ON {}.changes EXECUTE FUNCTION {}.refuse()"
+        )
+        with pytest.raises(StoreError) as caught:
+            session.dispatch(Note("lost"))
+        assert (str(caught.value), caught.value.outcome) == (pg.cannot(reason), "refused")
+    assert session.version == 1
 
 
-def until_closed(pg: Pg) -> None:
-    """Wait until the server has ended every transaction that was idle."""
-    idle = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
-    while pg.execute(idle) != [(0,)]:
-        pass
+def test_a_user_without_rights_is_said_what_to_ask_for(pg: Pg) -> None:
+    pg.execute("DROP ROLE IF EXISTS ann")
+    pg.execute("CREATE ROLE ann LOGIN PASSWORD 'word'")
+    address = f"postgresql://ann:word@127.0.0.1:{pg.server.port}/postgres"
+    for schema, ask in ((pg.schema, PostgresStore.sessions), ("of ann", PostgresStore.create)):
+        store = PostgresStore(address, schema=schema)
+        with pytest.raises(StoreError) as caught:
+            ask(store)
+        assert (str(caught.value), caught.value.outcome) == (pg.cannot(REASONS["42501"]), "refused")
+    pg.execute("DROP ROLE ann")
+
+
+WORDS = {
+    'password authentication failed for user "ann"': DENIED,
+    "no pg_hba.conf entry for host": DENIED,
+    'role "ann" does not exist': DENIED,
+    "permission denied for database": "its user may not connect: ask the administrator for CONNECT",
+    'database "plans" does not exist': REASONS["3D000"],
+    "sorry, too many clients already": FULL,
+    "remaining connection slots are reserved": FULL,
+    "too many connections for role": FULL,
+    "the database system is starting up": RESTARTS,
+    "the database system is shutting down": RESTARTS,
+    "the database system is in recovery mode": RESTARTS,
+    "session is read-only": READ_ONLY,
+    "server does not support SSL, but": "the server has no TLS: correct sslmode in the address",
+    "other words": ENDED,
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_what_the_server_refuses_a_connection_for_is_said_with_what_to_do(words: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuse() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.recv(8192)
+                fields = b"SFATAL\0VFATAL\0C00000\0M" + words.encode() + b"\0\0"
+                client.sendall(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        port = listening.getsockname()[1]
+        store = PostgresStore(
+            f"postgresql://ann:word@127.0.0.1:{port}/plans?sslmode=disable&gssencmode=disable"
+        )
+        message = refused(lambda: store.head("run-7"))
+        thread.join()
+    name = f"postgresql://127.0.0.1:{port}/plans"
+    assert message == f"the store {name} cannot be used: {WORDS[words]}"
+
+
+PATIENT = {
+    "connect_timeout": "5",
+    "keepalives_idle": "5",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+    "application_name": "session-planning",
+    "client_encoding": "UTF8",
+    "host": "h",
+    "dbname": "d",
+    "autocommit": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("address", "timeout", "asked"),
+    [
+        ("host=h dbname=d", 60, {}),
+        ("host=h dbname=d", 2.5, {"connect_timeout": "3"}),
+        ("host=h dbname=d", 0, {"connect_timeout": "1"}),
+        ("host=h dbname=d connect_timeout=30", 60, {"connect_timeout": "30"}),
+        ("host=h dbname=d connect_timeout=0", 60, {"connect_timeout": "60"}),
+        ("host=h,i,j dbname=d", 6, {"host": "h,i,j", "connect_timeout": "2"}),
+        (
+            "host=h hostaddr=1.1.1.1,1.1.1.2 dbname=d",
+            6,
+            {"hostaddr": "1.1.1.1,1.1.1.2", "connect_timeout": "3"},
+        ),
+        (
+            "host=h dbname=d application_name=mine keepalives_count=9",
+            60,
+            {"application_name": "mine", "keepalives_count": "9"},
+        ),
+    ],
+)
+def test_a_host_that_is_gone_is_noticed_and_what_the_address_says_comes_first(
+    address: str, timeout: float, asked: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = dict[str, object]()
+
+    def connect(**given: object) -> NoReturn:
+        found.update(given)
+        raise psycopg.OperationalError
+
+    monkeypatch.setattr("psycopg.connect", connect)
+    store = PostgresStore(address, timeout=timeout)
+    assert refused(lambda: store.head("run-7")).endswith(f"cannot be used: {ENDED}")
+    assert found == {**PATIENT, **asked}
 
 
 def test_wrong_addresses_say_what_is_wrong_and_never_the_password(pg: Pg) -> None:
     server_at = f"127.0.0.1:{pg.server.port}"
-    denied = "its user or password is refused: correct them in the address, or ask the administrator"
     wrong: dict[str, Callable[[], object]] = {
-        denied: PostgresStore(f"postgresql://planning:secret-word@{server_at}/postgres").create,
+        DENIED: PostgresStore(f"postgresql://planning:secret-word@{server_at}/postgres").create,
         "there is no such database: create it, or name another in the address": PostgresStore(
             f"postgresql://planning:{ESCAPED}@{server_at}/secret-word"
         ).create,
@@ -263,9 +381,8 @@ def chain_of(error: BaseException) -> str:
 
 def test_tables_that_are_absent_or_of_a_newer_format_are_refused(pg: Pg) -> None:
     absent = PostgresStore(pg.server.url, schema="nothing here")
-    missing = "its tables do not exist: run `planning store create URL` once, or call store.create()"
-    assert refused(absent.sessions) == pg.cannot(missing)
-    assert refused(lambda: open_session(absent)) == pg.cannot(missing)
+    assert refused(absent.sessions) == pg.cannot(MISSING)
+    assert refused(lambda: open_session(absent)) == pg.cannot(MISSING)
     session = begun(pg)
     pg.execute("UPDATE {}.store SET format = 2")
     name = NAME.format(port=pg.server.port)
@@ -285,18 +402,6 @@ def test_the_pool_is_bounded_and_says_when_it_is_empty(pg: Pg) -> None:
             "with a greater size",
         )
     assert small.head("two") is None
-
-
-def test_a_server_without_free_connections_says_so(pg: Pg) -> None:
-    with pg.set_to("max_connections=6", "superuser_reserved_connections=0"), ExitStack() as taken:
-        with pytest.raises(psycopg.OperationalError):
-            while True:
-                taken.enter_context(closing(psycopg.connect(pg.server.conninfo)))
-        assert refused(lambda: pg.again().head("a")) == pg.cannot(
-            "the server has too many connections: raise its max_connections, lower the stores' size, or put "
-            "a pooler before it"
-        )
-    assert pg.store.head("a") is None
 
 
 def test_a_text_that_the_database_cannot_hold_is_refused_and_nothing_changes(pg: Pg) -> None:
@@ -329,6 +434,17 @@ def test_what_is_no_address_no_pool_or_no_schema_is_refused(pg: Pg) -> None:
     assert odd.sessions() == []
 
 
+def test_a_transaction_that_is_given_up_leaves_its_connection_at_rest(
+    pg: Pg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, connect = begun(pg), Mock(wraps=psycopg.connect)
+    monkeypatch.setattr("psycopg.connect", connect)
+    for _ in range(3):
+        give_up(session, lambda transaction: transaction.dispatch(Note("lost")))
+    session.dispatch(Note("second"))
+    assert (session.version, connect.call_count) == (2, 0)
+
+
 def test_a_statement_that_fails_within_a_transaction_ends_it(pg: Pg) -> None:
     session = begun(pg)
     with pytest.raises(StoreError) as caught, session.transaction() as transaction:
@@ -336,8 +452,8 @@ def test_a_statement_that_fails_within_a_transaction_ends_it(pg: Pg) -> None:
         assert "text with a NUL or a lone surrogate has no form" in refused(
             lambda: pg.store.with_key("run-7", "\0")
         )
-        assert refused(lambda: pg.store.checkpoints("run-7", 1, -1)) == pg.cannot(
-            "the server says 'LIMIT must not be negative' (2201W)"
-        )
+        refusal = refused(lambda: pg.store.checkpoints("run-7", 1, -1))
+        reason = pg.cannot("the server says 'LIMIT must not be negative' (2201W)")
+        assert refusal == reason  # enough: the end of the block raises
     assert str(caught.value) == pg.cannot("a statement of the transaction has failed: end it, and try again")
     assert (caught.value.outcome, session.version) == ("refused", 1)

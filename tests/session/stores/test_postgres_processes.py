@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from cutting_proxy import cutting
 from postgres_server import PostgresServer, running, schema_for, shared_server
 from psycopg_pool import ConnectionPool
 from session_records import Ping, elsewhere
 from store_places import numbered, open_session, refused
 
 from session import StoreError, TransactionError
-from session.stores import PostgresStore, Watch
+from session.stores import MemoryStore, PostgresStore, Watch, copy_session
 
 pytestmark = pytest.mark.postgres
+
+
 HERE = Path(__file__).parent
 WRITER = """
 import sys
@@ -90,36 +91,6 @@ def test_a_server_that_is_restarted_under_load_loses_nothing() -> None:
         store.close()
 
 
-def test_connections_that_are_cut_anywhere_lose_nothing_and_double_nothing(
-    postgres: PostgresServer, schema: str
-) -> None:
-    rounds = 100 if "CI" in os.environ else 60
-    chance = random.Random(11)  # noqa: S311 - where to cut is no secret
-    with cutting(postgres.port) as proxy:
-        store = PostgresStore(postgres.url_at(proxy.port), schema=schema, timeout=5)
-        session = open_session(store)
-        acknowledged, refusals = list[int](), list[int]()
-        for number in range(rounds):
-            proxy.left = chance.randrange(1, 6_000)
-            try:
-                session.dispatch(Ping(number))
-            except StoreError as error:
-                proxy.left = None
-                if error.outcome == "unknown":
-                    session.refresh()
-                else:
-                    refusals.append(number)
-            else:
-                acknowledged.append(number)
-        proxy.left = None
-        found = pings(PostgresStore(postgres.conninfo, schema=schema))
-        assert set(acknowledged) <= set(found)
-        assert not set(refusals) & set(found)
-        assert len(found) == len(set(found)) == store.verify("run-7")
-        assert min(proxy.cuts, len(refusals), len(acknowledged)) > rounds / 10
-        store.close()
-
-
 def test_sessions_do_not_wait_for_each_other_and_are_not_nested(store: PostgresStore, schema: str) -> None:
     one, two = (open_session(store, name) for name in ("one", "two"))
     other = open_session(PostgresStore(shared_server().conninfo, schema=schema, timeout=0.2), "two")
@@ -137,6 +108,7 @@ def test_fifty_watches_have_one_connection_and_see_every_change(
 ) -> None:
     there = PostgresStore(postgres.conninfo, schema=schema)
     watches = [there.watch("run-7", timeout=20) for _ in range(50)]
+    before = {*threading.enumerate()}
     found: list[list[int]] = [[] for _ in watches]
 
     def follow(watch: Watch, numbers: list[int]) -> None:
@@ -147,7 +119,8 @@ def test_fifty_watches_have_one_connection_and_see_every_change(
         thread.start()
     session = open_session(store)
     session.dispatch(Ping(1))
-    assert sum(thread.name == "session watches" for thread in threading.enumerate()) == 1
+    started = [thread for thread in threading.enumerate() if thread not in {*before, *threads}]
+    assert [(thread.name, thread.daemon) for thread in started] == [("session watches", True)]
     session.dispatch(Ping(2))
     session.dispatch(Ping(3))
     for thread in threads:
@@ -160,10 +133,30 @@ def test_a_change_that_no_notification_tells_of_is_found(
 ) -> None:
     there = PostgresStore(postgres.conninfo, schema=schema)
     monkeypatch.setattr(there._listener, "_channel", "another")
+    monkeypatch.setattr("session.stores.postgres._POLLED", 0.1)
     watch = there.watch("run-7", timeout=20)
-    threading.Timer(0.2, open_session(store).dispatch, args=(Ping(1),)).start()
+    threading.Timer(0.05, open_session(store).dispatch, args=(Ping(1),)).start()
     assert next(watch).version == 1
     watch.close()
+
+
+def test_a_watch_hears_at_once_of_a_session_that_is_restored_or_deleted(
+    postgres: PostgresServer, store: PostgresStore, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("session.stores.postgres._POLLED", 60)
+    source = MemoryStore()
+    open_session(source).dispatch(Ping(1))
+    watch = PostgresStore(postgres.conninfo, schema=schema).watch("run-7")
+    with ThreadPoolExecutor(1) as thread, closing(watch):
+        found = thread.submit(next, watch)
+        time.sleep(0.3)  # it waits by then
+        copy_session(source, store, "run-7")
+        assert found.result(20).version == 1
+        found = thread.submit(next, watch)
+        time.sleep(0.1)
+        store.delete("run-7")
+        with pytest.raises(StoreError, match=r"^session 'run-7' was deleted$"):
+            found.result(20)
 
 
 def test_watches_go_on_after_the_server_was_away(schema: str) -> None:
@@ -182,7 +175,11 @@ def test_watches_go_on_after_the_server_was_away(schema: str) -> None:
         watch.close()
 
 
-def test_watches_of_tasks_hold_no_thread_while_they_wait(store: PostgresStore) -> None:
+def test_watches_of_tasks_hold_no_thread_while_they_wait_and_hear_at_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("session.stores.postgres._POLLED", 60)
+
     async def seen() -> list[list[int]]:
         async def follow() -> list[int]:
             found = []
@@ -195,7 +192,7 @@ def test_watches_of_tasks_hold_no_thread_while_they_wait(store: PostgresStore) -
         tasks = [asyncio.create_task(follow()) for _ in range(40)]
         session = await asyncio.to_thread(open_session, store)
         for number in (1, 2):
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.05)
             await session.run_in_worker(lambda number=number: session.dispatch(Ping(number)))  # type: ignore[misc]
         return list(await asyncio.gather(*tasks))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import random
 import signal
 import subprocess
 import sys
@@ -28,8 +27,7 @@ from planning import PlanningToolsSection, Toolbox
 from session import Session
 from session.stores import PostgresStore
 
-KILLS = int(os.environ.get("KILLS", "3"))  # make soak kills more often
-EXAMPLES = max(8, settings().max_examples // 10)
+EXAMPLES = max(5, settings().max_examples // 10)
 PATIENCE = 120.0  # seconds after which a worker is stuck
 
 Answer = dict[str, Any]
@@ -206,53 +204,3 @@ def test_every_call_is_what_it_was_answered(
         ]
     set_up(place, set("abc"))
     check(place, scripts, run_all(processes, scripts, kills))
-
-
-def script_of(place: list[str], loops: list[list[tuple[int, str]]], at_once: int) -> Script:
-    """A script of calls, by number and user, that nothing disturbs."""
-    call = {"at": 0, "fate": None, "after": 0}
-    each = [[{"number": number, "user": user, **call} for number, user in calls] for calls in loops]
-    rest = {"kept": False, "leaves": False, "patience": 30.0, "held": []}
-    return {"place": place, "loops": each, "at_once": at_once, **rest}
-
-
-def check_all_made(place: list[str], scripts: list[Script], answers: list[list[Answer]]) -> None:
-    assert {answer["how"] for each in answers for answer in each} == {"made"}
-    check(place, scripts, answers)
-
-
-def test_processes_on_one_session_lose_nothing_and_leave_no_gap(
-    processes: list[Process], places: Places
-) -> None:
-    place, numbers = places.make(), count()
-    set_up(place, {"a"})
-    most = 200 if "KILLS" in os.environ else 30  # make soak writes more
-    scripts = [
-        script_of(place, [[(next(numbers), "a") for _ in range(most)] for _ in range(2)], at_once=5)
-        for _ in processes
-    ]
-    answers = run_all(processes, scripts, [None] * 3)
-    check_all_made(place, scripts, answers)
-    with closing(opened(place, 5)) as store:
-        assert store.verify("a") == 1 + sum(map(len, answers)) == 1 + 6 * most
-
-
-@pytest.mark.slow
-def test_workers_that_are_killed_under_load_lose_nothing_and_do_nothing_twice(
-    processes: list[Process], places: Places
-) -> None:
-    chance = random.Random(KILLS)  # noqa: S311 - whom and when is no secret
-    place, numbers = places.make(), count()
-    shared, own = [f"shared-{n}" for n in range(10)], [[f"w{w}-{n}" for n in range(50)] for w in range(3)]
-    set_up(place, {*shared, *(user for each in own for user in each)})
-    scripts, answers = list[Script](), list[list[Answer]]()
-    for _ in range(KILLS):
-        users = [
-            [chance.choice(shared if chance.random() < 0.1 else each) for _ in range(150)] for each in own
-        ]
-        round_ = [script_of(place, [[(next(numbers), user) for user in each]], at_once=17) for each in users]
-        kills: list[int | None] = [None] * 3
-        kills[chance.randrange(3)] = chance.randrange(1, 140)
-        scripts += round_
-        answers += run_all(processes, round_, kills)
-    check_all_made(place, scripts, answers)

@@ -1,4 +1,4 @@
-"""The file of a store: whose it is, what beside it, and what the tools of SQLite leave in it."""
+"""The file of a store: whose it is, how it is opened, older formats, and what SQLite's tools leave."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import os
 import socket
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any, Literal
+from unittest.mock import Mock
 
 import pytest
-from session_records import Note
-from store_places import SETUP, lived, open_session, states_of, store_of
+from session_records import Note, printed
+from store_places import BUSY, SETUP, lived, open_session, states_of, store_of
 
-from session import StoreError
-from session.stores import SqliteStore
+from planning import Plan, PlanningToolsSection, Toolbox
+from planning.tools.ledger import ToolCall
+from session import Rewound, Session, StoreError
+from session.stores import SqliteStore, StoreBusy
+from session.stores import sqlite_file as files
 
 
 def refusal(path: Path | str) -> str:
@@ -77,6 +84,12 @@ def test_what_is_not_a_path_is_refused(path: str, tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_address_is_not_a_path_and_is_shown_without_its_password() -> None:
+    assert refusal("postgresql://ann:secret@host:5432/plans") == (
+        "a store needs the path of a file, got the address postgresql://host:5432/plans"
+    )
+
+
 @pytest.mark.parametrize("name", ["a?b.db", "a#b.db", "a%20b.db", "ä b.db", "a&mode=memory.db"])
 def test_any_name_is_the_name_of_a_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -126,12 +139,67 @@ def test_a_file_of_text_is_refused_and_stays_as_it_was(path: Path, text: str) ->
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize(("synchronous", "level"), [("normal", 1), ("full", 2)])
+def test_how_a_file_is_opened(path: Path, synchronous: Literal["normal", "full"], level: int) -> None:
+    store = SqliteStore(path, timeout=3, synchronous=synchronous)
+    open_session(store).dispatch(Note("first"))
+    expected = {
+        "trusted_schema": 0,
+        "synchronous": level,
+        "wal_autocheckpoint": 0,  # the store has its own
+        "journal_size_limit": 0,
+        "journal_mode": "wal",
+    }
+    for link, wait in ((store._reader, 3_000), (store._writer, 0)):
+        connection = link.connected()
+        found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in expected}
+        assert found == expected
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (wait,)
+        assert connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == 100_000_000
+        assert connection.isolation_level is None
+
+
+CANNOT_OPEN = "the file cannot be opened: check whether its folder exists and is writable"
+LITTLE_MEMORY = "there is too little memory, or the file is damaged: then restore it from a copy"
+REASONS: dict[int | type[Exception], str] = {
+    sqlite3.SQLITE_FULL: "there is no space left: free some and try again",
+    sqlite3.SQLITE_READONLY_DBMOVED: "it is read-only: make it writable and try again",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy",
+    sqlite3.SQLITE_NOTADB: "it is not a SQLite file",
+    sqlite3.SQLITE_CANTOPEN: CANNOT_OPEN,
+    sqlite3.SQLITE_IOERR_READ: "the disk reports an error: check whether it is full",
+    sqlite3.SQLITE_NOMEM: LITTLE_MEMORY,
+    sqlite3.SQLITE_TOOBIG: "text is longer than 100,000,000 bytes",
+    sqlite3.SQLITE_MISUSE: "some words",
+    PermissionError: CANNOT_OPEN,
+    MemoryError: LITTLE_MEMORY,
+}
+
+
+@pytest.mark.parametrize("cause", REASONS)
+def test_what_a_file_cannot_be_used_for_is_said_with_what_to_do(
+    path: Path, cause: int | type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error: Any = sqlite3.DatabaseError("some words") if isinstance(cause, int) else cause("some words")
+    error.sqlite_errorcode = cause if isinstance(cause, int) else 0
+
+    monkeypatch.setattr("sqlite3.connect", Mock(side_effect=error))
+    assert refusal(path) == f"the store {path} cannot be used: {REASONS[cause]}"
+
+
+def test_a_file_that_is_in_use_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for code in (sqlite3.SQLITE_BUSY_SNAPSHOT, sqlite3.SQLITE_LOCKED):
+        error: Any = sqlite3.DatabaseError("some words")
+        error.sqlite_errorcode = code
+        monkeypatch.setattr("sqlite3.connect", Mock(side_effect=error))
+        with pytest.raises(StoreBusy) as caught:
+            SqliteStore(path, timeout=0.2)
+        assert str(caught.value) == BUSY.format(0.2)
+
+
 def test_a_store_needs_its_folder(path: Path) -> None:
     there = path.parent / "nowhere" / "a.db"
-    assert refusal(there) == (
-        f"the store {there} cannot be used: the file cannot be opened: check whether its folder exists and "
-        "is writable"
-    )
+    assert refusal(there) == f"the store {there} cannot be used: {CANNOT_OPEN}"
 
 
 def test_an_empty_file_with_changes_beside_it_is_refused(path: Path) -> None:
@@ -226,3 +294,136 @@ def test_a_long_wal_is_copied_into_the_file_before_a_change_while_nobody_else_ca
     session.dispatch(Note("fourth"))
     assert wal.stat().st_size < 100_000
     assert store.verify("run-7") == 4
+
+
+PAGE = 4096  # bytes
+
+WHILE_OTHERS_WRITE = """
+import sys
+from pathlib import Path
+from session.stores import SqliteStore
+
+path, names = Path(sys.argv[1]), sys.argv[2:]
+
+def others_write(event, args):
+    if event == "sqlite3.connect" and "immutable" in str(args[0]):
+        while names:
+            name = names.pop()
+            path.with_name(f"new {name}").rename(path.with_name(name))
+
+sys.addaudithook(others_write)
+print([(str(each.session_id), each.version) for each in SqliteStore(path).sessions()], names)
+"""
+
+
+def write(path: Path, text: str) -> SqliteStore:
+    store = SqliteStore(path)
+    open_session(store).dispatch(Note(text))
+    return store
+
+
+def test_a_file_that_another_process_writes_is_not_called_damaged(path: Path) -> None:
+    write(path, "before").close()
+    before = path.read_bytes()
+    store = write(path, "x" * 99_999)
+    wal = path.with_name("plans.db-wal").read_bytes()
+    store.close()
+    # Another process begins its WAL, and its checkpoint has written the first page so far.
+    path.with_name("new plans.db").write_bytes(path.read_bytes()[:PAGE] + before[PAGE:])
+    path.with_name("new plans.db-wal").write_bytes(wal)
+    path.write_bytes(before)
+    assert printed(WHILE_OTHERS_WRITE, path, "plans.db", "plans.db-wal") == "[('run-7', 2)] []\n"
+
+
+@pytest.mark.parametrize("pages", [0, 1, 3])
+def test_a_process_that_is_killed_while_it_begins_a_file_leaves_one_that_the_next_begins(
+    path: Path, pages: int
+) -> None:
+    SqliteStore(path).close()
+    whole = path.read_bytes()
+    with closing(sqlite3.connect(path.with_name("other.db"), isolation_level=None)) as other:
+        other.execute("PRAGMA cache_size = 1")
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE a (text TEXT)")
+        other.execute("INSERT INTO a VALUES (?)", ("x" * 99 * PAGE,))  # more than stays in memory
+        journal = path.with_name("other.db-journal").read_bytes()
+    path.write_bytes(whole[: pages * PAGE])
+    path.with_name("plans.db-journal").write_bytes(journal)
+    write(path, "first").close()
+    with closing(SqliteStore(path)) as store:
+        assert ([each.version for each in store.sessions()], store.verify("run-7")) == ([1], 1)
+    assert {each.name for each in path.parent.iterdir()} == {"plans.db", "other.db"}
+
+
+FORMAT_1 = Path(__file__).with_name("format_1.sql")
+"""A dump of a file that the last release with format 1 wrote: a session with a rewind, a call id that was
+used twice and claims, and its fork."""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    path = tmp_path / "plans.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(f"PRAGMA journal_mode = WAL; {FORMAT_1.read_text()}")
+    return path
+
+
+def tables(path: Path) -> tuple[int, dict[str, str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        (number,) = connection.execute("PRAGMA user_version").fetchone()
+        found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    return number, dict(found)
+
+
+def test_a_file_of_format_1_is_brought_to_format_2_with_all_that_is_in_it(old: Path, tmp_path: Path) -> None:
+    store = SqliteStore(old)
+    session = Session(session_id="run-7", store=store)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    assert (store.verify("run-7"), store.verify("fork")) == (6, 2)
+    assert [(str(each.session_id), each.version, dict(each.tags)) for each in store.sessions()] == [
+        ("fork", 2, {"project": "login"}),
+        ("run-7", 6, {"project": "login"}),
+    ]
+    plans = [session.at(version).select_latest(Plan) for version in range(7)]
+    assert [plan and (plan.status, plan.progress) for plan in plans] == [
+        None,
+        ("active", (0, 2)),
+        ("active", (1, 2)),
+        ("abandoned", (0, 0)),
+        *[("active", (1, 2))] * 3,
+    ]
+    assert [line.call_id for line in session.select_all(ToolCall)] == [f"call_{n}" for n in (1, 2, 3, 1, 4)]
+    assert isinstance(session.history(after=3)[0].events[0], Rewound)
+    assert (session.claim("mailed the report"), session.claim("another")) == (False, True)
+    by = {"call_id": "call_1", "idempotency_key": "1"}
+    for _ in "ab":
+        assert toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"}, context=by).success
+    assert (session.version, store.verify("run-7")) == (7, 7)
+    store.close()
+    SqliteStore(tmp_path / "new.db").close()
+    assert tables(old) == tables(tmp_path / "new.db")
+
+
+def test_a_migration_that_is_cut_off_changes_nothing(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tables(old)
+
+    def killed(_row: object) -> bytes:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "check_of", killed)
+        with pytest.raises(KeyboardInterrupt):
+            SqliteStore(old)
+    assert tables(old) == before
+    assert SqliteStore(old).verify("run-7") == 6
+
+
+def test_two_processes_that_open_it_at_once_migrate_it_once(old: Path) -> None:
+    program = (
+        "import sys; from session.stores import SqliteStore; print(SqliteStore(sys.argv[1]).verify('run-7'))"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", program, str(old)], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [process.communicate(timeout=60)[0] for process in started] == ["6\n"] * 3

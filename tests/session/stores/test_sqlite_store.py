@@ -21,7 +21,7 @@ from store_places import BUSY, SETUP, on_file, open_session
 
 from planning import Plan
 from planning.plan.commands import AddStep, MarkStep, NewPlanStep
-from session import StoreError, TransactionError
+from session import Session, StoreError, TransactionError
 from session.events import SessionId
 from session.stores import MemoryStore, SqliteStore, StoreBusy
 
@@ -128,6 +128,26 @@ def test_a_file_that_can_only_be_read_can_be_read(
         Path(folder).chmod(0o755)
 
 
+def test_a_file_of_format_1_that_can_only_be_read_names_the_remedy(
+    nobody: Callable[[], None],
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "plans.db")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(Path(__file__).with_name("format_1.sql").read_text())
+        path.chmod(0o444)
+        Path(folder).chmod(0o555)
+        nobody()
+        with pytest.raises(StoreError) as caught:
+            SqliteStore(path)
+        os.seteuid(os.getuid())
+        Path(folder).chmod(0o755)
+    assert str(caught.value) == (
+        f"{path} has format 1 and is read-only: make it writable and open it once, which converts it to "
+        "format 2"
+    )
+
+
 def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
@@ -191,6 +211,18 @@ def test_a_direct_writer_takes_a_version_for_each_lock(path: Path) -> None:
         store.append(head, None, expected=1)
         with pytest.raises(TransactionError, match="a lock allows one change: release it and take it"):
             store.append(head, None, expected=1)
+
+
+def test_sessions_at_one_path_share_a_store_and_those_at_others_do_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    one, same, other = (Session(store=each) for each in (path, path.name, path.with_name("other.db")))
+    assert one.store is same.store
+    assert (repr(one.store), repr(other.store)) == (
+        f"SqliteStore({str(path)!r})",
+        f"SqliteStore({str(path.with_name('other.db'))!r})",
+    )
 
 
 def test_a_store_says_where_it_is_and_refuses_words_that_it_does_not_know(path: Path) -> None:

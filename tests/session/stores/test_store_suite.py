@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from examples.folder_store import FolderStore
+from hypothesis import settings
 from postgres_server import schema_for, shared_server, store_for
 from store_places import MemoryPlace, Place, PostgresPlace, SqlitePlace
 
@@ -27,6 +28,14 @@ class OfPlace(StoreSuite):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
         self.place = self.kind(tmp_path)
+
+    @pytest.fixture(autouse=True)
+    def _few(self) -> Iterator[None]:
+        """Draw fewer examples where the rest draws few, as each takes longer."""
+        name = settings.get_current_profile_name()
+        settings.load_profile("few" if name == "quick" else name)
+        yield
+        settings.load_profile(name)
 
     def open(self) -> Store:
         return self.place.open()
@@ -78,6 +87,13 @@ class Backwards(MemoryStore):
         return super().checkpoints(session_id, last, 10**9)[::-1][:limit]
 
 
+class Oldest(MemoryStore):
+    """Gives the oldest call of a key first."""
+
+    def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
+        return super().with_key(session_id, key)[::-1]
+
+
 class Unsorted(MemoryStore):
     """Lists sessions as they began."""
 
@@ -106,6 +122,7 @@ BROKEN = {
     Halved: "test_a_change_for_another_version_is_refused_whole",
     Forgetful: "test_a_copy_has_what_was_there_up_to_its_version_and_outlives_its_source",
     Backwards: "test_a_store_has_what_was_appended_and_nothing_else",
+    Oldest: "test_a_key_finds_its_call_on_the_present_branch",
     Unsorted: "test_sessions_are_listed_newest_first",
     Torn: "test_a_session_is_copied_to_another_store_and_back_with_its_hashes",
     Open: "test_a_lock_keeps_other_writers_away_and_is_not_taken_twice",

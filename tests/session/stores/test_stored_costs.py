@@ -1,30 +1,44 @@
-"""What stores cost: statements, checkpoints and items that are read, counted and never timed."""
+"""What stores cost: statements, trips, checkpoints and items that are read, counted and never timed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import gc
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
+from typing import Any
 from weakref import WeakSet
 
-from session_records import Note, Ping, texts
+import pytest
+from postgres_server import PostgresServer
+from session_records import Note, Ping, collect_from_here, texts
 from store_places import (
     PLAN,
     Counting,
+    MemoryPlace,
     call,
     mark,
     numbered,
     open_session,
+    planned,
     refused,
     registered,
     state_of,
+    statuses,
     store_of,
     traced,
 )
 
-from session import InProcessEventBus, Session, SessionEvent, append
+from planning import NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
+from session import InProcessEventBus, Session, SessionEvent, StoreError, append, select_latest, stored
 from session.events import SessionId
-from session.stores import Checkpoint, MemoryStore, SqliteStore
+from session.stores import Checkpoint, MemoryStore, PostgresStore, SqliteStore, copy_session
+from session.stores.chain import StoredSession
 
 
 def test_a_call_costs_the_same_among_a_thousand_sessions_on_a_bus(tmp_path: Path) -> None:
@@ -93,6 +107,35 @@ def test_verify_reads_few_checkpoints_at_a_time() -> None:
     assert 0 < store.most <= 10
 
 
+@pytest.mark.parametrize("way", ["one", "cold", "warm", "other"])
+def test_checkpoints_are_further_apart_as_they_grow_however_the_session_is_opened(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 4)
+    collect_from_here()
+    place = MemoryPlace(Path())
+    stores, session = [place.open(), place.open()], open_session(place.open())
+    for number in range(45):
+        if way != "one":
+            del session
+            gc.collect()
+            store = {"cold": place.open(), "other": stores[number % 3 % 2]}.get(way, stores[0])
+            session = open_session(store)
+        session.dispatch(Note("x" * 100))
+    found = place.open().checkpoints("run-7", 45, 99)
+    assert [each.version for each in found][::-1] == [4, 8, 12, 18, 27, 40]
+
+
+def test_what_was_read_of_the_store_is_remembered(path: Path) -> None:
+    session = open_session(SqliteStore(path))
+    for number in range(20):
+        session.dispatch(Note(str(number)))
+    store = Counting(path)
+    there = open_session(store)
+    history, read = there.history(), store.read
+    assert (there.history(), len(history), store.read) == (history, 20, read)
+
+
 def test_a_durable_mark_is_six_statements(tmp_path: Path) -> None:
     session = open_session(SqliteStore(tmp_path / "plans.db"))
     call(session, *PLAN)
@@ -153,3 +196,203 @@ def test_a_slice_that_append_makes_grows_without_being_read_and_is_whole_all_the
     for _ in range(302):
         other.dispatch(Note("other"))
     assert refused(lambda: late.select_all(Note)).startswith("session 'run-7' was replaced by another")
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Counting]:
+    collect_from_here()
+    with closing(Counting(path)) as found:
+        yield found
+
+
+def request(store: SqliteStore, name: str, **arguments: object) -> str:
+    """One request: the session is opened, changed and let go."""
+    message = planned(store)[1].call(f"planning_{name}", arguments).message
+    gc.collect()
+    return message
+
+
+def titles(session: Session, version: int | None = None) -> list[str]:
+    plan = (session if version is None else session.at(version)).select_latest(Plan)
+    assert plan is not None
+    return [step.title for step in plan.steps]
+
+
+def opened(store: SqliteStore) -> Session:
+    return planned(store)[0]
+
+
+def test_a_request_reads_nothing_of_what_this_process_committed(store: Counting) -> None:
+    request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
+    read = store.read
+    assert request(store, "mark_step", step_id="S001", status="done") == "S001 done. Next: S002 b"
+    assert request(store, "add_step", steps=["c"]) == "Added S003."
+    assert store.read == read
+    with closing(SqliteStore(store._path)) as cold:
+        assert opened(cold).select_latest(Plan) == opened(store).select_latest(Plan)
+        assert cold.verify("run-7") == 3
+
+
+def test_it_opens_without_asking_the_store_and_the_first_look_says_what_is_there(
+    store: Counting, path: Path
+) -> None:
+    request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
+    asked = store.asked
+    session = opened(store)
+    assert store.asked == asked
+    with closing(SqliteStore(path)) as other:
+        request(other, "mark_step", step_id="S001", status="done")
+    assert (session.version, len(session.history())) == (2, 2)
+    assert session.created_at == store.sessions()[0].created_at
+
+
+def test_threads_that_look_at_once_see_the_same(store: Counting) -> None:
+    request(store, "setup_plan", objective="o", initial_steps=["a"])
+    late, others = Event(), Event()
+
+    def slow(session_id: SessionId, head: Callable[[SessionId], StoredSession | None]) -> object:
+        found = head(session_id)
+        late.set()
+        others.wait(10)
+        return found
+
+    session, toolbox = planned(store)
+    quick = store.head
+    with ThreadPoolExecutor() as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "head", lambda session_id: slow(session_id, quick))
+        reader = pool.submit(lambda: session.version)
+        assert late.wait(10)
+        patch.setattr(store, "head", quick)
+        assert toolbox.call("planning_add_step", {"steps": ["b"]}).message == "Added S002."
+        others.set()
+        assert reader.result() == 2
+    assert toolbox.call("planning_add_step", {"steps": ["c"]}).message == "Added S003."
+    assert store.verify("run-7") == 3
+
+
+def test_a_session_whose_record_was_damaged_since_is_refused_at_the_first_look(
+    store: Counting, path: Path
+) -> None:
+    request(store, "setup_plan", objective="o", initial_steps=["a"])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE sessions SET version = 7")
+    session = Session(session_id="run-7", store=store)
+    for _ in range(2):
+        with pytest.raises(StoreError) as refused:
+            session.version  # noqa: B018 - a look
+        assert str(refused.value) == "the record of session 'run-7' is damaged"
+
+
+def test_changes_of_others_are_seen(store: Counting, path: Path) -> None:
+    request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
+    with closing(SqliteStore(path)) as other:
+        request(other, "mark_step", step_id="S001", status="done")
+        assert statuses(opened(store)) == ["done", "pending"]
+        request(other, "setup_plan", objective="p")
+        assert request(store, "add_step", steps=["c"]) == "Added S001."
+        opened(other).rewind(2)
+    assert statuses(opened(store)) == ["done", "pending"]
+
+
+def test_a_session_that_was_deleted_and_begun_again_is_another_one(store: Counting, path: Path) -> None:
+    request(store, "setup_plan", objective="o", initial_steps=["a", "b"])
+    with closing(SqliteStore(path)) as other:
+        other.delete("run-7")
+        request(other, "setup_plan", objective="p")
+    assert opened(store).select_latest(Plan) == Plan("p", "active")
+
+
+def test_what_was_lost_by_restoring_a_copy_is_in_no_version(store: Counting, path: Path) -> None:
+    request(store, "setup_plan", objective="o", initial_steps=["a"])
+    with closing(SqliteStore(path.with_name("copy.db"))) as copy, closing(SqliteStore(path)) as other:
+        copy_session(store, copy, "run-7")
+        request(store, "add_step", steps=["lost"])
+        other.delete("run-7")
+        copy_session(copy, other, "run-7")
+        for title in ("kept", "last"):
+            request(other, "add_step", steps=[title])
+    session = opened(store)
+    assert [titles(session, version) for version in (2, 3)] == [["a", "kept"], ["a", "kept", "last"]]
+    session.rewind(2)
+    assert titles(opened(store)) == ["a", "kept"]
+
+
+def test_what_other_reducers_made_is_not_taken_for_what_these_make(store: Counting) -> None:
+    def shout(_plans: tuple[Plan, ...], command: SetupPlan) -> tuple[Plan, ...]:
+        return (Plan(command.objective.upper(), "active"),)
+
+    session = opened(store)
+    session.dispatch(SetupPlan("o", (NewPlanStep("a"),)))
+    del session
+    gc.collect()
+    again = Session(session_id="run-7", store=store)
+    again.register_reducer(SetupPlan, shout, Plan)
+    assert select_latest(again, Plan) == Plan("O", "active")
+
+
+def test_so_many_sessions_stay_warm_and_no_more(store: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session.stores.base._WARM", 3)
+    for name in "abcdec":
+        session = Session(session_id=name, store=store)
+        register_plan(session)
+        session.dispatch(SetupPlan("o"))
+    assert list(store.warm) == ["d", "e", "c"]
+
+
+def test_in_an_event_loop_any_session_opens_without_asking_the_store(store: Counting, path: Path) -> None:
+    with closing(SqliteStore(path)) as other:
+        request(other, "setup_plan", objective="o", initial_steps=["a"])
+
+    async def main() -> tuple[str, str]:
+        asked = store.asked
+        _, toolbox = planned(store)
+        assert store.asked == asked
+        added = await toolbox.acall("planning_add_step", {"steps": ["b"]})
+        _, toolbox = planned(store, "bob")
+        return added.message, (await toolbox.acall("planning_add_step", {"steps": ["b"]})).message
+
+    assert asyncio.run(main()) == (
+        "Added S002.",
+        "Refused, nothing changed. no plan yet; call planning_setup_plan first",
+    )
+
+
+class Trips(PostgresStore):
+    trips = 0
+
+    def _execute(self, *asked: Any) -> Any:
+        self.trips += 1
+        return super()._execute(*asked)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("changes", [1, 40])
+def test_a_request_of_a_warm_session_takes_two_trips_and_any_other_few_more(
+    postgres: PostgresServer, changes: int
+) -> None:
+    schema = postgres.schema()
+
+    async def request(store: Trips, title: str) -> tuple[str, int]:
+        store.trips = 0
+        session = Session(session_id="ada", store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        added = await toolbox.acall("planning_add_step", {"steps": [title]})
+        return added.message, store.trips
+
+    async def main(store: Trips, other: Trips) -> list[tuple[str, int]]:
+        session = Session(session_id="ada", store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        await toolbox.acall("planning_setup_plan", {"objective": "o"})
+        for _ in range(changes - 1):
+            await toolbox.acall("planning_read_plan")
+        del session, toolbox
+        return [await request(store, "a"), await request(other, "b"), await request(store, "c")]
+
+    store, other = Trips(postgres.url, schema=schema), Trips(postgres.url, schema=schema)
+    store.create()
+    warm, cold, changed = asyncio.run(main(store, other))
+    store.close()
+    other.close()
+    assert warm == ("Added S001.", 2)
+    assert cold == ("Added S002.", 3 if changes == 1 else 6)
+    assert changed == ("Added S003.", 5)

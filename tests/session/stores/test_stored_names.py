@@ -62,9 +62,11 @@ def note(module: Any, text: str, *, grows: bool) -> Any:
     return module.Note(text) if grows else module.Put(module.Note(text))
 
 
-def moved(path: Path, monkeypatch: pytest.MonkeyPatch, *, grows: bool = False) -> tuple[Session, Any, str]:
+def moved(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, grows: bool = False, name: str = "old_place"
+) -> tuple[Session, Any, str]:
     """A session whose classes were in another module when it was written; and a snapshot of then."""
-    before = place("old_place", monkeypatch)
+    before = place(name, monkeypatch)
     session = opened(path, before, grows=grows)
     session.dispatch(note(before, "old", grows=grows))
     session.publish(before.Heard(number=1))
@@ -72,7 +74,7 @@ def moved(path: Path, monkeypatch: pytest.MonkeyPatch, *, grows: bool = False) -
     snapshot = session.snapshot().to_json()
     assert session.store is not None
     session.store.close()
-    monkeypatch.delitem(sys.modules, "old_place")
+    monkeypatch.delitem(sys.modules, name)
     after = place("new.place", monkeypatch)
     return opened(path, after, grows=grows), after, snapshot
 
@@ -132,6 +134,32 @@ def test_a_module_that_is_not_loaded_is_looked_for_and_never_imported(
             assert session.select_all(after.Note) == ()
         else:
             assert refused(lambda: session.select_all(after.Note)) == NOTE_MOVED
+
+
+@pytest.mark.parametrize(
+    ("sources", "is_found"),
+    [
+        ({"__init__": "", "old_place": CLASSES}, True),
+        ({"__init__": 'MOVED = {"old_package.old_place": "old_package.new"}'}, True),  # as planning has it
+        ({"__init__": ""}, False),
+    ],
+)
+def test_a_module_in_a_package_that_is_not_loaded_is_looked_for_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch, sources: dict[str, str], is_found: bool
+) -> None:
+    session, after, _ = moved(path, monkeypatch, name="old_package.old_place")
+    package = path.with_name("old_package")
+    package.mkdir()
+    for name, source in sources.items():
+        (package / f"{name}.py").write_text(f"{source}\nraise RuntimeError")
+    with importable(path.parent, None):
+        if is_found:
+            assert session.select_all(after.Note) == ()
+        else:
+            assert refused(lambda: session.select_all(after.Note)).startswith(
+                "the store has old_package.old_place:Note, whose class cannot be found"
+            )
+    assert "old_package" not in sys.modules
 
 
 @contextmanager

@@ -1,9 +1,14 @@
-"""One session for several objects, processes, buses and readers, in every store."""
+"""One session for several objects, processes, buses, readers and watches, in every store."""
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+import threading
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 
 import pytest
 from session_records import Note, Ping, elsewhere, texts
@@ -18,12 +23,14 @@ from store_places import (
     numbered,
     open_session,
     refused,
+    registered,
     state_of,
 )
 
 from planning import Plan
 from planning.suite.events import PlanChanged
-from session import InProcessEventBus, Session, TransactionError, stored, transaction
+from session import InProcessEventBus, Session, TransactionError, VersionError, stored, transaction
+from session.records import Unread
 from session.stores import SqliteStore, StaleVersion, StoreBusy, StoreError
 
 
@@ -114,6 +121,7 @@ def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place: Place) -> No
 
 
 def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None:
+    place.timeout = 0.2
     here, there = open_session(place.open()), open_session(place.open())
     if isinstance(place, FolderPlace):  # it has no lock
         with pytest.raises(StaleVersion) as error, here.transaction() as opened:
@@ -124,14 +132,14 @@ def test_a_second_writer_waits_for_the_first_or_is_refused(place: Place) -> None
     else:
 
         def impatient() -> None:
-            with there.transaction(timeout=0.02):
+            with there.transaction(timeout=0):
                 raise AssertionError("it was entered")
 
         with here.transaction() as opened:
             opened.dispatch(Note("1"))
             refusals = [*elsewhere(lambda: there.dispatch(Note("lost"))), *elsewhere(impatient)]
         assert [(type(each), str(each)) for each in refusals] == [
-            (StoreBusy, BUSY.format(seconds)) for seconds in (place.timeout, 0.02)
+            (StoreBusy, BUSY.format(seconds)) for seconds in (place.timeout, 0)
         ]
     for number, session in ((2, there), (3, here)):
         session.dispatch(Note(str(number)))
@@ -260,3 +268,101 @@ def test_the_time_of_a_change_decides_nothing(place: Place, monkeypatch: pytest.
     assert texts(there) == ["0", "1", "2", "3"]
     assert [change.at.year for change in there.history()] == [2033, 2001, 2017, 2065]
     assert place.open().verify("run-7") == 4
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session.stores.watch._BATCH", 8)
+
+
+def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(place: Place) -> None:
+    session = open_session(place.open())
+    store = place.open()
+    watch = store.watch("run-7", after=0, timeout=0)
+    assert list(watch) == []
+    for number in range(30):
+        session.dispatch(Note(str(number)))
+        if number % 5 == 0:
+            assert next(watch).version == number // 5 + 1
+    found = list(watch)
+    assert [change.version for change in found] == list(range(7, 31))
+    assert found[0].events == (Unread("session_records:Note", {"text": "6"}),)
+    assert watch.version == 30
+    reader = registered(Session(session_id="run-7", store=store))
+    assert list(store.watch("run-7", after=0, timeout=0)) == list(reader.history())
+    assert [change.version for change in store.watch("run-7", timeout=0)] == []
+    assert [change.version for change in store.watch("run-7", after=28, timeout=0)] == [29, 30]
+
+
+def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(place: Place) -> None:
+    watch = place.open().watch("run-7")
+    found, done = list[int](), threading.Event()
+
+    def follow() -> None:
+        with watch:
+            found.extend(change.version for change in watch)
+        done.set()
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    session = open_session(place.open())
+    for number in range(3):
+        session.dispatch(Note(str(number)))
+    while watch.version < 3:
+        assert not done.wait(0.01)
+    watch.close()
+    assert done.wait(20)
+    thread.join()
+    assert found == [1, 2, 3]
+    assert list(watch) == []
+
+
+def test_watching_in_async_code_ends_by_time_and_by_leaving(place: Place) -> None:
+    session, store = open_session(place.open()), place.open()
+    for number in range(20):
+        session.dispatch(Note(str(number)))
+
+    async def some(after: int, limit: int) -> list[int]:
+        found = list[int]()
+        async for change in store.awatch("run-7", after=after, timeout=0.1):
+            found.append(change.version)
+            if len(found) == limit:
+                break
+        return found
+
+    assert asyncio.run(some(0, 1000)) == list(range(1, 21))
+    assert asyncio.run(some(15, 2)) == [16, 17]
+
+
+def test_a_version_that_the_session_does_not_have_is_refused(place: Place) -> None:
+    store = place.open()
+    session = open_session(store)
+    session.dispatch(Note("1"))
+
+    async def begun(after: int) -> None:
+        async for _ in store.awatch("run-7", after=after):
+            pass
+
+    for after in (2, -1, "1", True):
+        for watch in (partial(store.watch, "run-7"), lambda after: asyncio.run(begun(after))):
+            with pytest.raises(VersionError) as caught:
+                watch(after=after)  # type: ignore[arg-type]  # what a caller without types may pass
+            assert str(caught.value) == f"the session has the versions 0 to 1, got {after!r}"
+    with pytest.raises(VersionError) as caught:
+        store.watch("run-8", after=1)
+    assert str(caught.value) == "the session has the versions 0 to 0, got 1"
+
+
+@pytest.mark.parametrize("text", ["replace(text, '6', '7')", "CAST(x'7bff7d' AS TEXT)", "12"])
+def test_what_is_before_a_damaged_change_is_given_out_first(path: Path, text: str) -> None:
+    session = open_session(SqliteStore(path))
+    for number in range(9):
+        session.dispatch(Note(str(number)))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE changes SET text = {text} WHERE version = 7")  # noqa: S608 - above
+    watch = SqliteStore(path).watch("run-7", after=0, timeout=0)
+    assert [next(watch).version for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+    for _ in range(2):
+        with pytest.raises(StoreError) as caught:
+            next(watch)
+        assert caught.value.version == 7

@@ -203,7 +203,8 @@ def test_an_open_file_that_is_overwritten_is_refused_by_every_call(
     path.write_bytes(spoiled)
     check_refused(session, message.format(path))
     store.close()
-    assert path.read_bytes() == spoiled or sys.version_info < (3, 12)
+    if sys.version_info >= (3, 12):  # before, SQLite writes its log into what it finds
+        assert path.read_bytes() == spoiled
 
 
 def test_an_open_file_that_is_overwritten_with_its_times_kept_is_refused(path: Path) -> None:
@@ -220,22 +221,10 @@ def test_an_open_log_that_is_emptied_is_refused(path: Path) -> None:
     call(session, *PLAN)
     os.truncate(f"{path}-wal", 0)
     for _ in range(2):
-        assert refused(lambda: session.dispatch(Note("lost"))) in {
+        assert refused(lambda: session.dispatch(Note("lost"))) in {  # enough: by what it read before
             CUT.format(path),
             f"the store {path} cannot be used: the disk reports an error: check whether it is full",
         }
-
-
-@pytest.mark.parametrize("vacuumed", [False, True])
-def test_a_file_that_others_write_and_checkpoint_is_the_same(vacuumed: bool, path: Path) -> None:
-    session = open_session(SqliteStore(path))
-    for number in range(5):
-        with closing(sqlite3.connect(path)) as connection:
-            if vacuumed:
-                connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        session.dispatch(Note(f"note {number}"))
-    assert texts(session) == [f"note {number}" for number in range(5)]
 
 
 @pytest.mark.parametrize("name", ["plans.db-wal", "plans.db-shm"])

@@ -25,6 +25,7 @@ from planning.tools import ErrorKind, StorageUnavailable, Tool
 from planning.tools.background import is_given_up
 from planning.tools.errors import ToolTimeout
 from session.address import is_address, show_address
+from session.locks import Ending, Held, ProcessLock
 
 if TYPE_CHECKING:
     from planning.agent.sql.columns import Columns
@@ -88,29 +89,22 @@ class Readers:
     def __init__(self) -> None:
         self._process = 0
         self._idle: list[_Reader] = []
-        self._free = _places()
+        self._free = ProcessLock(_MOST)
 
     def ask(
         self, open_file: Callable[[], OpenDatabase], work: Callable[[OpenDatabase], T], seconds: float
     ) -> T:
         """Run work on the file in a thread; it is stopped at its time, or when its caller stops waiting."""
         if self._process != os.getpid():
-            self._process, self._idle, self._free = os.getpid(), [], _places()
+            self._process, self._idle, self._free = os.getpid(), [], ProcessLock(_MOST)
         until, idle, free = monotonic() + seconds, self._idle, self._free
         if seconds <= 0:
             raise Failure("timeout")
-        try:
-            free.get(timeout=seconds)
-        except Empty:
-            raise Failure("busy") from None
-        question = _Question()
-        try:
-            reader = idle.pop() if idle else _Reader(open_file())
-        except BaseException as error:
-            free.put(None)
-            if isinstance(error, RuntimeError):
-                raise Failure("unavailable", str(error)) from None
-            raise
+        question, place, asked = _Question(), Held(free), list[None]()
+
+        def leave() -> None:
+            if not asked:  # else the thread gives the place back
+                free.give(place)
 
         def run() -> None:
             try:
@@ -123,16 +117,24 @@ class Readers:
                 idle.append(reader)
             else:
                 reader.close()  # the database was closed meanwhile
-            free.put(None)
+            free.give(place)
             question.waiting.release()
 
-        reader.current, reader.file.deadline = question, until
-        reader.jobs.put(run)
-        try:
-            is_over = _wait(question, until)
-        except BaseException:
-            _stop(reader, question)
-            raise
+        with Ending(leave):
+            if not free.take(place, seconds):
+                raise Failure("busy")
+            try:
+                reader = idle.pop() if idle else _Reader(open_file())
+            except RuntimeError as error:
+                raise Failure("unavailable", str(error)) from None
+            reader.current, reader.file.deadline = question, until
+            try:
+                asked.extend(map(reader.jobs.put, (run,)))  # one step: Ctrl-C comes before or after it
+                is_over = _wait(question, until)
+            except BaseException:
+                if asked:
+                    _stop(reader, question)
+                raise
         if not is_over and not _stop(reader, question):
             raise Failure("timeout")
         answer: T = question.answer()
@@ -143,14 +145,6 @@ class Readers:
         idle, self._idle = self._idle, []
         for reader in idle:
             reader.close()
-
-
-def _places() -> SimpleQueue[None]:
-    """A place for each thread. A semaphore would be locked for ever by Ctrl-C at the wrong moment."""
-    places = SimpleQueue[None]()
-    for _ in range(_MOST):
-        places.put(None)
-    return places
 
 
 def _serve(jobs: SimpleQueue[Callable[[], None] | None], rest: Callable[[], None]) -> None:

@@ -205,10 +205,10 @@ _KINDS: Final = (
     ("other date", r"\d{8}[ T]\d\d:?\d\d.*"),
     ("time", r"\d\d?:\d\d(?::.*)?"),
     ("amount", r"\s*[-+]?(?:\d+\.?\d*|\.\d+)\D*"),
-    ("text", r".*"),
 )
-"""The kinds of strings: the first that the whole of one is like."""
+"""The kinds of strings: the first that the whole of one is like; any other is text."""
 _KIND: Final = re.compile("|".join(f"({pattern})" for _, pattern in _KINDS), re.DOTALL)
+_NAMES: Final = ("text", *(kind for kind, _ in _KINDS))
 _NUMBERS: Final = frozenset({"integer", "real"})
 _SAME: Final = (
     exp.Min, exp.Max, exp.Sum, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
@@ -371,7 +371,7 @@ def _kinds_in(rows: Rows) -> Rows:
 def kind_of(text: str) -> str:
     """The kind of a string."""
     found = _KIND.fullmatch(text)
-    return _KINDS[((found and found.lastindex) or len(_KINDS)) - 1][0]
+    return _NAMES[(found and found.lastindex) or 0]
 
 
 def ancestors(node: Node) -> Iterator[Node]:

@@ -140,7 +140,7 @@ def _around(node: Node) -> Node:
 def _null_of_query(columns: Columns, node: Node) -> Problem | None:
     """NOT IN, or <> ALL, of a query that returns NULL."""
     inside = node.expression.unnest() if isinstance(node, exp.NEQ) else node.this.unnest()
-    query = inside.args.get("query") if isinstance(inside, exp.In) else None
+    query = inside.args.get("query")
     if isinstance(inside, exp.All) and isinstance(node, exp.NEQ):
         query = inside.this
     elif isinstance(inside, exp.In) and inside.args.get("field") is not None:
@@ -152,10 +152,9 @@ def _null_of_query(columns: Columns, node: Node) -> Problem | None:
     named = query if isinstance(query, exp.Select) and len(names) == 1 else None
     if named is not None and not named.selects[0].is_star:  # in its own place, it may read what is around it
         column = named.selects[0].unalias()
-        is_grouped = named.args.get("group") is not None or any(_calls(column))
         empty, plain = column.copy().is_(exp.Null()), named.copy()
         if not plain.args.get("limit"):
-            asked = plain.having(empty) if is_grouped else plain.where(empty)
+            asked = plain.having(empty) if any(_calls(column)) else plain.where(empty)
             asked.set("order", None)
             asked.set("expressions", [exp.Literal.number(1)])
             return ("query", columns.text(node)) if columns.ask_within(asked, node) else None

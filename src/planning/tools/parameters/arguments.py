@@ -165,7 +165,7 @@ def coerced(data: Any, schema: Node, root: Node | None = None) -> Any:
         data = _from_string(data, allowed)
         if isinstance(data, str):
             data = _scalar(data, allowed)
-    if isinstance(data, float) and data.is_integer() and _wants_integer(allowed, data):
+    if isinstance(data, float) and data.is_integer() and _wants_integer(allowed):
         return int(data)
     if isinstance(data, dict):
         wanted = _only(allowed, "object")
@@ -201,12 +201,9 @@ def _has_fields(data: Node, option: Node) -> bool:
     return data.keys() <= set(option.get("properties", ())) and data.keys() >= set(option.get("required", ()))
 
 
-def _wants_integer(allowed: Sequence[Node], number: float) -> bool:
+def _wants_integer(allowed: Sequence[Node]) -> bool:
     types = {option.get("type") for option in allowed}
-    values = [value for option in allowed for value in option.get("enum", ())]
-    return "number" not in types and (
-        "integer" in types or any(type(value) is int and value == number for value in values)
-    )
+    return "integer" in types and "number" not in types
 
 
 def _coerced_object(data: dict[Any, Any], schema: Node, root: Node) -> dict[Any, Any]:

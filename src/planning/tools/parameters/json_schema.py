@@ -39,14 +39,20 @@ def errors_of(
                     yield unknown_field(path, name, node, got)
             case "falseSchema" if any("maxItems" in each for each in options({}, at(path[:-1]))):
                 pass  # an item after a tuple's last: that there are too many is reported
-            case "anyOf" | "oneOfNotValid" if inner := _nearest(details["context"], len(path)):
+            case "oneOf" if not all(details["context"]):
+                yield Wrong(path, "check", "more than one form fits; send the fields of one form")
+            case "anyOf" | "oneOf" if inner := _nearest(details["context"], len(path)):
                 yield from errors_of(inner, data, at)
+            case "anyOf" | "oneOf" if any(map(_is_of_other_options, details["context"])):
+                yield Wrong(path, "enum", node, got)
             case "enum" | "const" | "falseSchema" as keyword:
                 yield Wrong(path, keyword, node, got)
             case keyword if keyword in BOUNDS or keyword == "pattern":
                 yield Wrong(path, keyword, next(iter(details.values()), None), got)
-            case _:
+            case "type" | "anyOf" | "oneOf":
                 yield Wrong(path, "type", node, got)
+            case keyword:
+                yield Wrong(path, "check", f"breaks the rule {keyword} of the schema")
 
 
 def _named(path: list[str | int], data: Any) -> Path:
@@ -66,6 +72,11 @@ def _nearest(choice: list[Errors], depth: int) -> Errors:
 
 def _is_of_other_type(error: jsonschema_rs.ValidationError, depth: int) -> bool:
     return error.kind.name in _WHOLE and len(error.instance_path) == depth
+
+
+def _is_of_other_options(errors: Errors) -> bool:
+    """Whether a value has the type of an option, and is only not one of its values."""
+    return all(error.kind.name in {"enum", "const"} for error in errors)
 
 
 class SchemaModel(ParameterModel):

@@ -167,14 +167,13 @@ class TypedModel(ParameterModel):
 
     def __init__(self, kind: Any, *, rules: bool = True) -> None:
         """Take a type."""
-        origin = typing.get_origin(kind) or kind
-        if not (is_record(kind) or _is_pydantic(origin)):
+        if not (is_record(kind) or _is_pydantic(kind)):
             raise TypeError(
                 f"{getattr(kind, '__name__', repr(kind))} is not a parameter model: use a dataclass, "
                 "an attrs class, a TypedDict, a pydantic model or a JSON Schema"
             )
         self.kind = kind
-        self.name = origin.__name__
+        self.name = kind.__name__
         self._rules = rules
         hint = Hints(checks=rules).rewritten(kind)
         self._read(lambda: pydantic.TypeAdapter(hint).core_schema)
@@ -376,7 +375,7 @@ _LIMITS = {
     "too_long": ("maxItems", "max_length"),
 }
 _FIELDS = {"minItems": "minProperties", "maxItems": "maxProperties"}
-_OPTIONS = frozenset({"literal_error", "enum", "int_parsing_size"})  # the last: a number like no option
+_OPTION_ERRORS = frozenset({"literal_error", "enum", "int_parsing_size"})  # the last: a number like no option
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 # The texts of these are of pydantic itself; a validator may make up others, and means what it says.
 _WRONG_TYPE = frozenset(
@@ -416,13 +415,15 @@ def _without_echoes(placed: list[tuple[Any, Path, Node]]) -> list[tuple[Any, Pat
     outer |= {place for each, place, _ in placed if each["type"] in _TAG}
     mistyped = {place for each, place, _ in placed if each["type"] in _WRONG_TYPE}
     fits = {
-        place: is_of_type(node, each["input"]) for each, place, node in placed if each["type"] in _OPTIONS
+        place: is_of_type(node, each["input"])
+        for each, place, node in placed
+        if each["type"] in _OPTION_ERRORS
     }
     return [
         (each, place, node)
         for each, place, node in placed
         if not (each["type"] in _WRONG_TYPE and (place in outer or fits.get(place)))
-        and not (each["type"] in _OPTIONS and place in mistyped and not fits[place])
+        and not (each["type"] in _OPTION_ERRORS and place in mistyped and not fits[place])
     ]
 
 
@@ -440,7 +441,7 @@ def _wrong(error: Any, path: Path, node: Node, data: object, schema: Node) -> Wr
         return Wrong(path[:-1], "minItems", node_at(schema, path[:-1]).get("minItems"), value)
     if kind in _MISSING:
         return Wrong(path, "required", node)
-    if kind in _OPTIONS and not is_key:
+    if kind in _OPTION_ERRORS and not is_key:
         return Wrong(path, "enum", node, value)
     if kind in _TAG:
         tag, given = (*path, context["discriminator"].strip("'")), context.get("tag")

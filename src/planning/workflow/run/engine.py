@@ -236,8 +236,7 @@ class _Workers:
         steps = self._steps
         while steps.ready and self._error is None:
             await steps.run(steps.ready.popleft())
-            if len(steps.ready) > 1 and len(self._tasks) < self._most:
-                self._hire(len(steps.ready) - 1)
+            self._hire(len(steps.ready) - 1)
         await steps.writer.written()
 
     def _ended(self, task: asyncio.Task[None]) -> None:

@@ -49,9 +49,11 @@ def memory_of(items: Iterable[MemoryItem]) -> dict[str, Any]:
 
 def take_item(memory: dict[str, Any], item: MemoryItem) -> None:
     """Put the value of an entry under its key; where it is withheld, nothing is there any more."""
+    if item.key is None or item.type == "step_skipped":
+        return
     if item.type == "step_withheld":
-        memory.pop(item.key or "", None)
-    elif item.key is not None and item.type != "step_skipped":
+        memory.pop(item.key, None)
+    else:
         memory[item.key] = item.value
 
 

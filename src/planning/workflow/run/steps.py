@@ -210,7 +210,7 @@ class Steps:
         session, run = self._session, self._run
         with session.transaction() as transaction:
             runs = session.select_all(WorkflowRun)
-            transaction.publish(RunChanged(run, session_id=self._session_id))
+            transaction.publish(RunChanged(run))
             if all(each.run_id != run.run_id for each in runs):
                 for key, value in run.inputs.items():
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
@@ -240,7 +240,7 @@ class Steps:
                 step = self._steps[step_id]
                 self._interrupted(step, self._values.tool_of(step), called=record.called)
         run = attrs.evolve(self._run, token="")
-        self.writer.tell(RunChanged(run, session_id=self._session_id))
+        self.writer.tell(RunChanged(run))
         await self.writer.write()
 
     async def end(self) -> WorkflowResult:
@@ -276,7 +276,7 @@ class Steps:
             self.writer.require_token()
             if is_completed:
                 self._mirror.finish(transaction)
-            transaction.publish(RunChanged(self._run, session_id=self._session_id))
+            transaction.publish(RunChanged(self._run))
             return self._session.select_all(MemoryItem)
 
     # One step

@@ -346,9 +346,8 @@ class RunValues:
             if found.start == 0 and found.end == len(text):
                 return forms.of(value)
             if type(value) is not str:
-                JsonForms(strict=True, limit=forms.limit).of(
-                    value
-                )  # its text is not built when it is too large
+                # A text that is too large is not built.
+                JsonForms(strict=True, limit=forms.limit).of(value)
                 value = json.dumps(value, ensure_ascii=False)
             between = text[end : found.start].replace(LITERAL_MARK, MARK)
             forms.spend(getsizeof(between) + getsizeof(value))
@@ -396,7 +395,7 @@ class RunValues:
 
 def _named(fields: Mapping[Any, Any]) -> dict[str, Any]:
     """A mapping with names as JSON has them."""
-    return {key if type(key) is str else key_text(key): value for key, value in fields.items()}
+    return {key_text(key): value for key, value in fields.items()}
 
 
 def step_with_prompt(workflow: Workflow) -> str | None:

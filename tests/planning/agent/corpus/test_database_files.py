@@ -30,7 +30,7 @@ from readonly_files import make, state
 from planning.agent import SqlDatabase
 from planning.tools import StorageUnavailable
 
-LIMIT = 1.0
+LIMIT = 20.0
 
 
 def told(database: SqlDatabase, path: Path) -> list[Any]:
@@ -90,9 +90,12 @@ def test_a_file_that_may_not_be_read_is_told_until_it_may(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("logged", [False, True], ids=["journal", "log"])
-def test_a_locked_file_is_told_until_it_is_free(tmp_path: Path, logged: bool) -> None:
+def test_a_locked_file_is_told_until_it_is_free(
+    tmp_path: Path, logged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planning.agent.databases.sqlite_file._BUSY", 0.05)
     path = items(tmp_path / "items.db", logged=logged)
-    with SqlDatabase(path, timeout=LIMIT) as database:
+    with SqlDatabase(path, timeout=20) as database:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("PRAGMA locking_mode = EXCLUSIVE")
             other.execute("BEGIN EXCLUSIVE")

@@ -1,5 +1,7 @@
 """A DuckDB file can only be read, and reaches nothing else."""
 
+# ruff: noqa: S608 - the statements are the subject of these tests
+
 from __future__ import annotations
 
 import subprocess
@@ -14,8 +16,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
 from planning.agent.databases.duckdb_file import DuckdbFile
-
-pytestmark = pytest.mark.slow
 
 SHOP = """
     CREATE TABLE cities (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL UNIQUE);
@@ -112,6 +112,18 @@ def test_a_query_is_stopped_at_its_limit(database: SqlDatabase) -> None:
 def test_too_much_memory_is_refused(database: SqlDatabase, sql: str) -> None:
     assert database.execute(sql)["code"] == "parameter"
     assert database.execute("SELECT 1")["data"] == [[1]]
+
+
+LONG = "repeat('x', 1000000)"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [f"{LONG}, {LONG}, {LONG}", f"[{LONG}, {LONG}, {LONG}]", f"{{'a': [{LONG} || {LONG}], 'b': {LONG}}}"],
+)
+def test_rows_are_counted_in_bytes_whatever_they_are_made_of(database: SqlDatabase, value: str) -> None:
+    answer = database.execute(f"SELECT {value} FROM range(20)")
+    assert (answer["row_count"], answer["truncated"]) == (5, True)
 
 
 def test_a_text_is_no_database(tmp_path: Path) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+from readonly_files import make
 
-from planning.agent import Database, build_text_to_sql_graph
+from planning import Toolbox
+from planning.agent import Database, SqlDatabase, build_text_to_sql_graph
 from planning.agent.databases.base import database_tools
 
 SCHEMA = "CREATE TABLE stars (name TEXT, magnitude REAL);"
@@ -93,8 +96,52 @@ def test_success_is_not_claimed_where_it_did_not_succeed(answer: Any, error: str
     assert (final["success"], final["execution_result"], final["error"]) == (False, None, error)
 
 
+@pytest.mark.parametrize(
+    ("answer", "code", "message", "for_the_user"),
+    [
+        ({"error": "odd", "code": "E42"}, "parameter", "odd", "I could not write a working query for that."),
+        ({"error": "odd", "code": 7}, "parameter", "odd", "I could not write a working query for that."),
+        ({"error": 7, "code": "timeout"}, "timeout", "7", "That took too long. Could you ask for less?"),
+        ({"error": "gone", "code": "storage", "success": 1}, "storage", "gone", "gone"),
+    ],
+)
+def test_a_failed_statement_has_a_code_and_words_for_the_user(
+    answer: dict[str, Any], code: str, message: str, for_the_user: str
+) -> None:
+    _, execute_sql, _ = database_tools(Broken({**answer, "elapsed": 1.5}))
+    result = Toolbox([execute_sql]).call("execute_sql", {"sql": COUNT})
+    assert (result.success, result.code, result.message, result.user_message, result.error, result.value) == (
+        False, code, message, for_the_user, message, {**answer, "elapsed": 1.5},
+    )  # fmt: skip
+    assert execute_sql.execute(sql=COUNT)["error"] == message
+
+
+def test_the_tool_that_runs_statements_names_the_bounds_of_a_database_that_has_them() -> None:
+    _, execute_sql, _ = SqlDatabase("a.duckdb", max_rows=2_000, timeout=2.5).tools()
+    assert execute_sql.description == (
+        "Run one SELECT on the DuckDB database and read its rows. Only queries that read are run: one"
+        " statement, at most 2,000 rows, at most 2.5 seconds. An error says what to change."
+    )
+
+
+def test_the_tools_answer_as_their_examples_say(tmp_path: Path) -> None:
+    script = """
+        CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT);
+        INSERT INTO cities VALUES (1, 'Oslo'), (2, 'Bern');
+    """
+    with SqlDatabase(make(tmp_path / "cities.db", script)) as database:
+        for tool in database.tools():
+            (example,) = tool.examples
+            message = Toolbox([tool]).call(tool.name, dict(example.arguments)).message
+            assert message.partition("\nThe SQL of")[0] == example.message
+
+
 def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> None:
-    get_schema, execute_sql, _ = database_tools(Stars())
+    get_schema, execute_sql, validate_results = database_tools(Stars())
+    assert validate_results.description == (
+        "Check what execute_sql gave: whether it succeeded, has rows, and is whole. Having no rows is an"
+        " issue, but may be the right answer."
+    )
     assert get_schema.description == (
         "Read the schema of the PostgreSQL database: its tables and views with their columns, types, keys and"
         " row counts, and a few values of each column. Call it before you write SQL."

@@ -26,6 +26,7 @@ from planning.tools import StorageUnavailable
 
 pytestmark = pytest.mark.postgres
 
+ERRORS: dict[str, str] = json.loads(Path(__file__).with_name("postgres_errors.json").read_text())
 NO_DATABASE = "there is no such database: create it, or name another in the address"
 NO_TLS = "the server has no TLS: correct sslmode in the address"
 LOST = "the server cannot be reached, or has ended the connection: check whether it runs, and try again"
@@ -36,7 +37,7 @@ def shop(postgres: PostgresServer) -> PostgresShop:
     return PostgresShop(postgres)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def database(shop: PostgresShop) -> Iterator[SqlDatabase]:
     with SqlDatabase(shop.reader, timeout=30) as database:
         yield database
@@ -102,7 +103,8 @@ def test_a_value_is_as_json_has_it_or_as_postgresql_writes_it(
     answer = database.execute(f"SELECT {expression} AS x")
     assert (answer["error"], answer["data"]) == (None, [[value]])
     assert type(answer["data"][0][0]) is type(value)
-    assert isinstance(value, bytes) or json.loads(json.dumps(answer["data"], allow_nan=False)) == [[value]]
+    shown = value.hex() if isinstance(value, bytes) else value
+    assert json.loads(json.dumps(answer["data"], allow_nan=False, default=bytes.hex)) == [[shown]]
 
 
 @given(
@@ -110,12 +112,9 @@ def test_a_value_is_as_json_has_it_or_as_postgresql_writes_it(
         st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.none(), min_size=1
     )
 )
-def test_any_text_comes_back_as_it_is(shop: PostgresShop, texts: list[str | None]) -> None:
+def test_any_text_comes_back_as_it_is(database: SqlDatabase, texts: list[str | None]) -> None:
     values = ", ".join("NULL" if text is None else "'" + text.replace("'", "''") + "'" for text in texts)
-    database = PostgresDatabase(shop.reader)
-    database.deadline = monotonic() + 30
-    assert database.run(f"SELECT ARRAY[{values}]::text[], {values}", 1)[1] == [[texts, *texts]]
-    database.close()
+    assert database.execute(f"SELECT ARRAY[{values}]::text[], {values}")["data"] == [[texts, *texts]]
 
 
 def test_names_are_kept_also_those_that_come_twice(database: SqlDatabase) -> None:
@@ -150,8 +149,8 @@ def test_rows_are_counted_in_bytes(database: SqlDatabase) -> None:
         "repeat('x', 20000000)",
         "repeat('x', 2000000000)",
         "repeat('x', 10000000)::bytea, repeat('x', 10000000)::bytea",
-        "array_fill(1, ARRAY[10000000])",
-        "array_fill(NULL::integer, ARRAY[8000000])",
+        "array_fill(1, ARRAY[8100000])",
+        "array_fill(NULL::integer, ARRAY[3300000])",
         "to_jsonb(repeat('x', 20000000))",
         "ROW(repeat('x', 20000000))",
     ],
@@ -279,7 +278,7 @@ def test_a_server_that_ended_the_connection_is_asked_again(shop: PostgresShop, d
     database.execute("SELECT 1")
     with psycopg.connect(shop.owner, autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
-    assert database.execute("SELECT 1")["error"] in {
+    assert database.execute("SELECT 1")["error"] in {  # enough: the server may still be ending it
         None,
         f"{shop.shown} cannot be read: the server is starting or ending: try again when it runs",
         f"{shop.shown} cannot be read: {LOST}",
@@ -287,53 +286,10 @@ def test_a_server_that_ended_the_connection_is_asked_again(shop: PostgresShop, d
     assert database.execute("SELECT 1")["data"] == [[1]]
 
 
-@pytest.mark.parametrize(
-    ("statement", "error"),
-    [
-        ("SELECT nam FROM cities", "no such column: nam; did you mean name, of cities?"),
-        ("SELECT c.nam FROM cities AS c", "no such column: c.nam; did you mean c.name?"),
-        ("SELECT * FROM citys", "no such table: citys; did you mean cities?"),
-        ("SELECT * FROM Orders JOIN order ON true", 'syntax error at or near "order"; correct the SQL'),
-        (
-            "SELECT full_name FROM customers",
-            'no such column: full_name; did you mean "Full Name", of customers?',
-        ),
-        (
-            "SELECT cities.name FROM customers",
-            'missing FROM-clause entry for table "cities"; join it, or write the alias that the query '
-            "gives it",
-        ),
-        (
-            "SELECT name + 1 FROM cities",
-            "operator does not exist: text + integer; cast one side, as in x::text",
-        ),
-        (
-            "SELECT ifnull(1, 2)",
-            "function ifnull(integer, integer) does not exist; PostgreSQL has no IFNULL: "
-            "string_agg(a, ', ') joins the text of rows; COALESCE and CASE are IFNULL and IF",
-        ),
-        ("SELECT 1 / 0", "division by zero; correct the SQL"),
-        ("SELECT 'a'::integer", 'invalid input syntax for type integer: "a"; correct the SQL'),
-        (
-            "SELECT * FROM secret",
-            "permission denied for table secret; use only the tables and columns of the schema",
-        ),
-        (
-            "SELECT name FROM cities WHERE name = $1",
-            "the SQL has a parameter, such as ? or :name; write the value itself",
-        ),
-        ("SELECT 1 WHERE 1 = NULL", "1 = NULL is never true; write 1 IS NULL for 1 = NULL"),
-        (
-            "SELECT '",
-            'unterminated quoted string at or near "\'"; close the quote, and write a quote inside text '
-            "twice",
-        ),
-        ("SELECT 1)", 'syntax error at or near ")"; correct the SQL'),
-    ],
-)
-def test_an_error_says_what_to_change(database: SqlDatabase, statement: str, error: str) -> None:
-    answer = database.execute(statement)
-    assert (answer["code"], answer["error"]) == ("parameter", error)
+def test_an_error_says_what_to_change(database: SqlDatabase) -> None:
+    answers = {sql: database.execute(sql) for sql in ERRORS}
+    assert {sql: answer["error"] for sql, answer in answers.items()} == ERRORS
+    assert {answer["code"] for answer in answers.values()} == {"parameter"}
 
 
 # The schema
@@ -409,23 +365,6 @@ def test_the_schema_is_read_again_after_a_minute(
 
 
 # In use
-
-
-@pytest.mark.parametrize("options", [(), ("--no-samples",), ("--csv",)])
-def test_the_command_asks_it(shop: PostgresShop, tmp_path: Path, options: tuple[str, ...]) -> None:
-    (tmp_path / "q.sql").write_text("SELECT id, name FROM cities ORDER BY id")
-    shown = run("ask", "--db", shop.reader, "--sql-from", str(tmp_path / "q.sql"), *options)
-    between = "," if options == ("--csv",) else "\t"
-    rows = "".join(f"{between.join(row)}\n" for row in (("id", "name"), ("1", "Oslo"), ("2", "Bern")))
-    assert shown.startswith("exit code 0\n")
-    assert shown.endswith(f"--- stdout\n{rows}")
-
-
-def test_the_command_shows_no_password(shop: PostgresShop, tmp_path: Path) -> None:
-    (tmp_path / "q.sql").write_text("SELECT 1")
-    shown = run("ask", "--db", shop.reader.replace("/shop", "/none"), "--sql-from", str(tmp_path / "q.sql"))
-    place = shop.shown.replace("/shop", "/none")
-    assert shown == f"exit code 2\n--- stderr\nplanning: {place} cannot be read: {NO_DATABASE}\n"
 
 
 def test_a_model_is_asked_for_its_sql(shop: PostgresShop) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import psycopg
 import pytest
@@ -24,6 +26,14 @@ def statements(file: str) -> list[str]:
     return text.strip().replace("\n ", "\0 ").split("\n")
 
 
+@contextmanager
+def opened(address: str) -> Iterator[PostgresDatabase]:
+    """The database without the check of the text and the thread before it."""
+    with closing(PostgresDatabase(address)) as database:
+        database.deadline = monotonic() + 60
+        yield database
+
+
 @pytest.fixture(scope="module")
 def shop(postgres: PostgresServer) -> PostgresShop:
     return PostgresShop(postgres)
@@ -37,84 +47,59 @@ def address(request: pytest.FixtureRequest, shop: PostgresShop) -> Iterator[str]
     assert shop.state() == before
 
 
+def attacks(shop: PostgresShop, other: psycopg.Connection[Any]) -> list[str]:
+    named = {"{pid}": str(other.info.backend_pid), "{own}": shop.owner, "\0": "\n"}
+    found = statements("attacks.sql")
+    for name, meant in named.items():
+        found = [each.replace(name, meant) for each in found]
+    return found
+
+
 def test_no_attack_changes_anything(shop: PostgresShop, address: str) -> None:
-    allowed = list[str]()
     with shop.witness(address) as other, SqlDatabase(address, timeout=20) as database:
-        for statement in statements("attacks.sql"):
-            attack = statement.replace("\0", "\n").replace("{pid}", str(other.info.backend_pid))
-            if database.execute(attack.replace("{own}", shop.owner)).get("code") != "parameter":
-                allowed.append(attack)
-    assert allowed == []
+        codes = {sql: database.execute(sql).get("code") for sql in attacks(shop, other)}
+    assert codes == dict.fromkeys(codes, "parameter")
 
 
 def test_no_attack_changes_anything_without_the_check_of_the_text(shop: PostgresShop, address: str) -> None:
-    database = PostgresDatabase(address)
-    with shop.witness(address) as other:
-        for statement in statements("attacks.sql"):
-            attack = statement.replace("\0", "\n").replace("{pid}", str(other.info.backend_pid))
-            database.deadline = monotonic() + 20
+    with shop.witness(address) as other, opened(address) as database:
+        for attack in attacks(shop, other):
             with pytest.raises(Failure) as caught:
-                database.run(attack.replace("{own}", shop.owner), 10)
-            assert caught.value.kind in {"refused", "sql"}, attack
-    database.close()
+                database.run(attack, 10)
+            assert caught.value.kind in {"refused", "sql"}, attack  # enough: by the guard or the server
 
 
 def test_the_transaction_alone_lets_no_table_be_written(shop: PostgresShop, address: str) -> None:
-    database = PostgresDatabase(address)
-    for attack in (
-        "DELETE FROM cities",
-        "SET TRANSACTION READ WRITE; DELETE FROM cities",
-        "SET LOCAL transaction_read_only = off; DELETE FROM cities",
-        "SELECT set_config('transaction_read_only', 'off', true), wipe()",
-        "SELECT nextval('numbers')",
-        "SELECT lo_unlink(4711)",
-        "SELECT pg_notify('canary', 'x')",
-    ):
-        database.deadline = monotonic() + 20
-        with (
-            shop.witness(address),
-            pytest.raises((Failure, StopIteration)),
-            database._session() as connection,
+    with opened(address) as database:
+        for attack in (
+            "DELETE FROM cities",
+            "SET TRANSACTION READ WRITE; DELETE FROM cities",
+            "SET LOCAL transaction_read_only = off; DELETE FROM cities",
+            "SELECT set_config('transaction_read_only', 'off', true), wipe()",
+            "SELECT nextval('numbers')",
+            "SELECT lo_unlink(4711)",
+            "SELECT pg_notify('canary', 'x')",
         ):
-            connection.execute("SELECT 1")
-            connection.execute(attack.encode())
-            raise StopIteration
-    database.close()
+            with (
+                shop.witness(address),
+                pytest.raises((Failure, StopIteration)),
+                database._session() as connection,
+            ):
+                connection.execute("SELECT 1")
+                connection.execute(attack.encode())
+                raise StopIteration
 
 
-@pytest.mark.parametrize("statement", statements("sound.sql"))
-def test_a_sound_statement_is_run(shop: PostgresShop, address: str, statement: str) -> None:
-    with SqlDatabase(address) as database:
-        assert database.execute(statement)["error"] is None
-
-
-@pytest.mark.parametrize(
-    ("statement", "refused"),
-    [
-        ("SELECT nextval('numbers')", "calling nextval, which may change something,"),
-        ("SELECT (1).wipe_row", "calling wipe_row, which may change something,"),
-        ("SELECT 1 /* a /* b */ */", "a comment in a comment, or a name in Unicode escapes,"),
-        ("SELECT * FROM cities FOR UPDATE", "writing"),
-        ("WITH w AS (DELETE FROM cities RETURNING id) SELECT * FROM w", "writing"),
-        ("COPY cities TO '/tmp/x'", "COPY"),
-        ("EXPLAIN ANALYZE DELETE FROM cities", "EXPLAIN"),
-    ],
-)
-def test_a_refusal_says_what_is_refused(shop: PostgresShop, statement: str, refused: str) -> None:
-    with SqlDatabase(shop.reader) as database:
-        assert database.execute(statement)["error"] == (
-            f"{refused} is refused: only queries that read are run; send one SELECT "
-            "(WITH ... SELECT is one too)"
-        )
+def test_a_sound_statement_is_run(address: str) -> None:
+    with SqlDatabase(address, timeout=20) as database:
+        errors = {sql: database.execute(sql)["error"] for sql in statements("sound.sql")}
+    assert errors == dict.fromkeys(errors)
 
 
 def test_the_server_takes_one_statement(shop: PostgresShop) -> None:
-    database = PostgresDatabase(shop.owner)
-    database.deadline = monotonic() + 20
-    with pytest.raises(Failure) as caught:
+    with opened(shop.owner) as database, pytest.raises(Failure) as caught:
         database.run("SELECT 1; SELECT 2", 10)
     assert (caught.value.kind, caught.value.text) == ("refused", "more than one statement")
-    database.close()
 
 
 def test_a_function_that_is_not_on_the_search_path_refuses_no_other_of_its_name(shop: PostgresShop) -> None:
@@ -126,11 +111,9 @@ def test_a_function_that_is_not_on_the_search_path_refuses_no_other_of_its_name(
 
 
 def test_a_statement_leaves_the_session_as_it_was(shop: PostgresShop) -> None:
-    database = PostgresDatabase(shop.reader)
-    database.deadline = monotonic() + 20
-    database.run("SELECT 1", 1)
-    connection = database._connection
-    assert connection is not None
-    assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-    assert connection.execute("SHOW statement_timeout").fetchall() == [("0",)]
-    database.close()
+    with opened(shop.reader) as database:
+        database.run("SELECT 1", 1)
+        connection = database._connection
+        assert connection is not None
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert connection.execute("SHOW statement_timeout").fetchall() == [("0",)]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def test_each_lock_alone_lets_nothing_be_written(
     with pytest.raises(Failure) as caught:
         file.run(sql, 1)
     file.close()
-    assert caught.value.kind in {"refused", "sql"}
+    assert caught.value.kind in {"refused", "sql"}  # enough: by the guard or by SQLite
     assert state(shop_path.parent) == before
 
 
@@ -154,8 +155,17 @@ BASE = "t0 (x) AS (SELECT 1)"
         [BASE, *(each.replace("t", '"t"').replace('"t"', "T") for each in DOUBLING)],
         [each.replace("t", "$\u2192t") for each in (BASE, *DOUBLING)],
         [f"[t0] AS (SELECT 1), {', '.join(DOUBLING).replace('FROM t', 'WHERE x IN t')}"],
+        [re.sub(r"t(\d+) AS", r"[t\1] AS", each) for each in (BASE, *DOUBLING)],
     ],
-    ids=["in order", "reversed", "with words between", "in capitals", "of signs", "in brackets"],
+    ids=[
+        "in order",
+        "reversed",
+        "with words between",
+        "in capitals",
+        "of signs",
+        "read by IN",
+        "in brackets",
+    ],
 )
 def test_a_chain_that_doubles_is_refused(tables: list[str]) -> None:
     with pytest.raises(Failure) as caught:
@@ -173,5 +183,5 @@ def test_a_chain_that_doubles_is_refused(tables: list[str]) -> None:
         "WITH a AS (",
     ],
 )
-def test_any_other_statement_is_not(sql: str) -> None:
+def test_any_other_statement_is_not(sql: str) -> None:  # enough: nothing is raised
     check_copies(sql)

@@ -7,10 +7,7 @@ import sys
 import pytest
 
 from planning.agent.sql import guard
-from planning.agent.sql.guard import Failure, check
-
-ONLY = " is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)"
-BRACKETS = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
+from planning.agent.sql.guard import check
 
 
 @pytest.mark.parametrize(
@@ -37,41 +34,6 @@ BRACKETS = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT
 )
 def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None:
     assert check(sql, "sqlite") == (sql if sent is ... else sent)
-
-
-@pytest.mark.parametrize(
-    ("sql", "told"),
-    [
-        ("WITH a(b) AS (SELECT (1)), c AS (SELECT 2) INSERT INTO x SELECT 1", "INSERT" + ONLY),
-        ("WITH RECURSIVE a AS MATERIALIZED (SELECT 1) REPLACE INTO x SELECT 1", "REPLACE" + ONLY),
-        ("SELECT '\ud800'", "the SQL contains a lone surrogate; correct the SQL"),
-        (";SELECT 1;;SELECT 2;SELECT 3", "3 statements are refused; send one SELECT"),
-        (" ;; -- SELECT 1", "the SQL is empty; send one SELECT"),
-        (
-            "Here is it: SELECT 1",
-            "the model wrote text, not SQL: Here is it: SELECT 1; write one SELECT, and nothing else",
-        ),
-        (
-            "The rows " + "are here " * 20,
-            f"the model wrote text, not SQL: The rows {'are here ' * 9}are her...; write one SELECT, "
-            "and nothing else",
-        ),
-        ("'SELECT' 1", "\"'SELECT'\"" + ONLY),
-        ("FROM x", "FROM" + ONLY),
-        ("(DELETE FROM x)", "DELETE" + ONLY),
-        ("((WITH a AS (SELECT 1) DELETE FROM x))", "DELETE" + ONLY),
-        ("(SELECT 1) UNION (SELECT 2)", BRACKETS),
-        ("WITH a AS (SELECT 1) (SELECT * FROM a)", BRACKETS),
-        ("((SELECT 1))", BRACKETS),
-        ("()", "')'" + ONLY),
-        (7, "the SQL must be text, got int; send one SELECT"),
-        (b"SELECT 1", "the SQL must be text, got bytes; send one SELECT"),
-    ],
-)
-def test_what_does_not_read_is_refused_in_plain_words(sql: object, told: str) -> None:
-    with pytest.raises(Failure) as caught:
-        check(sql, "sqlite")
-    assert caught.value.text == told
 
 
 @pytest.mark.parametrize(

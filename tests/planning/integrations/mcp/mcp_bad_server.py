@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from typing import Any
 
 SCHEMA: dict[str, Any] = {
@@ -43,7 +42,7 @@ def called(arguments: dict[str, Any]) -> dict[str, Any]:
         sys.stderr.write("\x1b[31mout of luck\n")
         sys.exit(3)
     if HOW == "hang":
-        time.sleep(600)
+        sys.stdin.read()  # until the client leaves
     if HOW == "refuse":
         return {"content": [{"type": "text", "text": "echo needs a shorter text"}], "isError": True}
     if HOW == "silent":

@@ -1,16 +1,15 @@
-"""Servers that tests connect to with the official client: in this process, over HTTP, over stdio."""
+"""Servers that tests connect to with the official client: in this process, over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.server.lowlevel import Server
 from mcp_types import CallToolResult, TextContent
 
@@ -30,9 +29,7 @@ HELLO = {
     },
 }
 in_both_eras = pytest.mark.parametrize("mode", MODES)
-over_everything = pytest.mark.parametrize(
-    "way", ["memory", "http", pytest.param("stdio", marks=pytest.mark.slow)]
-)
+over_both = pytest.mark.parametrize("way", ["memory", "http"])
 
 
 def within(main: Coroutine[Any, Any, Any]) -> Any:
@@ -58,21 +55,15 @@ async def over_http(server: Server[Any], **options: Any) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def connecting(
-    way: str, mode: str, *arguments: str, **built: Any
-) -> AsyncIterator[Callable[[], Client]]:
+async def connecting(way: str, mode: str, **built: Any) -> AsyncIterator[Callable[[], Client]]:
     """Serve in one way; gives what makes clients.
 
     Args:
-        way: ``memory``, ``http`` or ``stdio``. Over stdio each client has a process of its own.
+        way: ``memory`` or ``http``.
         mode: One of ``MODES``.
-        arguments: Of ``planning mcp``, over stdio.
-        built: Of ``build_server``, in the other ways.
+        built: Of ``build_server``.
     """
-    if way == "stdio":
-        command = StdioServerParameters(command=sys.executable, args=["-m", "planning", "mcp", *arguments])
-        yield lambda: Client(command, mode=mode)
-    elif way == "memory":
+    if way == "memory":
         server = build_server(**built)
         yield lambda: Client(server, mode=mode)
     else:

@@ -12,7 +12,7 @@ pytest.importorskip("mcp", reason="needs mcp: pip install 'session-planning[mcp]
 
 import mcp_types as types
 from mcp import Client
-from mcp_served import MODES, connecting, in_both_eras, over_http, said, setup
+from mcp_served import MODES, connecting, in_both_eras, over_both, over_http, said, setup
 from syrupy.assertion import SnapshotAssertion
 
 from planning import (
@@ -137,13 +137,16 @@ async def test_only_the_plan_that_was_shown_is_approved(mode: str) -> None:
 
 
 @in_both_eras
-async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_once(mode: str) -> None:
+@pytest.mark.parametrize("objective", ["Sell the shop", "Open the shop"])
+async def test_the_user_is_not_asked_about_a_plan_that_another_client_set_up_at_once(
+    objective: str, mode: str
+) -> None:
     session, asked = Session(), list[str]()
     other = Toolbox(PlanningToolsSection(session=session, policy=APPROVAL).tools(), session=session)
 
     def replace(event: ToolInvoked) -> None:
-        if event.params.objective == "Open the shop":
-            other.call("planning_setup_plan", setup("Sell the shop", "Find a buyer"))
+        if len(event.params.initial_steps) == 2:
+            other.call("planning_setup_plan", setup(objective, "Find a buyer"))
 
     session.bus.subscribe(ToolInvoked, replace)
     callback = answering(asked, APPROVE)
@@ -227,18 +230,6 @@ async def test_a_server_that_was_killed_resumes_and_another_process_approves(tmp
     assert made == '{"success":true,"error":"there is none"}'
 
 
-@pytest.mark.slow
-async def test_the_command_takes_the_settings_of_a_policy() -> None:
-    options = ("--approval", "--evidence", "unique", "--dependencies", "--tools", "setup,mark")
-    async with connecting("stdio", "auto", *options) as connect, connect() as client:
-        tools = {each.name: str(each.input_schema) for each in (await client.list_tools()).tools}
-        result = said(await client.call_tool(*SET))
-    assert [*tools] == ["planning_setup_plan", "planning_mark_step"]
-    assert "depends_on" in tools["planning_setup_plan"]
-    assert "evidence" in tools["planning_mark_step"]
-    assert result == "Plan set: S001 to S002. Ask the user to approve it before you go on."
-
-
 def test_a_toolbox_brings_its_policy() -> None:
     section = PlanningToolsSection(session=Session(), policy=APPROVAL)
     with pytest.raises(ValueError, match="the toolbox has its own policy: omit policy="):
@@ -248,7 +239,7 @@ def test_a_toolbox_brings_its_policy() -> None:
     assert build_server(plan_tools=["planning_move_step"], policy=PlanPolicy(agent_edits=True)) is not None
 
 
-@pytest.mark.parametrize("way", ["memory", "http"])
+@over_both
 @in_both_eras
 async def test_two_clients_of_one_name_hear_of_each_other(way: str, mode: str) -> None:
     policy, session = PlanPolicy(dependencies=True), Session(session_id="shared")

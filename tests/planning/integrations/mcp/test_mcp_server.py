@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from mcp_served import connecting, in_both_eras, over_everything, said, setup
+from mcp_served import connecting, in_both_eras, over_both, said, setup
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
@@ -23,30 +23,15 @@ from session import Session
 READ = "planning_read_plan"
 
 
-@over_everything
-@in_both_eras
-async def test_the_tools_are_listed_with_their_own_descriptions_and_schemas(way: str, mode: str) -> None:
-    async with connecting(way, mode) as connect, connect() as client:
-        listed = (await client.list_tools()).tools
-    assert [(each.name, each.description, fields_of(each.input_schema)) for each in listed] == [
-        (each.name, each.description, fields_of(each.parameters_schema()))
-        for each in planning_tools(Session())
-    ]
-
-
-def fields_of(schema: dict[str, Any]) -> dict[str, Any]:
-    return {name: field["description"] for name, field in schema["properties"].items()}
-
-
 @in_both_eras
 async def test_a_definition_is_stored_whole(mode: str, snapshot: SnapshotAssertion) -> None:
-    async with Client(build_server(), mode=mode) as client:
+    async with Client(build_server([add]), mode=mode) as client:
         tools = (await client.list_tools()).tools
-    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools[-2:]]
+    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools[-3:]]
     assert json.dumps(shown, indent=2) + "\n" == snapshot
 
 
-@over_everything
+@over_both
 @in_both_eras
 async def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode: str) -> None:
     async with connecting(way, mode) as connect, connect() as client:
@@ -98,22 +83,7 @@ async def test_without_structured_results_the_model_has_the_text_alone(mode: str
     ]
 
 
-@over_everything
-@in_both_eras
-async def test_several_calls_of_one_turn_are_all_kept_in_their_order(way: str, mode: str) -> None:
-    async with connecting(way, mode) as connect, connect() as client:
-        await client.call_tool("planning_setup_plan", setup("Count"))
-        calls = [client.call_tool("planning_add_step", {"steps": [f"Step {each}"]}) for each in range(40)]
-        replies = [said(result) for result in await asyncio.gather(*calls)]
-        read: Any = (await client.call_tool(READ)).structured_content
-    titles = {step["step_id"]: step["title"] for step in read["plan"]["steps"]}
-    assert sorted(titles.values()) == sorted(f"Step {each}" for each in range(40))
-    assert [titles[reply[6:10]] for reply in replies] == [f"Step {each}" for each in range(40)]
-    if way != "http":  # there each call has a connection of its own
-        assert replies == [f"Added S{each:03}." for each in range(1, 41)]
-
-
-@over_everything
+@over_both
 @in_both_eras
 async def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
     async with connecting(way, mode) as connect, connect() as one, connect() as other:
@@ -126,7 +96,7 @@ async def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
     assert result == ["A2 (active, 0 of 0 done)", "B2 (active, 0 of 0 done)"]
 
 
-@pytest.mark.parametrize("way", ["memory", "http"])
+@over_both
 @in_both_eras
 async def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) -> None:
     session = Session(session_id="shared")
@@ -180,13 +150,18 @@ async def test_a_client_that_sends_an_idempotency_key_again_gets_its_first_answe
 @in_both_eras
 async def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode: str) -> None:
     async with Client(build_server(), mode=mode) as client:
-        prompts = {}
-        for prompt in (await client.list_prompts()).prompts:
+        prompts, listed = {}, (await client.list_prompts()).prompts
+        for prompt in listed:
             content: Any = (await client.get_prompt(prompt.name)).messages[0].content
             prompts[prompt.name] = content.text
         with pytest.raises(MCPError, match=r"^no prompt is named 'other'; list them$"):
             await client.get_prompt("other")
         assert client.instructions == prompts["react"]
+    assert [each.description for each in listed] == [
+        "Keep a plan: reason, act, observe, repeat.",
+        "Keep a plan: outline, act, reflect.",
+        "Keep a plan: restate the goal, split it, choose tools, combine the results.",
+    ]
     assert prompts == {
         "react": section_body(PlanningStrategy.REACT),
         "plan-act-reflect": section_body(PlanningStrategy.PLAN_ACT_REFLECT),
@@ -339,7 +314,7 @@ def order(action: str, rows: list[dict[str, Any]] | None = None, **rest: str) ->
     return json.dumps([action, rows, rest])
 
 
-@pytest.mark.parametrize("way", ["memory", "http"])
+@over_both
 @in_both_eras
 async def test_arguments_that_clients_add_are_dropped(way: str, mode: str) -> None:
     session = Session(session_id="shared")

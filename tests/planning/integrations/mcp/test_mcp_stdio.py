@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_forked import Forked
 from mcp_served import HELLO
 
 from planning import Plan, register_plan
+from planning.integrations.mcp import stdio
 from session import Session
 from session.stores import SqliteStore
 
-COMMAND = [sys.executable, "-m", "planning", "mcp"]
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+SET = "Plan set, no steps yet. Add them with planning_add_step."
 TOOLS = '''\
 """Tools that print."""
 
@@ -52,12 +56,13 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
     return {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
-def answered(sent: bytes, *arguments: str, cwd: Path | None = None) -> tuple[int, list[Any]]:
+def answered(sent: bytes, *arguments: str) -> tuple[int, list[Any]]:
     """The exit code, and the messages on standard output, when this is all that is sent."""
-    done = subprocess.run(
-        [*COMMAND, *arguments], input=sent, capture_output=True, check=False, cwd=cwd, timeout=60
-    )
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+    with Forked("mcp", *arguments) as server:
+        server.send(sent)
+        server.input.close()
+        messages = [json.loads(line) for line in server.output]
+        return server.wait(), messages
 
 
 def texts(messages: Iterable[Any]) -> list[str]:
@@ -76,7 +81,7 @@ def test_what_was_sent_before_the_end_of_the_input_is_answered() -> None:
     code, messages = answered(lines(*calls))
     assert (code, len(messages)) == (0, 22)
     assert texts(messages) == [
-        "Plan set, no steps yet. Add them with planning_add_step.",
+        SET,
         *(f"Added S{number:03}." for number in range(1, 21)),
     ]
 
@@ -97,9 +102,11 @@ def test_nothing_but_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
             }
         ],
     }
-    run = call("planning_run_workflow", document=document)
-    code, messages = answered(lines(run), "--run", "loud_tools:tools", cwd=tmp_path)
-    assert code == 0
+    command = [sys.executable, "-m", "planning", "mcp", "--run", "loud_tools:tools"]
+    sent = lines(call("planning_run_workflow", document=document))
+    done = subprocess.run(command, input=sent, capture_output=True, check=False, cwd=tmp_path, timeout=60)
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
     assert [each["jsonrpc"] for each in messages] == ["2.0"] * len(messages)
     assert texts(messages) == ['{"outputs":{"a":"\'\'"}}']
 
@@ -109,75 +116,58 @@ def test_nothing_but_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_no_message_leaves_the_next_one_alone(line: bytes) -> None:
     _, messages = answered(line + b"\n\n" + lines(call("planning_setup_plan", objective="After it")))
-    assert texts(messages) == ["Plan set, no steps yet. Add them with planning_add_step."]
+    assert texts(messages) == [SET]
 
 
-def heed_interrupts() -> None:
-    """Where the tests run in the background, a shell has them ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-@contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[bytes], Any]]]:
-    """A server as a process that has greeted its client, and what asks it."""
-    command = [*COMMAND, *arguments]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command,
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in these tests
-    ) as process:
-        into: Any = process.stdin
-        out: Any = process.stdout
-
-        def ask(sent: bytes) -> Any:
-            into.write(sent)
-            into.flush()
-            return json.loads(out.readline())
-
-        try:
-            assert ask(lines())["id"] == 0
-            yield process, ask
-        finally:
-            process.kill()
-            for each in (into, out):
-                with suppress(OSError):  # what is left to write has no reader
-                    each.close()
+def greeted(server: Forked) -> None:
+    """Greet a server, which then runs."""
+    server.send(lines())
+    assert json.loads(server.output.readline())["id"] == 0
 
 
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
 )
 def test_a_signal_ends_it_without_a_word(number: signal.Signals, code: int) -> None:
-    with serving() as (process, _):
-        process.send_signal(number)
-        assert process.wait(30) == code
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
+    with Forked("mcp") as server:
+        greeted(server)
+        server.signal(number)
+        assert (server.wait(), server.errors.read()) == (code, b"")
 
 
 @pytest.mark.parametrize("requests", [0, 20], ids=["idle", "answers due"])
 def test_a_client_that_goes_away_ends_it(requests: int) -> None:
-    with serving() as (process, _):
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdout.close()
-        process.stdin.write(lines(*[{"method": "ping"}] * requests))
-        process.stdin.close()
-        assert process.wait(30) == 0
+    with Forked("mcp") as server:
+        greeted(server)
+        server.output.close()
+        server.send(lines(*[{"method": "ping"}] * requests))
+        server.input.close()
+        assert server.wait() == 0
+
+
+def test_an_answer_that_does_not_come_is_not_waited_for_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wait() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    monkeypatch.setattr(stdio, "_LAST_ANSWERS", 0.2)
+    with Forked(serving=[wait]) as server:
+        server.send(lines(call("wait"), call("planning_setup_plan", objective="Beside it")))
+        server.input.close()
+        messages = [json.loads(line) for line in server.output]
+        assert (server.wait(), texts(messages)) == (0, [SET])
 
 
 def test_a_plan_in_a_store_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     kept = ("--store", str(tmp_path / "plans.db"), "--session", "nightly")
     asked = [call("planning_setup_plan", objective="Survive", initial_steps=["One"])]
     asked.append(call("planning_mark_step", step_id="S001", status="done"))
-    with serving(*kept) as (process, ask):
+    with Forked("mcp", *kept) as server:
+        greeted(server)
         for number, each in enumerate(asked, start=1):
-            answer = ask(json.dumps({"jsonrpc": "2.0", "id": number, **each}).encode() + b"\n")
-            assert answer["result"]["isError"] is False
-        process.send_signal(signal.SIGKILL)
+            server.send(json.dumps({"jsonrpc": "2.0", "id": number, **each}).encode() + b"\n")
+            assert json.loads(server.output.readline())["result"]["isError"] is False
+        server.signal(signal.SIGKILL)
     _, messages = answered(lines(call("planning_read_plan")), *kept)
     assert texts(messages) == ["Survive (completed, 1 of 1 done)\nS001 done: One"]
 
@@ -186,7 +176,7 @@ def test_in_a_store_each_client_has_its_plan_unless_a_session_is_named(tmp_path:
     file = str(tmp_path / "plans.db")
     for name in "AB":
         _, messages = answered(lines(call("planning_setup_plan", objective=name)), "--store", file)
-        assert texts(messages) == ["Plan set, no steps yet. Add them with planning_add_step."]
+        assert texts(messages) == [SET]
     with closing(SqliteStore(file)) as store:
         sessions = [Session(session_id=each.session_id, store=store) for each in store.sessions()]
         for session in sessions:
@@ -206,6 +196,20 @@ def test_for_claude_code_its_tools_are_always_loaded_and_its_results_are_text() 
     assert "structuredContent" not in planned["result"]
 
 
+def test_the_settings_of_a_policy_are_taken() -> None:
+    options = ("--approval", "--evidence", "unique", "--dependencies", "--tools", "setup,mark")
+    _, messages = answered(
+        lines({"method": "tools/list"}, call("planning_setup_plan", objective="A", initial_steps=["One"])),
+        *options,
+    )
+    _, listed, planned = sorted(messages, key=lambda message: message["id"])
+    tools = {each["name"]: str(each["inputSchema"]) for each in listed["result"]["tools"]}
+    assert [*tools] == ["planning_setup_plan", "planning_mark_step"]
+    assert "depends_on" in tools["planning_setup_plan"]
+    assert "evidence" in tools["planning_mark_step"]
+    assert texts([planned]) == ["Plan set: S001. Ask the user to approve it before you go on."]
+
+
 def test_the_arguments_that_are_dropped_can_be_named() -> None:
     calls = [
         call("planning_setup_plan", objective="A", initial_steps=[], **{name: 1})
@@ -215,7 +219,7 @@ def test_the_arguments_that_are_dropped_can_be_named() -> None:
     assert (code, texts(messages)) == (
         0,
         [
-            "Plan set, no steps yet. Add them with planning_add_step.",
+            SET,
             "Refused, nothing changed. action: unknown field; the fields are objective, initial_steps",
         ],
     )

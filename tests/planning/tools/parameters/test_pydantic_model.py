@@ -1,23 +1,19 @@
-"""Models of pydantic: aliases, extra fields, strictness; and the schemas of the six tools."""
+"""Models of pydantic: aliases, extra fields, strictness, bounds."""
 
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any
 
-import jsonschema
 import pytest
 from decoding import decode, problems
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, StringConstraints
-from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningToolsSection, Toolbox
+from planning import Toolbox
 from planning.tools.spec import model_of
-from session import Session, select_latest
 
 AN_INTEGER = "expected an integer, got a string"
 
@@ -141,29 +137,3 @@ def test_a_value_that_breaks_a_bound_is_measured_as_the_bound_measures_it() -> N
         "price: expected at most 5, got '5.5'",
         "name: expected at least 2 characters, got 1 character",
     ]
-
-
-# Parameter schemas: what a model reads is stored whole, and holds what the tools accept
-
-
-def test_the_six_schemas_are_stored(section: PlanningToolsSection, snapshot: SnapshotAssertion) -> None:
-    schemas = {tool.name: [tool.description, tool.parameters_schema()] for tool in section.tools()}
-    assert json.dumps(schemas, indent=2) == snapshot
-
-
-def test_the_schemas_are_valid_and_closed(section: PlanningToolsSection) -> None:
-    for tool in section.tools():
-        schema = tool.parameters_schema()
-        jsonschema.Draft202012Validator.check_schema(schema)
-        for node in (schema, *(each.get("items", {}) for each in schema["properties"].values())):
-            assert node == {} or node["additionalProperties"] is False
-
-
-def test_the_examples_are_a_run_that_gives_just_these_messages(session: Session) -> None:
-    tools = PlanningToolsSection(session=session).tools()
-    toolbox = Toolbox(tools, session=session)
-    for tool in tools:
-        (example,) = tool.examples
-        jsonschema.validate(dict(example.arguments), tool.parameters_schema())
-        assert toolbox.call(tool.name, json.dumps(dict(example.arguments))).message == example.message
-    assert select_latest(session, Plan) == Plan("Fix the login bug", "abandoned", ())

@@ -82,7 +82,8 @@ def registry() -> ToolRegistry:
     ],
 )
 def test_a_valid_call_is_none(registry: ToolRegistry, query_type: str, params: Any) -> None:
-    registry.validate_call("sec_financial_data", query_type, params)
+    told = registry.validate_call("sec_financial_data", query_type, params)  # type: ignore[func-returns-value]  # tested
+    assert told is None
 
 
 @pytest.mark.parametrize(
@@ -188,6 +189,50 @@ def test_the_tool_of_a_spec_is_called_with_the_query_type_and_its_parameters() -
     for parameters in ({"name": "a"}, '{"name": "a"}'):
         envelope = tool.execute(query_type="company", parameters=parameters)
         assert envelope["result"] == ("company", CompanyParams("a"))
+
+
+ONE_OF = "send one of financial_facts, company, news"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"parameters": {}}, f"query_type: missing; {ONE_OF}"),
+        ({"query_type": 5, "topic": "x"},
+         "2 problems:\n- topic: unknown field; the fields are query_type, parameters\n"
+         f"- query_type: a value of type int is not a query type; {ONE_OF}"),
+        ({"query_type": "news", "x": 1, "parameters": {"topc": "x"}},
+         "3 problems:\n- x: unknown field; the fields are query_type, parameters\n"
+         "- parameters.topic: missing; send a string\n"
+         "- parameters.topc: unknown field; did you mean topic?"),
+        ({"query_type": "nwes"}, "Query type 'nwes' is not supported by the answering tool. "
+         "Supported types are: financial_facts, company, news"),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_of_the_tool_is_told_what_to_send(arguments: dict[str, Any], error: str) -> None:
+    envelope = ANSWERING.as_tool.execute(**arguments)
+    assert (envelope["result"], envelope["error"]) == (None, error)
+
+
+class Folder(BaseModel):
+    inner: list[Folder] = []
+
+
+def test_types_that_contain_themselves_share_their_definitions_unless_they_differ() -> None:
+    folder = Folder
+
+    def different() -> type[BaseModel]:
+        class Folder(BaseModel):
+            inner: list[Folder] = []
+            size: int = 1
+
+        return Folder
+
+    schema = ToolSpec("t", {"a": folder, "b": folder}, "k").as_tool.parameters_schema()
+    assert list(schema["$defs"]) == ["Folder"]
+    with pytest.raises(TypeError) as caught:
+        _ = ToolSpec("t", {"a": folder, "b": different()}, "k").as_tool.model
+    assert str(caught.value) == ("t has two parameter types Folder that contain themselves: rename one")
 
 
 def test_a_spec_without_a_function_cannot_be_called() -> None:

@@ -8,7 +8,9 @@ import os
 from collections import defaultdict
 from typing import Any
 
-__all__ = ["hostile_memory", "nested", "shape"]
+from plan_findings import nested
+
+__all__ = ["hostile_memory", "shape"]
 
 _SPECIAL = [
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__bool__", "__len__",
@@ -48,13 +50,6 @@ class Record:
     x: int
 
 
-def nested(depth: int) -> list[Any]:
-    value: list[Any] = []
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
 def ring() -> dict[str, Any]:
     first: dict[str, Any] = {}
     first["next"] = {"next": first}
@@ -71,6 +66,7 @@ def hostile_memory(calls: list[str]) -> dict[str, Any]:
     doubled_again: list[Any] = [1]
     for _ in range(40):
         doubled, doubled_again = [doubled, doubled], [doubled_again, doubled_again]
+    canaries = type(canary(calls))
     counted: defaultdict[str, list[int]] = defaultdict(list)
     counted["x"].append(1)
     return {
@@ -81,7 +77,7 @@ def hostile_memory(calls: list[str]) -> dict[str, Any]:
         "nested": {"a": {"b": [1, {"c": 2}]}},
         "counted": counted,
         "canary": canary(calls),
-        "canaries": [canary(calls) for _ in range(5_000)],
+        "canaries": [canaries() for _ in range(5_000)],
         "dict_canary": canary(calls, dict),
         "list_canary": canary(calls, list),
         "text_canary": canary(calls, str),

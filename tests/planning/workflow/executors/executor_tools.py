@@ -15,7 +15,16 @@ from typing import Any
 
 from run_cases import SORRY, called, told
 
-from planning.tools import BaseTool, StorageUnavailable, Tool, ToolContext, ToolError, ToolSpec, tool
+from planning.tools import (
+    BaseTool,
+    StorageUnavailable,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+    tool,
+)
 from planning.tools.errors import UserInputNeeded
 from planning.workflow import WorkflowStep
 
@@ -65,11 +74,6 @@ def count(path: Path) -> int:
 @tool
 def add(a: int, b: int) -> int:
     return a + b
-
-
-@tool
-def total(parts: list[int]) -> int:
-    return sum(parts)
 
 
 @tool
@@ -126,13 +130,6 @@ def seen(context: ToolContext) -> list[str]:
     return sorted(context.values)
 
 
-@tool
-def where(path: str = "") -> int:
-    if path:
-        note(path)
-    return os.getpid()
-
-
 @tool(idempotent=False)
 def once(path: str) -> str:
     note(path)
@@ -164,46 +161,21 @@ class Sealed(Exception):
         return str(self.args[0])
 
 
-@tool
-def refuse() -> None:
-    raise StorageUnavailable("the archive is closed")
-
-
-@tool
-def reach() -> None:
-    raise Unreached("archive")
-
-
-@tool
-def refuse_sealed() -> None:
-    raise Sealed("nobody can carry this")
-
-
-@tool(returns_private_data=True)
-def refuse_private() -> None:
-    raise Sealed("the secret is 42")
-
-
-@tool(returns_private_data=True)
-def give_private_lock() -> Any:
-    return Unwritable("the secret is 42")
-
-
-@tool
-def stop_iteration() -> None:
-    raise StopIteration
-
-
-@tool
-def ask() -> None:
-    raise UserInputNeeded("the account is missing", "Which account?")
-
-
 class NeverMade(ToolError):
     """It never called its base's constructor, and cannot be written down."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+
+
+class Talking(Exception):
+    """An exception of which whatever is asked ends the program."""
+
+    def __reduce__(self) -> Any:
+        raise SystemExit
+
+    def __str__(self) -> str:
+        raise SystemExit
 
 
 class Unwritable:
@@ -223,24 +195,45 @@ def _unread() -> None:
     raise ValueError("this does not come back")
 
 
-@tool
-def give_lock() -> Any:
-    return Unwritable()
+@dataclass
+class Unread:
+    """A record that only its JSON form brings back."""
+
+    part: int = 1
+
+    def __reduce__(self) -> Any:
+        return _unread, ()
+
+
+OUTCOMES: dict[str, Callable[[], Any]] = {
+    "refused": lambda: StorageUnavailable("the archive is closed"),
+    "unreached": lambda: Unreached("archive"),
+    "asked": lambda: UserInputNeeded("the account is missing", "Which account?"),
+    "stopped": StopIteration,
+    "sealed": lambda: Sealed("the secret is 42"),
+    "unwritable": lambda: Unwritable("the secret is 42"),
+    "unreadable": Unreadable,
+    "unread": Unread,
+    "told": lambda: ToolResult(True, "Done.", Unread()),
+    "much": lambda: "x" * 32_000_001,
+}
 
 
 @tool
-def give_unreadable() -> Any:
-    return Unreadable()
+def fail(how: str) -> Any:
+    """Raise or return what cannot be used."""
+    outcome = OUTCOMES[how]()
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
-@tool
-def give_much() -> str:
-    return "x" * 100_000_000
+private_fail = tool(returns_private_data=True)(fail.function)
 
 
 @tool
 def hang() -> None:
-    time.sleep(3)
+    time.sleep(0.3)
 
 
 @tool
@@ -291,16 +284,6 @@ def killed_once(path: str, calls: str) -> str:
     note(calls)
     wait_to_be_killed(path)
     return "survived"
-
-
-class Talking(Exception):
-    """An exception of which whatever is asked ends the program."""
-
-    def __reduce__(self) -> Any:
-        raise SystemExit
-
-    def __str__(self) -> str:
-        raise SystemExit
 
 
 @tool

@@ -5,29 +5,34 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import executor_tools as tools
+import json_runs
 import pytest
-from executor_tools import Own, failure, step
-from run_cases import capable, flow
+from executor_tools import Own, failure, spawned, step
+from hypothesis import given, settings
+from json_runs import giving, values
+from run_cases import SORRY, cancelled, capable, flow, restored, states
 
 from planning.tools import StorageUnavailable, Tool, tool
-from planning.workflow import run_workflow
-from planning.workflow.executors import open_executor
+from planning.workflow import Workflow, arun_workflow, run_workflow
+from planning.workflow.executors import open_executor, processes
+from session import Session
 
-FAILED = "fail failed. Call it again, or go on without it."
+FAILED = "{} failed. Call it again, or go on without it."
 DEFINE = "define its function at the top of a module, give it plain values, or run it without an executor"
-NO_DATA = "fail cannot reach its data now. Try again later, or go on without it."
+GIVEN_UP = "was given up; call it again, or go on without it"
+NO_DATA = "{} cannot reach its data now. Try again later, or go on without it."
 
 
-def carried(called: Any, inputs: dict[str, Any] | None = None, **options: Any) -> Any:
+def carried(called: Any, inputs: dict[str, Any] | None = None, executor: Executor | None = None) -> Any:
     """What comes of a call that was written down: its output, or the error of its step."""
-    result = run_workflow(
-        flow(step("s", called.name, inputs=inputs, **options)), capable(called), executor=Own()
-    )
+    steps = flow(step("s", called.name, inputs=inputs))
+    result = run_workflow(steps, capable(called), executor=executor or Own())
     return {**result.outputs, **result.errors}["s"]
 
 
@@ -38,7 +43,6 @@ def raising(make: Callable[[], BaseException]) -> Tool:
     return Tool("fail", "", fail)
 
 
-GREET = tools.Greet("Hello")
 NUMBER = 7
 
 
@@ -72,12 +76,17 @@ def placed_in(module: str | None) -> Tool:
         (placed_in(None), {"a": 4}, 4),
         (tools.ADD_PAIR, {"a": 1, "b": 2}, 3),
         (tools.FACTS, {"query_type": "pair", "parameters": {"a": 1, "b": 2}}, ["pair", 1, "s"]),
-        (GREET, {"who": "Ann"}, "Hello Ann"),
+        (tools.Greet("Hello"), {"who": "Ann"}, "Hello Ann"),
+        (tools.fail, {"how": "unread"}, {"part": 1}),
+        (tools.fail, {"how": "told"}, {"part": 1}),
+        (tools.seen, {}, ["description", "goal", "memory", "step_id", "user_prompt"]),
     ],
-    ids=range(10),
+    ids=range(13),
 )
 def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, output: Any) -> None:
     assert carried(called, inputs) == output
+    with ThreadPoolExecutor(1) as threads:
+        assert carried(called, inputs, threads) == output
 
 
 class Closed(StorageUnavailable):
@@ -91,6 +100,14 @@ class Turning(Exception):
         return ValueError, ("something else",)
 
 
+class Leaving:
+    def __reduce__(self) -> Any:
+        return sys.exit, ()
+
+
+LEAVING = Leaving()
+
+
 async def give_up() -> None:
     raise asyncio.CancelledError
 
@@ -98,13 +115,13 @@ async def give_up() -> None:
 NOT_SENT: list[tuple[Any, dict[str, Any], str]] = [
     (Tool("bound", "", threading.Lock().acquire), {},
      "bound cannot be sent to another process (cannot pickle '_thread.lock' object); " + DEFINE),
-    (tools.give_unreadable, {},
+    (tools.fail, {"how": "unreadable"},
      "the result cannot be read here (this does not come back); let the tool return plain values"),
 ]  # fmt: skip
 RAISED: list[tuple[Callable[[], BaseException], Any]] = [
-    (lambda: ValueError("no", 3), failure(FAILED, cause="('no', 3)")),
-    (lambda: Turning("turned"), failure(FAILED, cause="Turning: turned")),
-    (lambda: ConnectionError("gone"), failure(NO_DATA, "storage", "gone")),
+    (lambda: ValueError("no", 3), failure(FAILED.format("fail"), cause="('no', 3)")),
+    (lambda: Turning("turned"), failure(FAILED.format("fail"), cause="Turning: turned")),
+    (lambda: ConnectionError("gone"), failure(NO_DATA.format("fail"), "storage", "gone")),
     (lambda: FileNotFoundError("gone"), failure("fail found nothing.", "data_not_found", "gone")),
     (Closed, failure("closed today", "storage")),
     (tools.NeverMade, failure("NeverMade", "tool")),
@@ -117,6 +134,7 @@ RAISED: list[tuple[Callable[[], BaseException], Any]] = [
 ERRORS: list[tuple[Any, dict[str, Any], Any]] = [
     *((called, inputs, failure(message, "not_sent")) for called, inputs, message in NOT_SENT),
     *((raising(make), {}, error) for make, error in RAISED),
+    (Tool("held", "", lambda: LEAVING), {}, failure("the tool ended with SystemExit", "interrupted")),
     (Tool("give_up", "", give_up), {}, failure("give_up ended with CancelledError", "interrupted")),
 ]
 
@@ -141,11 +159,12 @@ def test_a_function_that_travels_whole_shares_nothing_with_the_next_call() -> No
     assert (dict(result.outputs), seen) == ({"1": 1, "2": 1}, [])
 
 
-def test_a_lambda_needs_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lambda_needs_cloudpickle_and_what_has_a_name_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     message = carried(Tool("twice", "", tools.twice), {"a": 1}).message
     assert message.startswith("twice cannot be sent to another process (Can't pickle <function <lambda> at")
     assert message.endswith(DEFINE)
+    assert carried(tools.add, {"a": 1, "b": 2}) == 3
 
 
 STEPS = flow(step("1", "add", inputs={"a": 1, "b": 2}))
@@ -157,6 +176,15 @@ def test_a_name_opens_its_executor(name: str) -> None:
         assert run_workflow(STEPS, capable(tools.add), executor=executor).outputs == {"1": 3}
     again = run_workflow(STEPS, capable(tools.add), executor=executor)
     assert again.status == "failed"
+
+
+def test_a_name_waits_for_nothing_that_still_runs() -> None:
+    let = threading.Event()
+    with open_executor("threads", 1) as executor:
+        running, waiting = (executor.submit(let.wait, 5) for _ in "12")  # type: ignore[union-attr]  # it is a pool
+    assert (running.done(), waiting.cancelled()) == (False, True)
+    let.set()
+    assert running.result() is True
 
 
 @pytest.mark.parametrize("name", ["gpu", "Threads", "dask://host", "dask://host:x", "threads "])
@@ -177,22 +205,187 @@ class Failing(Executor):
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "code"),
+    ("error", "timeout", "message", "code"),
     [
-        (LookupError("no such module"), "the executor could not run add (no such module)", "not_sent"),
-        (
-            TimeoutError(),
-            "add took longer than 5 s and was given up; call it again, or go on without it",
-            "timeout",
-        ),
+        (LookupError("no such module"), 5, "the executor could not run add (no such module)", "not_sent"),
+        (TimeoutError(), 5, f"add took longer than 5 s and {GIVEN_UP}", "timeout"),
+        (TimeoutError(), None, f"add took longer and {GIVEN_UP}", "timeout"),
     ],
 )
 def test_what_the_future_fails_with_is_the_error_of_the_step(
-    error: Exception, message: str, code: str
+    error: Exception, timeout: float | None, message: str, code: str
 ) -> None:
-    result = run_workflow(
-        flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=5)),
-        capable(tools.add),
-        executor=Failing(error),
-    )
+    steps = flow(step("1", "add", inputs={"a": 1, "b": 2}, timeout=timeout))
+    result = run_workflow(steps, capable(tools.add), executor=Failing(error))
     assert result.errors == {"1": failure(message, code)}
+
+
+# On executors
+
+
+TOO_LARGE = (
+    "fail returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
+)
+NO_FORM = (
+    "fail returned nothing that can be used. Go on without it. Reason: the function returned "
+    "executor_tools.Unwritable, which has no JSON form; return text, numbers, booleans, None, lists, "
+    "dicts or records of these, at most 100 levels deep."
+)
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[dict[str, Executor | None]]:
+    with ThreadPoolExecutor(2) as threads, spawned() as pool, processes(2) as workers:
+        yield {"none": None, "threads": threads, "pool": pool, "processes": workers, "own": Own()}
+
+
+KINDS = ["none", "threads", "pool", "processes", "own"]
+
+
+@pytest.fixture(params=KINDS)
+def executor(kept: dict[str, Executor | None], request: pytest.FixtureRequest) -> Executor | None:
+    return kept[request.param]
+
+
+ELSEWHERE = pytest.mark.parametrize("executor", ["pool", "processes", "own"], indirect=True)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+@settings(max_examples=settings().max_examples // 5)
+@given(value=values)
+def test_each_step_gets_and_keeps_the_same_as_without_an_executor(
+    kept: dict[str, Executor | None], kind: str, value: Any
+) -> None:
+    result = run_workflow(json_runs.STEPS, giving(value), executor=kept[kind])
+    assert json_runs.kept(result) == json_runs.kept(run_workflow(json_runs.STEPS, giving(value)))
+
+
+def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(executor: Executor | None) -> None:
+    names = ("refused", "unreached", "asked", "stopped", "sealed", "unwritable", "much")
+    steps = [step(name, "fail", inputs={"how": name}) for name in names]
+    steps += [step("hang", "hang", timeout=0.05), step("add", "add", inputs={"a": 1, "b": 2})]
+    result = run_workflow(flow(*steps), capable(tools.fail, tools.hang, tools.add), executor=executor)
+    told = {name: (error.message, error.user_message, error.code) for name, error in result.errors.items()}
+    assert told == {
+        "refused": ("the archive is closed", "the archive is closed", "storage"),
+        "unreached": (NO_DATA.format("fail"), SORRY, "storage"),
+        "asked": ("the account is missing", "Which account?", "needs_user_input"),
+        "stopped": (FAILED.format("fail"), SORRY, "unknown"),
+        "sealed": (FAILED.format("fail"), SORRY, "unknown"),
+        "unwritable": (NO_FORM, SORRY, "bad_result"),
+        "much": (TOO_LARGE, SORRY, "too_large"),
+        "hang": (f"hang took longer than 0.05 s and {GIVEN_UP}", SORRY, "timeout"),
+    }
+    assert (result.outputs, result.warnings) == ({"add": 3}, ())
+
+
+@ELSEWHERE
+def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
+    steps = flow(*(step(how, "fail", inputs={"how": how}) for how in ("sealed", "unwritable")))
+    result = run_workflow(steps, capable(tools.private_fail), executor=executor)
+    assert result.errors == {
+        "sealed": failure(FAILED.format("fail")),
+        "unwritable": failure("fail returned nothing that can be used. Go on without it.", "bad_result"),
+    }
+    assert "secret" not in result.session.snapshot().to_json()
+
+
+def test_a_worker_that_dies_each_time_or_hangs_whole_fails_its_own_step_alone(
+    kept: dict[str, Executor | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planning.workflow.executors.workers._GRACE", 0.2)
+    always, never = tmp_path / "always", tmp_path / "never"
+    steps = flow(
+        step("1", "die", inputs={"path": str(always)}),
+        step("2", "die_once", inputs={"path": str(never)}),
+        step("3", "hang_hard", timeout=0.1),
+        step("4", "add", "1", inputs={"a": 1, "b": 2}),
+        step("5", "add", inputs={"a": 1, "b": 2}),
+        step("6", "add", "5", inputs={"a": "${5.output}", "b": 2}),
+    )
+    capabilities = capable(tools.die, tools.die_once, tools.hang_hard, tools.add)
+    result = run_workflow(steps, capabilities, executor=kept["processes"])
+    assert (tools.count(always), tools.count(never), result.outputs) == (3, 1, {"5": 3, "6": 5})
+    assert result.errors == {
+        "1": failure("the worker that ran die died while it ran", "worker_lost"),
+        "2": failure(
+            "the worker that ran die_once died; die_once may have taken effect, so it is not run again",
+            "worker_lost",
+        ),
+        "3": failure(f"hang_hard took longer than 0.1 s and {GIVEN_UP}", "timeout"),
+    }
+    statuses = dict.fromkeys("123", "failed") | {"4": "pending"} | dict.fromkeys("56", "completed")
+    assert states(result.workflow) == statuses
+
+
+def test_a_broken_pool_leaves_the_rest_for_another(kept: dict[str, Executor | None], tmp_path: Path) -> None:
+    first, once, deadly = (tmp_path / name for name in ("first", "once", "deadly"))
+    steps = flow(
+        step("1", "noted", inputs={"path": str(first)}),
+        step("2", "once", "1", inputs={"path": str(once)}),
+        step("3", "die_first", "2", inputs={"path": str(deadly)}),
+        step("4", "add", "2", inputs={"a": 1, "b": 2}),
+    )
+    capabilities = capable(tools.noted, tools.once, tools.die_first, tools.add)
+    with spawned(1) as pool:
+        broken = run_workflow(steps, capabilities, executor=pool, max_parallel=1)
+    assert (broken.status, broken.outputs) == ("failed", {"1": "noted", "2": "done"})
+    lost = "the worker that ran die_first died while it ran; the executor is broken, resume with another"
+    assert broken.errors["3"] == failure(lost, "worker_lost")
+    assert "add was not run: the executor takes no jobs" in broken.errors["4"].message
+    session = restored(broken.session)
+    whole = run_workflow(steps, capabilities, executor=kept["processes"], session=session)
+    assert (whole.status, whole.outputs) == ("completed", {"1": "noted", "2": "done", "3": 2, "4": 3})
+    assert [tools.count(path) for path in (first, once, deadly)] == [1, 1, 2]
+
+
+# Executors that refuse
+
+
+@pytest.mark.parametrize("make", [ThreadPoolExecutor, processes], ids=["threads", "processes"])
+def test_an_executor_that_was_shut_down_runs_nothing(make: Callable[[int], Executor]) -> None:
+    executor = make(1)
+    executor.shutdown()
+    steps = flow(*(step(each, "add", inputs={"a": 1, "b": 2}) for each in "12"))
+    result = run_workflow(steps, capable(tools.add), executor=executor, max_parallel=1)
+    told = (
+        "add was not run: the executor takes no jobs (cannot schedule new futures after shutdown); resume "
+        "with another"
+    )
+    assert result.errors == dict.fromkeys("12", failure(told, "worker_lost"))
+    whole = run_workflow(steps, capable(tools.add), session=result.session)
+    assert (whole.status, whole.outputs) == ("completed", {"1": 3, "2": 3})
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_job_that_has_not_begun_when_the_run_stops_is_withdrawn(idempotent: bool) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    def first() -> str:
+        calls.append("first")
+        begun.set()
+        go_on.wait(10)
+        return "first"
+
+    def second() -> str:
+        calls.append("second")
+        return "second"
+
+    workflow = flow(step("a", "first"), step("b", "second"))
+    capabilities = capable(Tool("first", "", first), Tool("second", "", second, idempotent=idempotent))
+    session = Session()
+
+    async def scene(pool: ThreadPoolExecutor) -> None:
+        run = asyncio.ensure_future(arun_workflow(workflow, capabilities, session=session, executor=pool))
+        await asyncio.to_thread(begun.wait, 10)
+        run.cancel()
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
+        await cancelled(run)
+
+    with ThreadPoolExecutor(1) as pool:
+        asyncio.run(scene(pool))
+    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
+    assert calls == ["first"]
+    result = run_workflow(workflow, capabilities, session=session)
+    assert (result.status, calls) == ("completed", ["first", "second"])

@@ -1,4 +1,4 @@
-"""Workflows on a real Dask cluster: worker processes, some of which are killed."""
+"""Workflows on a Dask cluster: here, and in worker processes, some of which are killed."""
 
 from __future__ import annotations
 
@@ -19,29 +19,21 @@ import executor_tools as tools
 import pytest
 from distributed import Client, LocalCluster
 from executor_tools import failure, step
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from json_runs import STEPS, giving, kept, values
-from run_cases import capable, flow
+from run_cases import capable, flow, restored
 
-from planning.tools import tool
 from planning.workflow import Workflow, WorkflowResult, run_workflow
-from planning.workflow.executors import dask
-from planning.workflow.executors.workers import DaskExecutor
-from session import Session, Snapshot
-
-pytestmark = pytest.mark.slow
+from planning.workflow.executors import dask, open_executor
+from planning.workflow.executors.jobs import ExecutorUnavailable
+from planning.workflow.executors.workers import DaskExecutor, take_claim
 
 LOST = "the worker that ran {0} died; {0} may have taken effect, so it is not run again"
 BROKEN = "; the executor is broken, resume with another"
 
 
-@tool
-def here(a: int) -> int:
-    return a + 1
-
-
-def cluster_of(workers: int) -> LocalCluster:
-    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
+def cluster_of(workers: int, **options: Any) -> LocalCluster:
+    options = {"threads_per_worker": 1, "protocol": "tcp://", "dashboard_address": ":0", **options}
     return LocalCluster(n_workers=workers, **options)  # type: ignore[no-untyped-call]  # of distributed
 
 
@@ -60,28 +52,16 @@ def _quiet() -> Iterator[None]:
     logger.level = before
 
 
-@pytest.fixture(scope="module")
-def client(_quiet: None) -> Iterator[Client]:
-    """A client of a cluster with two workers; nothing is left of them afterwards."""
+@pytest.fixture
+def mortal() -> Iterator[DaskExecutor]:
+    """A cluster whose workers may be killed; nothing is left of them afterwards."""
     before = set(multiprocessing.active_children())
     with cluster_of(2) as cluster, client_of(cluster) as made:
-        yield made
+        yield dask(made)
     end = time.monotonic() + 10
     while time.monotonic() < end and set(multiprocessing.active_children()) - before:
         time.sleep(0.05)
     assert set(multiprocessing.active_children()) - before == set()
-
-
-@pytest.fixture
-def executor(client: Client) -> DaskExecutor:
-    return dask(client)
-
-
-@pytest.fixture
-def mortal() -> Iterator[DaskExecutor]:
-    """A cluster whose workers may be killed: the other tests do not wait for them to come back."""
-    with cluster_of(2) as cluster, client_of(cluster) as made:
-        yield dask(made)
 
 
 def kill_when_told(path: Path) -> threading.Thread:
@@ -96,32 +76,85 @@ def kill_when_told(path: Path) -> threading.Thread:
     return thread
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# In this process
+
+
+@pytest.fixture(scope="module")
+def near(_quiet: None) -> Iterator[Client]:
+    """A client of a cluster without processes of its own."""
+    with cluster_of(1, processes=False) as cluster, client_of(cluster) as made:
+        yield made
+
+
+@settings(max_examples=settings().max_examples // 5)
 @given(value=values)
-def test_each_step_gets_and_keeps_the_same_as_without_a_cluster(executor: DaskExecutor, value: Any) -> None:
-    result = run_workflow(STEPS, giving(value), executor=executor)
+def test_each_step_gets_and_keeps_the_same_as_without_a_cluster(near: Client, value: Any) -> None:
+    result = run_workflow(STEPS, giving(value), executor=dask(near))
     assert kept(result) == kept(run_workflow(STEPS, giving(value)))
 
 
-def test_steps_run_on_the_workers_of_the_cluster_and_two_equal_calls_are_two(
-    executor: DaskExecutor, tmp_path: Path
+ADD = flow(step("1", "add", inputs={"a": 1, "b": 2}))
+
+
+@pytest.mark.parametrize("end", ["", "/"])
+def test_an_address_opens_an_executor_that_is_closed_at_the_end(near: Client, end: str) -> None:
+    address = near.scheduler.address.replace("tcp", "dask")  # type: ignore[union-attr]  # it is connected
+    with open_executor(f"{address}{end}", 2) as executor:
+        assert run_workflow(ADD, capable(tools.add), executor=executor).outputs == {"1": 3}
+    closed = run_workflow(ADD, capable(tools.add), executor=executor)
+    reason = "the executor takes no jobs (the Dask client is closed); resume with another"
+    assert closed.errors == {"1": failure(f"add was not run: {reason}", "worker_lost")}
+
+
+def test_a_cluster_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planning.workflow.executors.workers._CONNECT", 0.05)
+    with pytest.raises(ExecutorUnavailable) as caught, open_executor("dask://127.0.0.1:1", 2):
+        pass
+    assert str(caught.value).startswith("dask://127.0.0.1:1 cannot be reached: Timed out trying to connect")
+
+
+def test_two_equal_calls_are_two_and_what_must_not_run_twice_is_claimed_where_it_runs(
+    near: Client, tmp_path: Path
 ) -> None:
-    calls = tmp_path / "calls"
-    steps = flow(
-        step("1", "add", inputs={"a": 1, "b": 2}),
-        step("2", "add_later", "1", inputs={"a": "${1.output}", "b": 1}),
-        step("3", "here", "2", inputs={"a": "${2.output}"}),
-        step("4", "greet", inputs={"who": "Ann"}),
-        step("5", "times", inputs={"a": 4}),
-        *(step(each, "where", inputs={"path": str(calls)}) for each in "678"),
-    )
-    called = tools.add, tools.add_later, here, tools.Greet("Hello"), tools.times, tools.where
-    outputs = dict(run_workflow(steps, capable(*called), executor=executor).outputs)
-    pids = {outputs.pop(each) for each in "678"}
-    assert outputs == {"1": 3, "2": 4, "3": 5, "4": "Hello Ann", "5": 8}
-    assert (os.getpid() in pids, tools.count(calls)) == (False, 3)
+    path = {"path": str(tmp_path / "calls")}
+    steps = [step(f"{tool} {each}", tool, inputs=path) for tool in ("once", "noted") for each in "12"]
+    result = run_workflow(flow(*steps), capable(tools.once, tools.noted), executor=dask(near))
+    assert (dict(result.errors), list(result.outputs.values())) == ({}, ["done"] * 2 + ["noted"] * 2)
+    assert tools.count(tmp_path / "calls") == 4
+    claims = [near.submit(take_claim, name, pure=False).result() for name in ("a", "a", "b")]
+    assert claims == [True, False, True]
 
 
+def test_what_is_no_client_or_one_for_async_code_is_refused(near: Client) -> None:
+    async def make() -> None:
+        async with client_of(near, asynchronous=True) as other:
+            wrong: Any
+            for wrong in (other, "tcp://127.0.0.1:8786"):
+                with pytest.raises(TypeError) as caught:
+                    dask(wrong)
+                assert str(caught.value) == (
+                    "dask() takes a distributed.Client made without asynchronous=True, got "
+                    f"{type(wrong).__name__}"
+                )
+
+    asyncio.run(make())
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    told = "dask needs its library: run pip install 'session-planning[distributed]'"
+    with pytest.raises(ImportError) as caught:
+        dask(None)  # type: ignore[arg-type]  # it does not come so far
+    assert str(caught.value) == told
+    with pytest.raises(ExecutorUnavailable) as unavailable, open_executor("dask://127.0.0.1:1", 2):
+        pass
+    assert str(unavailable.value) == told
+
+
+# In worker processes
+
+
+@pytest.mark.slow
 def test_a_workflow_survives_a_worker_that_is_killed(mortal: DaskExecutor, tmp_path: Path) -> None:
     told, calls, after = tmp_path / "pid", tmp_path / "calls", tmp_path / "after"
     steps = flow(
@@ -136,6 +169,7 @@ def test_a_workflow_survives_a_worker_that_is_killed(mortal: DaskExecutor, tmp_p
     assert (tools.count(calls), tools.count(after)) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
     mortal: DaskExecutor, tmp_path: Path
 ) -> None:
@@ -172,6 +206,7 @@ def closing_in_the_middle(what: str, steps: Workflow, capabilities: Any, begun: 
         return run_workflow(steps, capabilities, executor=dask(made))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["client", "cluster"])
 def test_a_run_whose_cluster_is_closed_goes_on_elsewhere(what: str, tmp_path: Path) -> None:
     calls, begun = tmp_path / "calls", tmp_path / "begun"
@@ -184,26 +219,6 @@ def test_a_run_whose_cluster_is_closed_goes_on_elsewhere(what: str, tmp_path: Pa
     broken = closing_in_the_middle(what, steps, capabilities, begun)
     told = f"the worker that ran slow died while it ran{BROKEN}"
     assert (broken.errors, broken.outputs) == ({"2": failure(told, "worker_lost")}, {"1": "done"})
-    session = Session()
-    session.rollback(Snapshot.from_json(broken.session.snapshot().to_json()))
-    whole = run_workflow(steps, capabilities, session=session)
+    whole = run_workflow(steps, capabilities, session=restored(broken.session))
     assert (whole.status, whole.outputs) == ("completed", {"1": "done", "2": "slow", "3": 3})
     assert tools.count(calls) == 1
-
-
-def test_what_is_no_client_or_one_for_async_code_is_refused(client: Client) -> None:
-    async def make() -> None:
-        async with client_of(client, asynchronous=True) as other:
-            wrong: Any
-            for wrong in (other, "tcp://127.0.0.1:8786"):
-                with pytest.raises(TypeError, match=r"made without asynchronous=True, got (Client|str)$"):
-                    dask(wrong)
-
-    asyncio.run(make())
-
-
-def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError) as caught:
-        dask(None)  # type: ignore[arg-type]  # it does not come so far
-    assert str(caught.value) == "dask needs its library: run pip install 'session-planning[distributed]'"

@@ -19,8 +19,6 @@ from planning.workflow.executors import processes
 from planning.workflow.executors.workers import WorkerProcesses
 from planning.workflow.failures import WorkerLost
 
-pytestmark = pytest.mark.slow
-
 
 def is_running(process: int) -> bool:
     try:
@@ -37,26 +35,27 @@ def soon(condition: Callable[[], bool]) -> bool:
     return condition()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def workers() -> Iterator[WorkerProcesses]:
     with processes(1) as executor:
-        executor.submit(int).result()
         yield executor
 
 
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
 def test_a_wrong_number_of_workers_is_refused(number: Any) -> None:
-    with pytest.raises(ValueError, match=r"^workers must be a whole number of at least 1, got ") as caught:
+    with pytest.raises(ValueError, match=r"^workers ") as caught:
         processes(number)
-    assert str(caught.value).endswith(f"got {number!r}")
+    assert str(caught.value) == f"workers must be a whole number of at least 1, got {number!r}"
 
 
 def test_without_loky_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "loky", None)
-    with pytest.raises(ImportError, match=r"^worker processes need loky: pip install 'session-planning\["):
+    with pytest.raises(ImportError) as caught:
         processes()
+    assert str(caught.value) == "worker processes need loky: pip install 'session-planning[processes]'"
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_between_two_jobs_costs_none(workers: WorkerProcesses) -> None:
     pid = workers.submit(os.getpid).result()
     os.kill(pid, signal.SIGKILL)
@@ -64,14 +63,26 @@ def test_a_worker_that_died_between_two_jobs_costs_none(workers: WorkerProcesses
     assert workers.submit(abs, -1).result() == 1
 
 
-def test_killing_ends_what_runs_and_cancels_what_waits(workers: WorkerProcesses) -> None:
-    pid = workers.submit(os.getpid).result()
-    first, second = workers.submit(time.sleep, 30), workers.submit(int)
+def test_killing_ends_what_runs_and_cancels_what_waits() -> None:
+    with processes(1) as workers:
+        pid = workers.submit(os.getpid).result()
+        first, second = workers.submit(time.sleep, 30), workers.submit(int)
+        assert soon(first.running)
+        workers.kill()
+        error = first.exception(timeout=0)
+        assert (type(error), str(error), second.cancelled()) == (WorkerLost, "the worker was lost", True)
+        assert not is_running(pid)
+        workers.kill()
+        with pytest.raises(RuntimeError, match=r"^cannot schedule new futures after shutdown$"):
+            workers.submit(int)
+
+
+def test_shutting_down_may_cancel_what_waits() -> None:
+    workers = processes(1)
+    first, second = workers.submit(time.sleep, 0.2), workers.submit(int)
     assert soon(first.running)
-    workers.kill()
-    assert (type(first.exception(timeout=0)), second.cancelled()) == (WorkerLost, True)
-    assert not is_running(pid)
-    workers.kill()
+    workers.shutdown(cancel_futures=True)
+    assert (first.result(), second.cancelled()) == (None, True)
 
 
 def test_a_forked_process_is_refused_the_workers_of_its_parent(workers: WorkerProcesses) -> None:
@@ -105,6 +116,7 @@ def script(tmp_path: Path, text: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-W", "ignore", path], stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard_and_its_own_functions_are_known_to_workers(tmp_path: Path) -> None:
     text = """
         from planning.tools import tool
@@ -126,6 +138,7 @@ def test_a_script_needs_no_guard_and_its_own_functions_are_known_to_workers(tmp_
         assert program.communicate(timeout=60)[0] == "{'1': 8} {}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "then", ["os.kill(os.getpid(), signal.SIGKILL)", "os.fork() or os.close(1); time.sleep(20)"]
 )

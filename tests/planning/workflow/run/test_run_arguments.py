@@ -41,6 +41,8 @@ INPUTS = "inputs must be a mapping from memory keys, which are strings, to value
         ((Workflow(), NOTHING), {"inputs": [1]}, TypeError, INPUTS + ", got list"),
         ((Workflow(), NOTHING), {"inputs": {1: 2}}, TypeError, INPUTS + ", got dict"),
         ((Workflow(), NOTHING), {"session": "mine"}, TypeError, "session must be a Session, got str"),
+        ((Workflow(), NOTHING), {"executor": "threads"}, TypeError,
+         "executor must be a concurrent.futures.Executor, got str"),
     ],
 )  # fmt: skip
 def test_an_argument_of_another_kind_is_refused(

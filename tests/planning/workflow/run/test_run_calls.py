@@ -15,8 +15,18 @@ import pytest
 import stamina
 from run_cases import called, capable, flow, heard, plain_tool, plan_of, states, thought, told
 
-from planning.tools import BaseTool, StorageUnavailable, ToolContext, ToolError, ToolResult, ToolSpec
+from planning.tools import (
+    BaseTool,
+    StorageUnavailable,
+    Toolbox,
+    ToolContext,
+    ToolError,
+    ToolRegistry,
+    ToolResult,
+    ToolSpec,
+)
 from planning.tools.errors import RateLimitExceeded
+from planning.tools.rate_limit import RateLimiter
 from planning.workflow import Capabilities, run_workflow
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.memory import MemoryItem
@@ -81,6 +91,21 @@ def test_the_key_that_a_step_says_goes_before_that_of_its_tool_which_may_have_no
 ) -> None:
     result = run_workflow(flow(facts(**fields)), Capabilities(tools=[spec]))
     assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 7}}, memory)
+
+
+def test_a_step_is_skipped_with_the_value_under_the_key_of_its_tool() -> None:
+    steps, known = flow(facts(done_check="True")), {"facts_output": {"one": 9}}
+    result = run_workflow(steps, Capabilities(tools=[SPEC]), inputs=known)
+    assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 9}}, known)
+    assert states(result.workflow) == {"a": "completed, skipped"}
+
+
+@pytest.mark.parametrize("collection", [Toolbox, ToolRegistry])
+def test_steps_are_held_to_the_limits_of_the_collection_that_their_tools_are_from(collection: Any) -> None:
+    work = plain_tool("work", lambda: 1, rate_limit_key="mail")
+    tools = collection([work], limiter=RateLimiter(default="1/hour"))
+    result = run_workflow(flow(called("a"), called("b", "a")), Capabilities(tools=tools))
+    assert (dict(result.outputs), result.errors["b"].code) == ({"a": 1}, "rate_limit")
 
 
 def calling(kind: str, function: Any, **fields: Any) -> tuple[WorkflowStep, Capabilities]:
@@ -205,40 +230,6 @@ def test_a_tool_that_fails_or_reports_a_failure_fails_its_step(failure: Any, err
     assert outcome(called("a"), capable(work=work)) == error
 
 
-RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
-NO_FORM = f"which has no JSON form; {RETURN}"
-TOO_DEEP = f"which is nested more than 100 levels deep; {RETURN}"
-DEEP: Any = "x"
-for _ in range(101):
-    DEEP = {"in": DEEP}
-
-
-class Thing:
-    """An object that JSON cannot write."""
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        (Thing(), f"the function returned test_run_calls.Thing, {NO_FORM}"),
-        (
-            {"hits": [1, {"first": Thing()}]},
-            f"the function returned dict with test_run_calls.Thing in it, {NO_FORM}",
-        ),
-        (
-            DEEP,
-            f"the function returned dict with dict in it, {TOO_DEEP}",
-        ),
-    ],
-)
-def test_an_output_without_a_json_form_is_an_error_of_its_step_that_names_the_type(
-    value: Any, reason: str
-) -> None:
-    error = outcome(called("a"), capable(work=lambda: value))
-    message = f"work returned nothing that can be used. Go on without it. Reason: {reason}."
-    assert error == told(message, "bad_result", cause=reason)
-
-
 @pytest.fixture(autouse=True)
 def _at_once() -> Iterator[None]:
     """Retries that do not wait, and are as many as they are."""
@@ -279,6 +270,7 @@ def run(*failures: Any, retries: int, **options: Any) -> tuple[int, Any, list[St
 
 @pytest.mark.parametrize("failure", PASSING)
 def test_what_may_pass_by_itself_is_tried_again_and_every_attempt_is_recorded(failure: Any) -> None:
+    assert run(failure, failure, retries=3, returns_private_data=True)[:2] == (3, 3)
     calls, output, records, notes = run(failure, failure, retries=3)
     assert (calls, output, notes) == (3, 3, ("3",))
     assert [(each.status, each.attempt, each.called) for each in records] == [
@@ -292,6 +284,7 @@ def test_what_may_pass_by_itself_is_tried_again_and_every_attempt_is_recorded(fa
 @pytest.mark.parametrize("failure", LASTING)
 def test_what_does_not_pass_is_not_tried_again(failure: Any) -> None:
     assert run(failure, retries=5)[0] == 1
+    assert run(failure, retries=5, returns_private_data=True)[0] == 1
 
 
 @pytest.mark.parametrize("retries", [0, 1, 4])

@@ -117,9 +117,17 @@ def test_a_call_that_must_not_be_made_twice_or_does_not_let_itself_be_cancelled_
     assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
 
 
-@pytest.mark.parametrize("is_in_the_wait", [True, False])
-def test_a_run_that_is_stopped_between_two_attempts_makes_no_other(
-    is_in_the_wait: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("is_in_the_wait", "retries", "idempotent", "state"),
+    [
+        (True, 2, True, "pending"),
+        (False, 2, True, "pending"),
+        (False, 0, True, "failed"),
+        (False, 2, False, "failed"),
+    ],
+)
+def test_a_run_that_is_stopped_between_two_attempts_makes_no_other_and_keeps_the_last_failure(
+    is_in_the_wait: bool, retries: int, idempotent: bool, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
     monkeypatch.setattr("planning.workflow.run.calls.Retry", partial(Retry, wait_initial=60, wait_max=60))
@@ -132,11 +140,10 @@ def test_a_run_that_is_stopped_between_two_attempts_makes_no_other(
             calls.append(1)
             loop.call_soon_threadsafe(tried.set)
             go_on.wait(10)
-            raise ConnectionError
+            raise ConnectionError("reset")
 
-        run = asyncio.create_task(
-            arun_workflow(flow(called("a", retries=2)), capable(work=work), session=session)
-        )
+        tools = capable(plain_tool("work", work, idempotent=idempotent))
+        run = asyncio.create_task(arun_workflow(flow(called("a", retries=retries)), tools, session=session))
         await tried.wait()
         if is_in_the_wait:
             go_on.set()
@@ -147,7 +154,9 @@ def test_a_run_that_is_stopped_between_two_attempts_makes_no_other(
 
     session = Session()
     asyncio.run(scene(session))
-    assert (calls, states(session.select_latest(Workflow))) == ([1], {"a": "pending"})
+    assert (calls, states(session.select_latest(Workflow))) == ([1], {"a": state})
+    error = session.select_all(StepRecord)[-1].error
+    assert (None if error is None else error.cause) == ("reset" if state == "failed" else None)
 
 
 def test_a_run_whose_caller_heard_that_it_was_cancelled_is_not_completed_and_goes_on() -> None:
@@ -188,7 +197,7 @@ def test_what_breaks_in_a_session_of_others_stops_the_run_and_leaves_nothing_run
     session.register_reducer(StepChanged, refuse, Slow)
     with pytest.raises(RuntimeError, match=r"^not in my session$"):
         run_workflow(flow(called("a"), thought("b")), capable(work=slow.later), session=session)
-    assert slow.told in ([], ["cancelled"])
+    assert slow.told == []
     assert states(session.select_latest(Workflow)) == {"a": "pending", "b": "pending"}
 
 

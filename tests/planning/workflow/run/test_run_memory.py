@@ -124,6 +124,19 @@ def test_references_find_the_stored_value_of_a_skipped_step_where_its_output_wou
     assert (calls, result.outputs.get("b")) == ([kept], kept)
 
 
+def test_a_step_is_skipped_whatever_other_code_has_stored_under_its_key() -> None:
+    session = Session()
+
+    def keep() -> None:
+        session.dispatch(MemoryItem(type="input", key="key", value=[session]))
+
+    steps = called("a", tool="keep"), called("b", "a", expected_key="key", done_check="True")
+    result = run_workflow(flow(*steps), capable(keep=keep), session=session)
+    assert (result.status, result.errors) == ("completed", {})
+    assert states(result.workflow) == {"a": "completed", "b": "completed, skipped"}
+    assert result.outputs["b"] == [repr(session)]
+
+
 HITS = called("find", tool="fetch", expected_key="hit", output_path=("hits", "2"), done_check="True")
 
 

@@ -85,22 +85,26 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
         called("a", description="\u691c\u7d22"),
         called("\u65e5", tool="broken", description="Search", on_failure="continue"),
         thought("c", "\u65e5"),
+        thought("d", type="handler", name="\u691c\u7d22"),
     ]
 
     def fail() -> None:
-        raise ToolError("\u5931\u6557")
+        raise ToolError("\u5931\u6557: 7")
 
     result = run_workflow(
         flow(*steps, goal="\u76ee\u6a19"),
-        capable(work=lambda: "\u7d50\u679c", broken=fail),
+        Capabilities(
+            tools={"work": lambda: "\u7d50\u679c", "broken": fail}, handlers={"\u691c\u7d22": lambda: "fine"}
+        ),
         user_prompt="Find it",
         max_parallel=1,
     )
     assert text(result.session) == (
-        "Find it (completed, 2 of 3 done)\n"
+        "Find it (completed, 3 of 4 done)\n"
         "S001 done: a\n  step a, tool work\n  - Done\n"
         "S002 blocked: Search\n  step S002, tool broken\n  - Failed\n"
         "S003 done: Do c\n  step c\n  - Thought through\n"
+        "S004 done: Do d\n  step d\n  - fine\n"
     )
     assert result.warnings == ("the plan allows only ASCII text; it shows step ids in place of other text",)
 

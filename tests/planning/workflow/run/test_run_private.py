@@ -1,22 +1,23 @@
-"""Tools with private data in stored sessions: the file has no byte of what they were given or gave."""
+"""Tools with private data: nothing shows or keeps what they were given or gave but the result of the run."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, states, thought, told
+from run_cases import called, capable, flow, plain_tool, plan_notes, restored, states, told
 
 from planning import Plan
 from planning.tools import ToolError
 from planning.workflow import Capabilities, Workflow, WorkflowError, WorkflowResult, run_workflow
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord, WorkflowRun
-from session import Session, Snapshot
+from session import Session
 from session.events import SessionEvent
 from session.stores import SqliteStore
 
@@ -34,10 +35,8 @@ class File:
         self._stores.append(SqliteStore(self.path))
         return Session(session_id="nightly", store=self._stores[-1])
 
-    def run(
-        self, workflow: Workflow, capabilities: Capabilities, session: Session | None = None
-    ) -> WorkflowResult:
-        return run_workflow(workflow, capabilities, session=session or self.session())
+    def run(self, workflow: Workflow, capabilities: Capabilities) -> WorkflowResult:
+        return run_workflow(workflow, capabilities, session=self.session())
 
     def text(self) -> bytes:
         return b"".join(each.read_bytes() for each in sorted(self.path.parent.glob("plans.db*")))
@@ -49,6 +48,7 @@ class File:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[File]:
+    """A store whose file has no byte of the secret, open or closed."""
     file = File(tmp_path)
     yield file
     assert SECRET.encode() not in file.text()
@@ -56,9 +56,13 @@ def file(tmp_path: Path) -> Iterator[File]:
     assert SECRET.encode() not in file.text()
 
 
-def vault(outcome: Callable[[], Any] = lambda: {"card": SECRET}, **options: Any) -> Any:
+def vault(outcome: Any, **options: Any) -> Any:
+    """A tool with private data that gives or raises this."""
+
     def call(account: str = "") -> Any:
-        return outcome()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     return plain_tool("vault", call, returns_private_data=True, **options)
 
@@ -67,30 +71,52 @@ def same(value: Any = None) -> Any:
     return value
 
 
-def fail(error: Exception) -> Callable[[], Any]:
-    def call() -> Any:
-        raise error
-
-    return call
+def everything_told(
+    workflow: Workflow, capabilities: Capabilities, session: Session, caplog: pytest.LogCaptureFixture
+) -> str:
+    """All that records, events, the plan, the errors and the log say of a run, and its warnings."""
+    events: list[SessionEvent] = []
+    session.bus.subscribe(SessionEvent, events.append)
+    with caplog.at_level(logging.DEBUG):
+        result = run_workflow(workflow, capabilities, session=session)
+    records = session.select_all(StepRecord)
+    logged = [str(vars(record)) for record in caplog.records]
+    outputs = [record.output for record in records]
+    changed = [event.record.output for event in events if hasattr(event, "record")]
+    plan = session.select_latest(Plan)
+    runs = session.select_all(WorkflowRun)
+    return "\n".join(
+        map(repr, [records, outputs, events, changed, plan, result.errors, logged, runs, result])
+    )
 
 
 @pytest.mark.parametrize(
     "outcome",
     [
-        lambda: SECRET,
-        lambda: {"success": False, "error": SECRET, "user_message": SECRET},
-        fail(ValueError(SECRET)),
-        fail(ToolError(SECRET)),
-        fail(ConnectionError(SECRET)),
+        SECRET,
+        {"in": {SECRET: 1}},
+        {SECRET: 1},
+        {"success": False, "error": SECRET, "user_message": SECRET},
+        ValueError(SECRET),
+        ToolError(SECRET),
+        ConnectionError(SECRET),
     ],
-    ids=range(5),
+    ids=range(7),
 )
-@pytest.mark.parametrize("key", [None, "card"])
-def test_the_file_has_no_argument_and_no_outcome_of_a_private_tool(
-    file: File, outcome: Any, key: str | None
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"expected_key": "card"}, {"output_path": ("in", "total"), "expected_key": "card"}],
+    ids=len,
+)
+def test_private_data_is_in_no_record_event_error_log_or_file_whatever_the_outcome(
+    file: File, caplog: pytest.LogCaptureFixture, outcome: Any, fields: dict[str, Any]
 ) -> None:
-    step = called("a", tool="vault", inputs={"account": SECRET}, expected_key=key)
-    file.run(flow(step, thought("b", "a")), capable(vault(outcome)))
+    step = called("a", tool="vault", **fields)
+    nowhere = called("b", "a", tool="same", inputs={"value": "${a.output.total}"})
+    capabilities = capable(vault(outcome), same=same)
+    assert SECRET not in everything_told(flow(step, nowhere), capabilities, Session(), caplog)
+    given = replace(step, inputs={"account": SECRET})
+    assert SECRET not in everything_told(flow(given, nowhere), capabilities, file.session(), caplog)
     assert b"vault" in file.text()
 
 
@@ -108,17 +134,18 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
                on_failure="continue"),
         called("missing", "a", tool="same", inputs={"value": "${a.output.card.x}"}, on_failure="continue"),
         called("skipped", "whole", tool="same", done_check="'card' in memory", expected_key="card"),
+        called("again", "skipped", tool="same", done_check="'card' in memory", expected_key="card"),
         called("check", "a", done_check="card", tool="same"),
         called("public", "skipped", tool="same", inputs={"value": 1}),
     )  # fmt: skip
-    result = file.run(workflow, capable(vault(), same=same, broken=broken))
+    result = file.run(workflow, capable(vault({"card": SECRET}), same=same, broken=broken))
     assert result.outputs["deep"] == [{"x": f"it is {SECRET}"}]
     assert result.outputs["skipped"] == SECRET
     assert dict(result.memory) == {"card": SECRET, "copy": {"card": SECRET}}
     assert set(result.errors) == {"bad", "refused", "missing"}
     records = {each.step_id: each for each in result.session.select_all(StepRecord)}
     assert {each for each, record in records.items() if record.is_withheld} == {
-        "a", "whole", "text", "deep", "skipped"
+        "a", "whole", "text", "deep", "skipped", "again"
     }  # fmt: skip
     assert records["public"].output == 1
     plan = result.session.select_latest(Plan)
@@ -127,12 +154,11 @@ def test_the_file_has_nothing_that_was_made_of_private_data(file: File) -> None:
 
 
 def test_a_tool_that_keeps_its_inputs_in_the_session_is_not_given_private_data(file: File) -> None:
-    session = file.session()
     keeps = plain_tool("keeps", same, publishes="value")
     workflow = flow(
         called("a", tool="vault"), called("b", "a", tool="keeps", inputs={"value": "${a.output}"})
     )
-    result = file.run(workflow, capable(vault(), keeps), session)
+    result = file.run(workflow, capable(vault({"card": SECRET}), keeps))
     assert dict(result.errors) == {
         "b": told(
             "keeps keeps its inputs in the session, and these are private, which the session's store must "
@@ -153,8 +179,8 @@ STEPS = flow(
 
 def broken_then_mended() -> tuple[Capabilities, Capabilities]:
     return (
-        capable(vault(), same=same, flaky=fail(ToolError("not yet"))),
-        capable(vault(fail(AssertionError())), same=same, flaky=lambda: "mended"),
+        capable(vault({"card": SECRET}), same=same, flaky=lambda: {"success": False}),
+        capable(vault(AssertionError()), same=same, flaky=lambda: "mended"),
     )
 
 
@@ -184,39 +210,14 @@ def test_other_private_inputs_of_a_completed_step_are_noticed(file: File) -> Non
         "the unfinished run in this session cannot be resumed: step 'a' is completed and its inputs changed; "
         "restore that step, or use another session to start over"
     )
-    run = file.session()
-    file.run(flow(), capable(), run)
-    kept = run.select_all(WorkflowRun)[0].workflow.steps[0].inputs
+    other = file.run(flow(), capable())
+    assert dict(other.memory) == {}
+    kept = other.session.select_all(WorkflowRun)[0].workflow.steps[0].inputs
     assert list(kept) == ["withheld"]
 
 
-def private(function: Callable[..., Any], **options: Any) -> Capabilities:
-    tool = plain_tool("vault", function, returns_private_data=True, **options)
-    return capable(tool, echo=lambda value: value)
-
-
-def everything_told(
-    workflow: Workflow, capabilities: Capabilities, caplog: pytest.LogCaptureFixture, **options: Any
-) -> str:
-    """All that records, events, the plan, the errors and the log say of a run, and its warnings."""
-    session = Session()
-    events: list[SessionEvent] = []
-    session.bus.subscribe(SessionEvent, events.append)
-    with caplog.at_level(logging.DEBUG):
-        result = run_workflow(workflow, capabilities, session=session, **options)
-    records = session.select_all(StepRecord)
-    logged = [str(vars(record)) for record in caplog.records]
-    outputs = [record.output for record in records]
-    changed = [event.record.output for event in events if hasattr(event, "record")]
-    plan = session.select_latest(Plan)
-    runs = session.select_all(WorkflowRun)
-    return "\n".join(
-        map(repr, [records, outputs, events, changed, plan, result.errors, logged, runs, result])
-    )
-
-
 def test_a_private_output_is_in_nothing_but_the_result() -> None:
-    result = run_workflow(flow(called("a", tool="vault", expected_key="card")), private(lambda: SECRET))
+    result = run_workflow(flow(called("a", tool="vault", expected_key="card")), capable(vault(SECRET)))
     assert dict(result.outputs) == {"a": SECRET}
     (_, done) = result.session.select_all(StepRecord)
     assert (done.output, done.is_withheld) == (None, True)
@@ -226,67 +227,19 @@ def test_a_private_output_is_in_nothing_but_the_result() -> None:
     assert json.loads(json.dumps(result.to_dict()))["outputs"] == {"a": SECRET}
 
 
-PATH: dict[str, Any] = {"output_path": ("in", "total"), "expected_key": "key"}
+UNKEPT = "'${a.output}' has no value: the output of step a is not known; store it under an expected_key"
 
 
 @pytest.mark.parametrize(
-    ("outcome", "fields"),
-    [
-        (SECRET, {}),
-        ({"success": False, "error": SECRET, "user_message": SECRET}, {}),
-        (ValueError(SECRET), {}),
-        (ConnectionError(SECRET), {}),
-        (SECRET, PATH),
-        ({"in": {SECRET: 1}}, PATH),
-        ({SECRET: 1}, {}),
-    ],
-    ids=range(7),
-)
-def test_private_data_is_in_no_record_event_error_or_log_whatever_the_outcome(
-    caplog: pytest.LogCaptureFixture, outcome: Any, fields: dict[str, Any]
-) -> None:
-    def vault() -> Any:
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    nowhere = called("b", "a", tool="echo", inputs={"value": "${a.output.total}"})
-    workflow = flow(called("a", tool="vault", **fields), nowhere)
-    assert SECRET not in everything_told(workflow, private(vault), caplog)
-
-
-UNKEPT = "has no value: the output of step a is not known; store it under an expected_key"
-
-
-@pytest.mark.parametrize(
-    ("key", "path", "output", "error"),
-    [
-        ("card", "", {"pin": 1}, None),
-        (None, "", None, told(f"'${{a.output}}' {UNKEPT}")),
-    ],
+    ("key", "output", "errors"), [("card", {"pin": 1}, {}), (None, None, {"b": told(UNKEPT)})]
 )
 def test_a_private_step_is_not_repeated_and_only_its_stored_value_goes_on(
-    key: str | None, path: str, output: Any, error: Any
+    key: str | None, output: Any, errors: Any
 ) -> None:
-    calls: list[str] = []
-    broken = [True]
-
-    def vault() -> dict[str, int]:
-        calls.append("vault")
-        return {"pin": 1}
-
-    def echo(value: Any) -> Any:
-        if broken:
-            raise ValueError(broken.pop())
-        return value
-
-    steps = [
+    steps = flow(
         called("a", tool="vault", expected_key=key),
-        called("b", "a", tool="echo", inputs={"value": f"${{a.output{path}}}"}),
-    ]
-    capabilities = capable(plain_tool("vault", vault, returns_private_data=True), echo=echo)
-    text = run_workflow(flow(*steps), capabilities).session.snapshot().to_json()
-    session = Session()
-    session.rollback(Snapshot.from_json(text))
-    again = run_workflow(flow(*steps), capabilities, session=session)
-    assert (again.outputs.get("b"), again.errors.get("b"), calls) == (output, error, ["vault"])
+        called("b", "a", tool="same", inputs={"value": "${a.output}"}),
+    )
+    first = run_workflow(steps, capable(vault({"pin": 1}), same=lambda value: {"success": False}))
+    again = run_workflow(steps, capable(vault(AssertionError()), same=same), session=restored(first.session))
+    assert (again.outputs.get("b"), dict(again.errors)) == (output, errors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict, namedtuple
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -14,18 +14,13 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-import pydantic
 import pytest
 from hypothesis import given
-from json_runs import Row
+from json_runs import Colour, Page, Pair, Row
 from run_cases import called, flow, json_values, plain_tool, thought, told
 
 from planning.tools import ToolResult
 from planning.workflow import Capabilities, extract_value, run_workflow
-
-
-class Colour(Enum):
-    RED = "red"
 
 
 def run(inputs: Mapping[str, Any], prompt: str = "", **outputs: Any) -> tuple[list[dict[str, Any]], Any]:
@@ -157,48 +152,29 @@ def test_of_several_ids_that_a_reference_can_mean_the_longest_is_meant() -> None
     assert one("${a.output.output}", **outputs) == "long"
 
 
-@dataclass
-class Data:
-    total: int
-    hidden: int = field(default=0, repr=False)
-
-
 class Listing(Enum):
     ROWS = {"rows": [7]}  # noqa: RUF012 - an enum makes it a member
 
 
-class Model(pydantic.BaseModel):
-    total: int
+PAGE = Page(title="a", lines=[1])
+FOUND: list[Any] = [
+    *((value, ["tags"], 3) for value in (Row("a", 3), {"tags": 3})),
+    (PAGE, ["title"], "a"),
+    ([{"in": Row("a", 3)}], ["0", "in", "tags"], 3),
+    *((value, [part], 2) for value in ([1, 2, 3], (1, 2, 3), Pair(1, 2)) for part in (1, "1", "01")),
+    *((value, [part], "x") for value in ({1: "x"}, {"1": "x"}) for part in (1, "1")),
+    *((value, ["2.5"], "y") for value in ({2.5: "y"}, {"2.5": "y"})),
+    ({date(2024, 1, 2): "x"}, ["2024-01-02"], "x"),
+    (frozenset({7}), [0], 7),
+    (Listing.ROWS, ["rows", "0"], 7),
+    ({"a": None}, ["a"], None),
+    (7, [], 7),
+]
 
 
-Pair = namedtuple("Pair", ["total", "rest"])
-
-
-@pytest.mark.parametrize("value", [Data(3), Model(total=3), {"total": 3}])
-def test_a_name_leads_into_mappings_and_the_fields_of_records(value: Any) -> None:
-    assert extract_value(value, ["total"]) == 3
-    assert extract_value([{"in": value}], ["0", "in", "total"]) == 3
-
-
-@pytest.mark.parametrize("value", [[1, 2, 3], (1, 2, 3), Pair(1, 2)])
-def test_numbers_and_names_of_digits_lead_into_lists(value: Any) -> None:
-    assert (extract_value(value, [1]), extract_value(value, ["1"]), extract_value(value, ["01"])) == (2, 2, 2)
-
-
-def test_a_key_is_found_by_what_it_is_in_json_before_and_after_a_snapshot() -> None:
-    for value in ({1: "x", 2.5: "y"}, {"1": "x", "2.5": "y"}):
-        assert (extract_value(value, ["1"]), extract_value(value, [1])) == ("x", "x")
-        assert extract_value(value, ["2.5"]) == "y"
-    assert extract_value({date(2024, 1, 2): "x"}, ["2024-01-02"]) == "x"
-    assert extract_value(frozenset({7}), [0]) == 7
-    assert extract_value(Listing.ROWS, ["rows", "0"]) == 7
-
-
-@pytest.mark.parametrize("value", [{True: "x", False: "y"}, {1.0: "x", 0.0: "y"}])
-def test_an_index_is_no_key_that_only_python_takes_for_equal(value: dict[Any, str]) -> None:
-    for part in (0, 1, "0", "1"):
-        with pytest.raises(LookupError, match="is missing: the output has"):
-            extract_value(value, [part])
+@pytest.mark.parametrize(("value", "path", "found"), FOUND)
+def test_a_path_leads_through_the_json_form_of_a_value(value: Any, path: list[Any], found: Any) -> None:
+    assert extract_value(value, path) == found
 
 
 @dataclass
@@ -219,12 +195,15 @@ REFUSED = [
     ([1], [-1], "the output[-1] is missing: the output has 1 item"),
     ([1], [True], "the output[True] is missing: the output has 1 item"),
     ([1, 2, 3, 4], ["\u0663"], "the output.\\u0663 is missing: the output has 4 items"),
-    (Data(1), ["__class__"], "the output.__class__ is missing: the output has total, hidden"),
-    (Model(total=1), ["model_fields"], "the output.model_fields is missing: the output has total"),
+    *(({True: "x", 0.0: "y"}, [part], f"the output{shown} is missing: the output has True, [\"0.0\"]")
+      for part, shown in ((0, "[0]"), (1, "[1]"), ("0", ".0"), ("1", ".1"))),
+    (Row("a"), ["__class__"], "the output.__class__ is missing: the output has name, tags"),
+    (PAGE, ["model_fields"], "the output.model_fields is missing: the output has title, lines"),
     (Odd(), ["total"], "the output.total is missing: the output is Odd"),
-    (Pair(1, 2), ["total"], "the output.total is missing: the output has 2 items"),
+    (Pair(1, 2), ["first"], "the output.first is missing: the output has 2 items"),
     ("text", [0], "the output[0] is missing: the output is 'text'"),
     (1.5, ["real"], "the output.real is missing: the output is float"),
+    (dict.fromkeys("abcdefgh"), ["x"], "the output.x is missing: the output has a, b, c, d, e, f, g, h"),
     (dict.fromkeys("abcdefghij"), ["x"],
      "the output.x is missing: the output has a, b, c, d, e, f, g, h and 2 more"),
     ({"in": [{}]}, ["in", 0, "a b", "c"], "the output.in[0].a b is missing: the output.in[0] is empty"),
@@ -247,3 +226,9 @@ def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not
     with pytest.raises(LookupError):
         extract_value(value, ["b"])
     assert value == {"a": [1]}
+
+
+def test_a_path_as_one_text_is_refused_with_its_right_form() -> None:
+    with pytest.raises(TypeError) as refused:
+        extract_value({"a": 1}, "a")
+    assert str(refused.value) == "a path is a list of names, got a string; write ['a']"

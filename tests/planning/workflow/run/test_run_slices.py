@@ -8,15 +8,17 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, thought
+from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, thought, told
 
 from planning import Plan
+from planning.tools import ToolError
 from planning.workflow import Workflow, arun_workflow, run_workflow
-from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import Session
 
 MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
@@ -96,6 +98,39 @@ def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_one_that_w
         "completed",
         [("done", ("worked",))] * 2,
     )
+
+
+@dataclass(frozen=True)
+class Note:
+    text: str
+
+
+def test_what_a_tool_publishes_is_reduced_in_its_call_and_a_refusal_fails_its_step_alone() -> None:
+    def keep(notes: tuple[Note, ...], note: Note) -> tuple[Note, ...]:
+        if note.text == "bad":
+            raise ToolError("not in my session")
+        return (*notes, note)
+
+    session = Session()
+    session.register_reducer(Note, keep)
+    write = plain_tool("write", lambda note: note, parameters=Note, publishes="value")
+    steps = [called(text, tool="write", inputs={"text": text}) for text in ("good", "bad", "more")]
+    result = run_workflow(flow(*steps), capable(write), session=session, max_parallel=1)
+    assert dict(result.errors) == {"bad": told("not in my session", "tool", "not in my session")}
+    assert session.select_all(Note) == (Note("good"), Note("more"))
+    assert result.outputs == {"good": {"text": "good"}, "more": {"text": "more"}}
+
+
+def test_a_run_has_a_token_until_it_ends_which_is_not_shown() -> None:
+    session, runs = Session(), list[WorkflowRun]()
+
+    def hear(event: RunChanged) -> None:
+        runs.append(event.run)
+
+    session.bus.subscribe(RunChanged, hear)
+    run_workflow(flow(), capable(), session=session)
+    began, ended = runs
+    assert (began.token == "", began.token in repr(began), ended.token) == (False, False, "")
 
 
 def test_a_run_in_a_run_in_one_session_disturbs_neither() -> None:

@@ -14,9 +14,10 @@ from uuid import UUID
 
 import pydantic
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from json_runs import STEPS, Colour, Page, Pair, Part, Row, giving, kept, values
-from run_cases import called, capable, flow, heard, plain_tool, states, thought, told
+from plan_findings import nested
+from run_cases import called, capable, flow, heard, plain_tool, restored, states, thought, told
 
 from planning.tools import ToolContext, ToolResult
 from planning.workflow import Capabilities, WorkflowError, run_workflow
@@ -139,13 +140,12 @@ def resumed(value: Any, store: MemoryStore | None) -> str:
     session = Session(session_id="run", store=store)
     first = run_workflow(STEPS, giving(value, gate), session=session)
     assert list(first.errors) == ["gate"]
-    again = Session(session_id="run", store=store)
-    if store is None:
-        again.rollback(Snapshot.from_json(session.snapshot().to_json()))
+    again = restored(session) if store is None else Session(session_id="run", store=store)
     breaks[:] = [1]
     return kept(run_workflow(STEPS, giving(value, gate), session=again))
 
 
+@settings(max_examples=settings().max_examples // 2)  # each is five runs
 @given(values)
 def test_each_step_gets_and_keeps_the_same_live_and_after_a_resume(value: Any) -> None:
     live = kept(run_workflow(STEPS, giving(value)))
@@ -178,21 +178,17 @@ def test_a_parameter_with_a_type_is_made_of_the_json_of_an_output(value: Any) ->
     assert (dict(result.errors), seen, type(seen[0])) == ({}, [value], type(value))
 
 
-def nested(levels: int) -> Any:
-    return [nested(levels - 1)] if levels > 1 else ["here"]
-
-
 def test_what_may_be_kept_is_whole_in_a_snapshot_and_in_a_result_as_json() -> None:
-    deepest = nested(100)
+    deepest, less = nested(99, ["here"]), nested(98, ["here"])
     workflow = flow(called("a", tool="produce", expected_key="key"))
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", deepest))
-    result = run_workflow(workflow, capable(produce), inputs={"given": nested(99)})
+    result = run_workflow(workflow, capable(produce), inputs={"first": 1, "given": less})
     assert dict(result.errors) == {}
     snapshot = Snapshot.from_json(result.session.snapshot().to_json())
-    assert [item.value for item in snapshot.select_all(MemoryItem)] == [nested(99), deepest]
-    assert [run.inputs for run in snapshot.select_all(WorkflowRun)] == [{"given": nested(99)}]
+    assert [item.value for item in snapshot.select_all(MemoryItem)] == [1, less, deepest]
+    assert [run.inputs for run in snapshot.select_all(WorkflowRun)] == [{"first": 1, "given": less}]
     told = result.to_dict()
-    assert (told["outputs"], told["memory"]) == ({"a": deepest}, {"given": nested(99), "key": deepest})
+    assert (told["outputs"], told["memory"]) == ({"a": deepest}, {"first": 1, "given": less, "key": deepest})
     with pytest.raises(WorkflowError):
         run_workflow(workflow, capable(produce), inputs={"given": deepest})
 
@@ -223,24 +219,17 @@ def nested_in(level: Callable[[Any], Any]) -> Any:
     return value
 
 
-TOO_DEEP = (
-    "produce returned a value that contains itself or is nested more than 100 levels deep; use text, "
-    "numbers, lists and objects"
-)
-NO_FORM = (
-    "produce returned an object of type Connection, which has no form in JSON; use text, numbers, lists and "
-    "objects"
-)
+PLAIN = "use text, numbers, lists and objects"
+NO_FORM = f"produce returned an object of type Connection, which has no form in JSON; {PLAIN}"
+TOO_DEEP = f"produce returned a value that contains itself or is nested more than 100 levels deep; {PLAIN}"
 UNKEPT: list[tuple[Any, str, str]] = [
     (Connection(), NO_FORM, "bad_result"),
     ({"in": [Connection()]}, NO_FORM, "bad_result"),
-    ({("a", 1): 2}, "produce returned an object with a key of type tuple; use text, numbers, lists and "
-     "objects", "bad_result"),
-    ({1: 2, "1": 3}, "produce returned an object with two keys that are the same text in JSON; use text, "
-     "numbers, lists and objects", "bad_result"),
+    ({("a", 1): 2}, f"produce returned an object with a key of type tuple; {PLAIN}", "bad_result"),
+    ({1: 2, "1": 3}, f"produce returned an object with two keys that are the same text in JSON; {PLAIN}",
+     "bad_result"),
     *(
-        (each, "produce returned a number of more than 3,000 digits; use text, numbers, lists and objects",
-         "bad_result")
+        (each, f"produce returned a number of more than 3,000 digits; {PLAIN}", "bad_result")
         for each in (10**5000, {"n": [1, 10**5000]}, -(10**3000), [10**3000])
     ),
     *(
@@ -250,23 +239,46 @@ UNKEPT: list[tuple[Any, str, str]] = [
     (Greedy(a=1), "produce returned more than 32 MB, which is too much to keep; let it store its data "
      "and return where it is", "too_large"),
 ]  # fmt: skip
+RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
+WRONG = [
+    (Connection(), "test_run_values.Connection, which has no JSON form"),
+    ({"in": [1, Connection()]}, "dict with test_run_values.Connection in it, which has no JSON form"),
+    (nested_in(lambda part: {"in": part}), "dict with dict in it, which is nested more than 100 levels deep"),
+]
 
 
-@pytest.mark.parametrize(("value", "message", "code"), UNKEPT, ids=range(len(UNKEPT)))
-def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, message: str, code: str) -> None:
-    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", value))
-    result = run_workflow(
-        flow(called("a", tool="produce", expected_key="key"), thought("b", "a"), thought("c")),
-        capable(produce),
-    )
-    assert (dict(result.errors), dict(result.memory)) == ({"a": told(message, code)}, {})
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        *((ToolResult(True, "Done.", each), told(message, code)) for each, message, code in UNKEPT),
+        *(
+            (each, told(f"produce returned nothing that can be used. Go on without it. Reason: {why}.",
+                        "bad_result", cause=why))
+            for each, why in ((each, f"the function returned {what}; {RETURN}") for each, what in WRONG)
+        ),
+    ],
+    ids=range(len(UNKEPT) + len(WRONG)),
+)  # fmt: skip
+def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, error: Any) -> None:
+    steps = called("a", tool="produce", expected_key="key"), thought("b", "a"), thought("c")
+    result = run_workflow(flow(*steps), capable(produce=lambda: value))
+    assert (dict(result.errors), dict(result.memory)) == ({"a": error}, {})
     assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "completed"}
 
 
-@pytest.mark.parametrize("value", [10**3000 - 1, [1, -(10**3000) + 1]], ids=["alone", "listed"])
-def test_a_number_of_three_thousand_digits_is_an_output(value: Any) -> None:
-    result = run_workflow(flow(called("a", tool="produce")), capable(plain_tool("produce", lambda: value)))
-    assert dict(result.outputs) == {"a": value}
+def test_an_input_without_a_json_form_is_an_error_of_its_step() -> None:
+    steps = flow(called("a", inputs={"value": [Connection()]}), thought("b", "a"), thought("c"))
+    result = run_workflow(steps, capable(work=lambda value: value))
+    message = (
+        f"the inputs of this step contain an object of type Connection, which has no form in JSON; {PLAIN}"
+    )
+    assert dict(result.errors) == {"a": told(message, "bad_result")}
+    assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "completed"}
+
+
+def test_a_number_of_three_thousand_digits_is_an_output() -> None:
+    value = [10**3000 - 1, -(10**3000) + 1]
+    assert dict(run_workflow(flow(called("a")), capable(work=lambda: value)).outputs) == {"a": value}
 
 
 @pytest.mark.parametrize(

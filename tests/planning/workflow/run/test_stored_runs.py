@@ -5,23 +5,18 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from drawn_runs import Drawn, drawn_runs, working
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from run_cases import MAYBE, called, capable, flow, plain_tool, states
+from run_cases import MAYBE, Bench, called, cancelled, capable, flow, states
 
 from planning import Plan
-from planning.workflow import (
-    Capabilities,
-    WorkflowError,
-    WorkflowResult,
-    arun_workflow,
-    run_workflow,
-)
+from planning.workflow import Workflow, WorkflowError, WorkflowResult, arun_workflow, run_workflow
 from planning.workflow.model import OnFailure
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged as RunLog
@@ -40,31 +35,18 @@ def nightly(store: Store) -> Session:
 STEPS = flow(called("a"), called("b", "a", tool="hold"), called("c", "b"), called("m", "b", tool="mail"))
 
 
-class Bench:
-    """Tools that count their calls; ``hold`` does something to the store."""
+def bench(disturb: Callable[[], object] = lambda: None) -> Bench:
+    """Tools of which ``hold`` does something to the store."""
 
-    def __init__(self, disturb: Callable[[], None]) -> None:
-        self.calls: list[str] = []
-        self._disturb = disturb
+    def hold() -> str:
+        disturb()
+        return "held"
 
-    def run(self, session: Session) -> WorkflowResult:
-        return run_workflow(STEPS, self.tools(), session=session, max_parallel=1)
+    return Bench(hold=hold)
 
-    def tools(self) -> Capabilities:
-        def hold() -> str:
-            self.calls.append("hold")
-            self._disturb()
-            return "held"
 
-        def mail() -> str:
-            self.calls.append("mail")
-            return "sent"
-
-        def work() -> str:
-            self.calls.append("work")
-            return "worked"
-
-        return capable(plain_tool("mail", mail, idempotent=False), work=work, hold=hold)
+def run(tools: Bench, session: Session) -> WorkflowResult:
+    return tools.run(STEPS, session, max_parallel=1)
 
 
 def outcome(result: WorkflowResult) -> tuple[Any, ...]:
@@ -86,7 +68,6 @@ def told(session: Session) -> dict[str, Any]:
     }
 
 
-@settings(deadline=None, max_examples=60)
 @given(drawn_runs(8), st.integers(1, 4))
 def test_a_stored_run_is_the_same_as_one_in_memory(drawn: Drawn, limit: int) -> None:
     sessions = [Session(), nightly(MemoryStore())]
@@ -103,7 +84,6 @@ def test_a_stored_run_is_the_same_as_one_in_memory(drawn: Drawn, limit: int) -> 
     assert ours == theirs
 
 
-@settings(deadline=None, max_examples=40)
 @given(drawn_runs(6), st.lists(st.integers(1, 12), max_size=4), st.integers(1, 4))
 def test_a_stored_run_that_is_cut_off_at_any_commit_goes_on_and_repeats_nothing(
     drawn: Drawn, cuts: list[int], limit: int
@@ -147,36 +127,50 @@ def test_a_step_behind_two_failures_comes_out_the_same_whichever_of_them_is_firs
 # Cancelled
 
 
+def test_a_write_that_has_begun_is_done_before_a_cancelled_run_ends(opened: Opened) -> None:
+    done = list[str]()
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        run = asyncio.ensure_future(arun_workflow(STEPS, bench().tools, session=session))
+
+        def hold(event: StepChanged) -> None:
+            if event.record.status == "completed" and not done:
+                for _ in range(3):
+                    loop.call_soon_threadsafe(run.cancel)
+                    time.sleep(0.02)
+                done.append(event.record.step_id)
+
+        session.bus.subscribe(StepChanged, hold)
+        await cancelled(run)
+        assert done == ["a"]
+
+    session = nightly(opened())
+    asyncio.run(scene())
+    assert states(session.select_latest(Workflow)) == {"a": "completed"} | dict.fromkeys("bcm", "pending")
+    assert session.select_all(WorkflowRun)[0].token == ""
+
+
 # Two at once
 
 
 def test_a_run_that_another_process_resumes_stops_and_calls_nothing_twice(opened: Opened) -> None:
-    calls: list[str] = []
-    results: list[WorkflowResult] = []
     other = opened()
 
-    def take() -> str:
-        calls.append("take")
-        if len(calls) == 1:
-            results.append(run_workflow(STEPS, tools, session=nightly(other)))
-        return "taken"
+    def resume() -> None:
+        if tools.calls.count("hold") == 1:
+            assert tools.run(STEPS, nightly(other)).status == "completed"
 
-    def mail() -> str:
-        calls.append("mail")
-        return "sent"
-
-    tools = capable(plain_tool("mail", mail, idempotent=False), work=dict, hold=take)
+    tools = bench(resume)
     with pytest.raises(WorkflowError) as stopped:
-        run_workflow(STEPS, tools, session=nightly(opened()))
+        tools.run(STEPS, nightly(opened()))
     assert str(stopped.value) == (
         "another caller has resumed this run, or the session was rewound to before it began; this caller "
         "stopped, and the session has its changes until then"
     )
-    assert [each.status for each in results] == ["completed"]
-    assert calls == ["take", "take", "mail"]
+    assert sorted(tools.calls) == ["hold", "hold", "mail", "work", "work"]
     last = nightly(opened())
-    again = run_workflow(flow(), capable(), session=last)  # registers what runs need
-    assert again.status == "completed"
+    assert run_workflow(flow(), capable(), session=last).status == "completed"  # registers what runs need
     assert [each.status for each in last.select_all(WorkflowRun)] == ["completed", "completed"]
 
 
@@ -190,60 +184,63 @@ def test_a_run_rewound_behind_a_step_that_must_be_once_asks(
     is_stored: bool, is_fork: bool, is_before_the_run: bool
 ) -> None:
     session = nightly(MemoryStore()) if is_stored else Session()
-    bench = Bench(lambda: None)
-    versions: list[int] = []
+    tools, versions = bench(), list[int]()
 
     def note(event: StepChanged) -> None:
         if (event.record.step_id, event.record.status) == ("b", "completed"):
             versions.append(session.version)
 
     session.bus.subscribe(StepChanged, note)
-    first = bench.run(session)
-    assert (first.status, bench.calls) == ("completed", ["work", "hold", "work", "mail"])
+    first = run(tools, session)
+    assert (first.status, tools.took()) == ("completed", ["work", "hold", "work", "mail"])
     session = session.fork() if is_fork else session
     session.rewind(0 if is_before_the_run else versions[0])
-    bench.calls.clear()
-    again = bench.run(session)
+    again = run(tools, session)
     assert (again.status, dict(again.errors)) == ("failed", {"m": MAYBE})
-    assert bench.calls == (["work", "hold", "work"] if is_before_the_run else ["work"])
-    assert [(run.status, run.run_id) for run in session.select_all(WorkflowRun)] == [
+    assert tools.took() == (["work", "hold", "work"] if is_before_the_run else ["work"])
+    assert [(each.status, each.run_id) for each in session.select_all(WorkflowRun)] == [
         ("failed", first.session.select_all(RunLog)[0].run.run_id)
     ]
-    bench.calls.clear()
-    assert dict(bench.run(session).errors) == {"m": MAYBE}
-    assert bench.calls == []
+    assert dict(run(tools, session).errors) == {"m": MAYBE}
+    assert tools.calls == []
+
+
+def test_a_run_that_was_rewound_and_had_not_called_what_must_be_once_is_another_run() -> None:
+    session, failing, tools = Session(), bench(lambda: 1 / 0), bench()
+    first = run(failing, session)
+    (before,) = session.select_all(WorkflowRun)
+    session.rewind(0)
+    again = run(tools, session)
+    (after,) = session.select_all(WorkflowRun)
+    assert (first.status, again.status, tools.calls[-1]) == ("failed", "completed", "mail")
+    assert after.run_id != before.run_id
 
 
 def test_a_fork_from_before_a_step_ran_runs_it(opened: Opened) -> None:
-    session = nightly(opened())
-    bench = Bench(lambda: None)
-    bench.run(session)
+    session, tools = nightly(opened()), bench()
+    run(tools, session)
     fork = session.fork(at=0, session_id="other")
-    bench.calls.clear()
-    assert (bench.run(fork).status, bench.calls) == ("completed", ["work", "hold", "work", "mail"])
+    tools.took()
+    assert (run(tools, fork).status, tools.calls) == ("completed", ["work", "hold", "work", "mail"])
+
+
+# Stores that refuse
+
+LOCKED = "another worker or program is writing to the store, for more than 0.05 s: try again"
 
 
 def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
     opened: Opened, other: sqlite3.Connection
 ) -> None:
     store = opened(timeout=0.05)
-
-    def lock() -> None:
-        other.execute("BEGIN IMMEDIATE")
-
-    bench = Bench(lock)
-    session = nightly(store)
+    locking, session = bench(lambda: other.execute("BEGIN IMMEDIATE")), nightly(store)
     with pytest.raises(StoreError) as refused:
-        bench.run(session)
-    assert (
-        str(refused.value)
-        == "another worker or program is writing to the store, for more than 0.05 s: try again"
-    )
-    assert bench.calls == ["work", "hold"]
+        run(locking, session)
+    assert (str(refused.value), locking.calls) == (LOCKED, ["work", "hold"])
     other.execute("ROLLBACK")
-    bench = Bench(lambda: None)
-    result = bench.run(session)
-    assert (result.status, bench.calls) == ("completed", ["hold", "work", "mail"])
+    tools = bench()
+    result = run(tools, session)
+    assert (result.status, tools.calls) == ("completed", ["hold", "work", "mail"])
     assert dict(result.outputs) == {"a": "worked", "b": "held", "c": "worked", "m": "sent"}
     assert (len(session.select_all(WorkflowRun)), store.verify("nightly")) == (1, session.version)
 
@@ -251,38 +248,32 @@ def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
 def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_record_of_it(
     opened: Opened, other: sqlite3.Connection
 ) -> None:
-    store = opened(timeout=0.05)
-    session = nightly(store)
+    session, tools = nightly(opened(timeout=0.05)), bench()
 
     def lock(event: StepChanged) -> None:
         if event.record.step_id == "m" and not other.in_transaction:
             other.execute("BEGIN IMMEDIATE")
 
     session.bus.subscribe(StepChanged, lock)
-    bench = Bench(lambda: None)
     with pytest.raises(StoreError) as refused:
-        bench.run(session)
-    assert (
-        str(refused.value)
-        == "another worker or program is writing to the store, for more than 0.05 s: try again"
-    )
-    assert bench.calls == ["work", "hold", "work"]
+        run(tools, session)
+    assert (str(refused.value), tools.took()) == (LOCKED, ["work", "hold", "work"])
     other.execute("ROLLBACK")
     session.bus.unsubscribe(StepChanged, lock)
-    assert (bench.run(session).status, bench.calls[3:]) == ("completed", ["mail"])
+    assert (run(tools, session).status, tools.calls) == ("completed", ["mail"])
 
 
 def test_a_store_that_refuses_before_the_first_step_leaves_nothing_and_the_session_free(
     opened: Opened, other: sqlite3.Connection
 ) -> None:
-    store = opened(timeout=0.05)
+    store, tools = opened(timeout=0.05), bench()
+    session = nightly(store)
     other.execute("BEGIN IMMEDIATE")
-    bench, session = Bench(lambda: None), nightly(store)
-    with pytest.raises(StoreError):
-        bench.run(session)
-    assert (bench.calls, store.head("nightly")) == ([], None)
+    with pytest.raises(StoreError) as refused:
+        run(tools, session)
+    assert (str(refused.value), tools.calls, store.head("nightly")) == (LOCKED, [], None)
     other.execute("ROLLBACK")
-    assert bench.run(session).status == "completed"
+    assert run(tools, session).status == "completed"
 
 
 def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(opened: Opened) -> None:
@@ -294,11 +285,10 @@ def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(o
             return super()._explaining(timeout)
 
     async def scene(*wanted: str) -> None:
-        session = nightly(opened(Watched))
+        session, tools = nightly(opened(Watched)), bench()
         threads.clear()
-        bench = Bench(lambda: None)
-        result = await arun_workflow(steps, bench.tools(), session=session, max_parallel=1)
-        assert (result.status, bench.calls) == ("failed", list(wanted))
+        result = await arun_workflow(steps, tools.tools, session=session, max_parallel=1)
+        assert (result.status, tools.calls) == ("failed", list(wanted))
 
     steps = flow(*STEPS.steps, called("k", "a", done_check="x", expected_key="k"), called("n", tool="nobody"))
     asyncio.run(scene("work", "hold", "work", "work", "mail"))

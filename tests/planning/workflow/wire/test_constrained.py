@@ -152,14 +152,47 @@ def test_version_1_is_an_array_of_calls() -> None:
 
 # What one step says of another is for the check alone.
 ACROSS = {
-    "duplicate_id", "unknown_dependency", "unknown_reference", "self_dependency", "cycle",
+    "duplicate_step_id", "unknown_dependency", "self_dependency", "dependency_cycle", "unknown_reference",
+    "self_reference", "undeclared_dependency", "undeclared_output",
 }  # fmt: skip
+
+
+def fitting(schema: dict[str, Any], root: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """What a schema allows; of its keywords those that the constrained form has."""
+    if "anyOf" in schema:
+        return st.one_of([fitting(each, root) for each in schema["anyOf"]])
+    if "enum" in schema or "const" in schema:
+        return st.sampled_from(schema.get("enum") or [schema["const"]])
+    match schema["type"]:
+        case "object":
+            needed = schema.get("required", [])
+            fields = {name: fitting(each, root) for name, each in schema.get("properties", {}).items()}
+            return st.fixed_dictionaries(
+                {name: each for name, each in fields.items() if name in needed},
+                optional={name: each for name, each in fields.items() if name not in needed},
+            )
+        case "array":
+            return st.lists(fitting(schema["items"], root), min_size=schema.get("minItems", 0), max_size=3)
+        case "string" if schema.get("format") == "date":
+            return st.dates().map(str)
+        case "string" if "pattern" in schema:
+            return st.from_regex(schema["pattern"].removesuffix("$") + r"\Z")
+        case "string":
+            return st.text(
+                st.sampled_from('ab \n"{é'),
+                min_size=schema.get("minLength", 0),
+                max_size=schema.get("maxLength", 9),
+            )
+    return {"integer": st.integers(), "boolean": st.booleans(), "number": st.floats(allow_nan=False)}[
+        schema["type"]
+    ]
 
 
 @given(st.data(), st.sampled_from([1, 2]))
 def test_what_it_takes_is_valid_step_by_step(data: st.DataObject, version: int) -> None:
-    text = data.draw(st.from_regex(compiled(version)[1], fullmatch=True))
-    report = validate_workflow(text, KNOWN)
+    schema = KNOWN.schema(version=version)
+    drawn = data.draw(fitting(schema, schema))
+    report = validate_workflow(json.dumps(drawn), KNOWN)
     assert {each.code for each in report.errors} - ACROSS == set()
 
 

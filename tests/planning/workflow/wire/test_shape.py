@@ -1,7 +1,9 @@
-"""Every violation of a schema has a message at its path."""
+"""Documents of every form are read into workflows, and written; each violation has a message at its path."""
 
 from __future__ import annotations
 
+import json
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from plan_findings import findings, findings_text, plan, thought
 from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow import Capabilities, dump_workflow, validate_workflow
+from planning.workflow import Capabilities, Workflow, WorkflowStep, dump_workflow, validate_workflow
 from planning.workflow.wire.form import MOST_ERRORS
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
@@ -52,6 +54,7 @@ FORMS: dict[str, object] = {
     "a version that is null": {"schema_version": None, "steps": [{"step_id": "a", "description": "d"}]},
     "a plan under a name": {"plan": first()},
     "a plan under one of two names": {"plan": "x", "workflow": first()},
+    "steps beside fields of a step": {"step_id": "x", "description": "d", "inputs": {}, "steps": first()},
     "a plan beside steps": {"plan": first(), "steps": []},
     "a plan beside steps that are null": {"plan": first(), "steps": None},
     "a plan under three names": {"plan": {"plan": {"plan": first()}}},
@@ -84,6 +87,7 @@ WRONG: dict[str, object] = {
     "unknown and empty values": second(output_path=[], status="done", expected_key=""),
     "a name without a type": second(name="search"),
     "an agent beside a tool": second(type="tool", name="search", agent="x"),
+    "inputs beside almost nothing": [{"step_id": "a", "inputs": {"q": 1}}],
     "a step that lacks almost everything": {"plan": [{"step_id": "a"}]},
     "a single step that is wrong": {"step_id": "a", "description": 1},
     "numbers out of their range": plan(
@@ -111,6 +115,89 @@ def test_every_schema_error_has_a_message_at_its_path(snapshot: SnapshotAssertio
     assert findings_text(WRONG) == snapshot
 
 
+ODD_STEPS: list[dict[str, Any]] = [
+    {"step_id": ""},
+    {"step_id": [], "type": [], "name": "n"},
+    {"step_id": "a", "type": "tool", "name": ""},
+    {"step_id": "a", "type": "tol", "name": "n"},
+    {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]},
+    {"step_id": 1, "tool": ""},
+    {"step_id": True, "tool": "t"},
+    {"step_id": 1, "agent": "g"},
+    {"step_id": 1, "agent": "g", "tool": "t"},
+]
+ODD_FIELDS: list[Any] = [None, 1, "x", {}, [1, "a"]]
+ODD: dict[str, object] = {
+    **{f"a step {fields}": [{"description": "d", **fields}] for fields in ODD_STEPS},
+    "an agent": plan({"step_id": "a", "description": "d", "agent": "g"}),
+    "an agent beside a type": plan({"step_id": "a", "description": "d", "agent": "g", "type": "tool"}),
+    "items that are not steps": [1, {"step_id": "a"}, None, {"step_id": "b"}],
+    "a single step": {"plan": {"step_id": "a", "description": "d", "depends_on": ["b"]}},
+    **{
+        f"fields that are {wrong!r}": [
+            {"step_id": "a", "inputs": [wrong], "outputs": wrong, "depends_on": wrong},
+            {"step_id": 1, "parameters": [wrong], "dependencies": wrong},
+        ]
+        for wrong in ODD_FIELDS
+    },
+}
+"""By name, documents with steps that are wrong in themselves: only what is certain is reported."""
+
+
+def test_what_cannot_be_read_of_a_step_is_not_guessed(snapshot: SnapshotAssertion) -> None:
+    assert findings_text(ODD, Capabilities()) == snapshot
+
+
+FULL = Workflow(
+    goal="g",
+    status="in_progress",
+    created_at="2024",
+    completed_at="2025",
+    owner="kim",
+    can_modify=False,
+    steps=(
+        WorkflowStep(
+            step_id="a",
+            description="d",
+            type="handler",
+            name="n",
+            inputs={"x": (1, MappingProxyType({"y": None}))},
+            outputs=("o", "p"),
+            depends_on=("b",),
+            expected_key="k",
+            output_path=("p", "q"),
+            done_check="True",
+            status="failed",
+            completed_at="2026",
+            skipped=True,
+        ),
+        WorkflowStep(step_id="b", description="é", agent="g", outputs=()),
+        WorkflowStep(step_id="c", description="think"),
+    ),
+)
+
+
+def test_a_workflow_is_written_in_one_way(snapshot: SnapshotAssertion) -> None:
+    text = dump_workflow(FULL)
+    assert text == snapshot
+    assert dump_workflow(validate_workflow(json.loads(text)).workflow) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({1: 2}, "/steps/0/inputs: a field name is a value of type int, not a string"),
+        ({"x": {1}}, "/steps/0/inputs/x: a value of type set is not a JSON value"),
+        ({"x": float("inf")}, "/steps/0/inputs/x: inf is not a JSON value"),
+        ({"a/b": ["\ud800"]}, "/steps/0/inputs/a~1b/0: half of a surrogate pair"),
+    ],
+)
+def test_what_json_does_not_have_is_not_written(value: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        dump_workflow(Workflow(steps=(WorkflowStep(step_id="a", description="d", inputs=value),)))
+    assert str(caught.value) == message
+
+
 def pointers(source: object) -> list[str]:
     return [each.pointer for each in findings(source) if each.category == "schema"]
 
@@ -122,20 +209,21 @@ def test_of_a_long_list_the_first_thousand_items_are_looked_at_one_by_one() -> N
         items[at] = at
     assert pointers(first(depends_on=items)) == ["/0/depends_on/0", "/0/depends_on/999"]
     (late,) = findings(first(outputs=["b"] * 1000 + [1]))
-    assert (late.code, late.message) == (
+    assert (late.code, late.message, late.hint, late.pointer) == (
         "wrong_type",
         "an item behind the first 1,000 of a list has the wrong type",
+        "send shorter lists",
+        "",
     )
 
 
-def test_more_errors_than_are_written_out_are_one_error_more() -> None:
-    for count, more in (
-        (MOST_ERRORS, []),
-        (MOST_ERRORS + 1, [("too_many_errors", "fix the errors above first")]),
-    ):
-        found = findings([1] * count)
-        assert [(each.code, each.hint) for each in found if each.code != "wrong_type"] == more
-        assert len(found) == MOST_ERRORS + len(more)
+@pytest.mark.parametrize("more", [0, 1])
+def test_more_errors_than_are_written_out_are_one_error_more(more: int) -> None:
+    found = findings({"plan": [1] * (MOST_ERRORS + more)})
+    assert [each.code for each in found].count("wrong_type") == MOST_ERRORS
+    assert [(each.hint, each.pointer) for each in found if each.code == "too_many_errors"] == [
+        ("fix the errors above first", "/plan")
+    ] * more
 
 
 KNOWN = Capabilities(tools={"search": lambda q: q}, handlers=["say"], agents=["writer"])

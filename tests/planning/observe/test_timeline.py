@@ -1,0 +1,245 @@
+"""A change in words and as JSON: what was done, and what it did to the plan."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, RejectPlan, SetupPlan, StepStatus, plan_to_dict
+from planning.observe.stores import open_store
+from planning.observe.timeline import (
+    Changes,
+    Moment,
+    Recent,
+    Timeline,
+    between,
+    fields_of_moment,
+    words_of,
+)
+from planning.plan.facts import PlanFacts
+from planning.policy.reducers import AskToFinish, RequestApproval, TakeNotice
+from planning.suite.tools import register_plan
+from planning.tools import ToolResult
+from planning.workflow import Workflow, WorkflowStep
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, register_workflow
+from session import Session, ToolFailed, ToolInvoked, append
+
+SETUP = SetupPlan("Ship it", (NewPlanStep("Look"), NewPlanStep("Pack")))
+REFUSED = ToolResult(False, "Refused, nothing changed. steps: empty", None, "empty", None, 0.1)
+FAILED = ToolResult(False, "search failed. Call it again.", None, "broken", None, 0.1)
+FLOW = Workflow(goal="Open", steps=(WorkflowStep(step_id="rent", description="Rent a room"),))
+AT = "2026-01-02T03:04:05+00:00"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An event of other code."""
+
+    text: str
+
+
+@pytest.fixture
+def session() -> Session:
+    """A session with a plan, whose first change is made."""
+    session = Session(session_id="s")
+    register_plan(session, PlanPolicy(approval=True))
+    register_workflow(session)
+    session.register_reducer(Seen, append)
+    session.register_reducer(MemoryItem, append)
+    session.dispatch(SETUP)
+    return session
+
+
+def newest(session: Session) -> Moment:
+    return list(Recent(session).new())[-1]
+
+
+def run(status: Any, goal: str | None) -> RunChanged:
+    flow = Workflow(goal=goal or "", steps=FLOW.steps)
+    return RunChanged(WorkflowRun(run_id="r", workflow=flow, status=status, token="", started_at=AT))
+
+
+def step(status: Any) -> StepChanged:
+    return StepChanged(StepRecord("r", "rent", status, AT, 1, called=True))
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (MarkStep("S001", "done", "seen"), "S001 done: seen."),
+        (MarkStep("S001", "pending"), "MarkStep."),
+        (ToolInvoked("planning_mark_step", None, None, MarkStep("S001", "done")), "S001 done."),
+        (ToolInvoked("mark", None, None, MarkStep("S001", "pending")), "Called mark."),
+        (ToolInvoked("search", {}, "found"), "Called search."),
+        (ToolFailed("planning_add_step", REFUSED), "planning_add_step refused: steps: empty"),
+        (ToolFailed("search", FAILED), "search failed: Call it again."),
+        (ToolFailed("search", "broken"), "search failed: "),
+        (AskToFinish(("S001", "S002"), let_go=False), "The agent was held back with S001 to S002 open."),
+        (AskToFinish(("S001",), let_go=True), "The agent was let go with S001 open."),
+        (RequestApproval(), "The plan waits for approval."),
+        (RequestApproval(("S002",)), "S002 waits for approval."),
+        (RejectPlan("too\nlong"), "The host rejected the plan: too | long"),
+        (TakeNotice(), "The agent was reminded that the plan has not changed."),
+        (run("in_progress", "Open"), "Run in progress: Open."),
+        (run("failed", None), "Run failed."),
+        (step("in_progress"), "Step rent in progress."),
+        (step("completed"), "Step rent completed."),
+        (MemoryItem(type="input", key="rent", value="a room", step_id=None, created_at=AT), "nothing"),
+        (Seen("x"), "Seen."),
+        (Plan("Ship it", "abandoned"), "Plan abandoned."),
+    ],
+)  # fmt: skip
+def test_a_change_is_said_in_words(session: Session, event: Any, words: str) -> None:
+    session.dispatch(event)
+    assert words_of(newest(session)) == words
+
+
+def test_what_was_restored_comes_before_what_that_did(session: Session) -> None:
+    snapshot = session.snapshot()
+    session.dispatch(MarkStep("S001", "done"))
+    session.rewind(1)
+    assert words_of(newest(session)) == "Rewound to version 1. S001 pending."
+    session.dispatch(MarkStep("S001", "done"))
+    session.rollback(snapshot)
+    assert words_of(newest(session)) == "Rolled back to a snapshot of session s. S001 pending."
+    session.reset()
+    assert words_of(newest(session)) == "Reset. Plan removed."
+    with session.transaction() as transaction:
+        transaction.dispatch(Seen("x"))
+        transaction.dispatch(Seen("y"))
+        transaction.dispatch(ToolInvoked("search", {}, "found"))
+    assert words_of(newest(session)) == "Seen. Called search."
+
+
+def test_a_change_as_json_has_the_plan_before_and_after(session: Session) -> None:
+    with session.transaction(actor="ann", call_id="call-1") as transaction:
+        transaction.dispatch(MarkStep("S001", "done", "seen"))
+        transaction.dispatch(Seen("x"))
+    moment = newest(session)
+    fields = fields_of_moment(moment)
+    assert fields.pop("at") == moment.change.at.isoformat()
+    assert fields == {
+        "version": 2,
+        "actor": "ann",
+        "call_id": "call-1",
+        "changed": True,
+        "text": "Seen. S001 done: seen.",
+        "diff": {
+            "text": "S001 done: seen.",
+            "marked": ({"step_id": "S001", "before": "pending", "after": "done"},),
+            "noted": ({"step_id": "S001", "added": ("seen",), "removed": 0},),
+        },
+        "plan": plan_to_dict(session),
+        "events": [
+            {
+                "type": "planning.commands:MarkStep",
+                "fields": {"step_id": "S001", "status": "done", "note": "seen"},
+            },
+            {"type": f"{__name__}:Seen", "fields": {"text": "x"}},
+        ],
+    }
+
+
+def test_a_plan_that_no_policy_knows_is_as_it_is_in_json() -> None:
+    session = Session()
+    register_plan(session)
+    session.dispatch(SETUP)
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    assert fields_of_moment(newest(session))["plan"] == asdict(plan)
+
+
+def test_the_events_of_a_change_as_json_are_what_they_carry(session: Session) -> None:
+    snapshot = session.snapshot()
+    session.rewind(0)
+    assert fields_of_moment(newest(session))["events"] == [
+        {"type": "session.history:Rewound", "fields": {"version": 0}}
+    ]
+    session.rollback(snapshot)
+    assert fields_of_moment(newest(session))["events"] == [
+        {
+            "type": "session.history:RolledBack",
+            "fields": {"session_id": "s", "created_at": snapshot.created_at.isoformat()},
+        }
+    ]
+    session.reset()
+    fields = fields_of_moment(newest(session))
+    assert (fields["events"], fields["plan"], fields["diff"]["text"]) == (
+        [{"type": "session.history:Reset", "fields": {}}],
+        None,
+        "Plan removed.",
+    )
+    session.dispatch(ToolFailed("search", "broken"))
+    fields = fields_of_moment(newest(session))
+    assert (fields["changed"], fields["diff"], fields["plan"]) == (False, None, None)
+    (event,) = fields["events"]
+    assert set(event["fields"]).isdisjoint(
+        {"session_id", "event_id", "created_at", "actor", "call_id", "idempotency_key", "fingerprint"}
+    )
+    assert {name: event["fields"][name] for name in ("name", "result")} == {
+        "name": "search",
+        "result": "broken",
+    }
+
+
+def test_what_differs_between_two_versions_has_the_plan_and_what_a_policy_knows(session: Session) -> None:
+    session.dispatch(MarkStep("S001", "done"))
+    session.dispatch(RequestApproval())
+    one, two, three = (session.at(version) for version in (1, 2, 3))
+    assert between(one, one) == {"text": "Nothing changed."}
+    assert between(two, three) == {"text": "The plan waits for approval."}
+    assert between(one, three) == {
+        "text": "S001 done. The plan waits for approval.",
+        "marked": ({"step_id": "S001", "before": "pending", "after": "done"},),
+    }
+
+
+def test_only_the_changes_that_were_not_read_yet_are_new(session: Session) -> None:
+    recent = Recent(session)
+    assert [moment.change.version for moment in recent.new()] == [1]
+    assert [*recent.new()] == []
+    session.dispatch(MarkStep("S001", "done"))
+    session.dispatch(ToolInvoked("search", {}, "found"))
+    found = [(moment.change.version, moment.plan is not None) for moment in recent.new()]
+    assert found == [(2, True), (3, False)]
+    assert recent.plan == session.select_latest(Plan)
+
+
+def test_a_stored_session_has_the_changes_that_one_in_memory_has(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "plans.db"))
+    stored, memory = Session(session_id="s", store=store), Session(session_id="s")
+    for each in (stored, memory):
+        register_plan(each, PlanPolicy(approval=True))
+
+    def change(*commands: object) -> None:
+        for command in commands:
+            stored.dispatch(command)
+            memory.dispatch(command)
+
+    def read(changes: Changes) -> list[tuple[int, str, str | None]]:
+        told = [(moment, str(moment.diff)) for moment in changes.new()]
+        return [(moment.change.version, words_of(moment), diff) for moment, diff in told]
+
+    statuses: list[StepStatus] = ["in_progress", "blocked", "pending"]
+    marks = [MarkStep("S001", status) for status in statuses]
+    change(SETUP, RequestApproval(), *marks * 12, TakeNotice())  # more than are read at once
+    head = store.newest("s")
+    assert head is not None
+    timelines, recent = [Timeline(store.another(), head, after) for after in (0, 5)], Recent(memory)
+    wanted = read(recent)
+    assert [read(each) for each in timelines] == [wanted, wanted[5:]]
+    change(RejectPlan("no"), MarkStep("S002", "done"))
+    wanted = read(recent)
+    assert [read(each) for each in timelines] == [wanted, wanted]
+    for changes in (*timelines, recent):
+        assert (changes.plan, changes.facts) == (memory.select_latest(Plan), memory.select_latest(PlanFacts))
+        assert (read(changes), changes.is_deleted) == ([], False)
+    store.delete("s")
+    assert (read(timelines[0]), timelines[0].is_deleted) == ([], True)
+    for opened in (store, *(timeline.session.store for timeline in timelines)):
+        assert opened is not None
+        opened.close()

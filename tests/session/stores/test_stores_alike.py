@@ -1,0 +1,315 @@
+"""Every store gives the same answers, to two processes as to one: random work, side by side."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from itertools import chain, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from postgres_server import schema_for, shared_server
+from served_calls import opened
+from session_records import Count, Note, Ping
+from store_places import PLACES, PLAN, call, numbered, open_session, state_of
+
+from naive_plan import (
+    Call,
+    NaivePlan,
+    plan_of,
+    play_at_once,
+    reference,
+    rows_of,
+    start_at_once,
+    toolbox_of,
+    turns,
+)
+from session import Session, Snapshot, stored
+from session.stores import MemoryStore, Store, copy_session
+
+EXAMPLES = settings().max_examples
+Turns = list[list[Call]]
+kinds = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+
+
+def place_of(kind: str, folder: Path, example: str) -> list[str]:
+    """Where a store is, as another process is given it; a file for each example."""
+    return [f"{example}/plans.db"] if kind == "sqlite" else [shared_server().conninfo, schema_for(folder)]
+
+
+# Two processes
+
+
+@kinds
+def test_two_processes_in_turn_are_as_one(kind: str, tmp_path: Path) -> None:
+    reached = Counter[str]()
+
+    @settings(max_examples=EXAMPLES)
+    @given(turns(), st.lists(st.booleans(), min_size=60, max_size=60))
+    def check(history: Turns, hands: list[bool]) -> None:
+        calls = [call for turn in history for call in turn]
+        expected = reference(calls, reached)
+        with TemporaryDirectory() as example, ExitStack() as stack:
+            place = place_of(kind, tmp_path, example)
+            stores = [stack.enter_context(closing(opened(place, patience=30))) for _ in range(2)]
+            stack.callback(stores[0].delete, "shop")
+            sessions = [Session(session_id="shop", store=store) for store in stores]
+            boxes = [toolbox_of(session) for session in sessions]
+            for number, ((name, arguments), hand, row) in enumerate(
+                zip(calls, hands, expected, strict=False), 1
+            ):
+                context = {"call_id": f"call_{number}", "actor": "clerk"}
+                result = boxes[hand].call(name, arguments, context=context)
+                assert (result.success, result.code, result.message) == row["result"]
+                assert plan_of(sessions[hand]) == row["plan"]
+            assert [session.refresh() for session in sessions] == [len(calls)] * 2
+            assert [rows_of(session) for session in sessions] == [expected] * 2
+        reached["turns"] += sum(one != other for one, other in pairwise(hands[: len(calls)]))
+
+    check()
+    assert reached["turns"] > 0
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[ProcessPoolExecutor]:
+    """Two processes, which begin their calls at the same moment."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, spawn, start_at_once, (spawn.Barrier(2),)) as workers:
+        yield workers
+
+
+@kinds
+def test_what_two_processes_do_at_once_is_one_history_that_answers_both(
+    kind: str, tmp_path: Path, workers: ProcessPoolExecutor
+) -> None:
+    reached = Counter[str]()
+
+    @settings(max_examples=max(4, EXAMPLES // 2))
+    @given(st.tuples(turns(), turns()))
+    def check(histories: tuple[Turns, Turns]) -> None:
+        calls: dict[str, Call] = {}
+        answers: dict[str, tuple[bool, str]] = {}
+        with TemporaryDirectory() as example:
+            place, sent = place_of(kind, tmp_path, example), []
+            for hand, history in zip("ab", histories, strict=True):
+                own = {f"{hand}{number}": call for number, call in enumerate(chain(*history))}
+                calls |= own
+                sent.append([(*call, {"call_id": call_id}) for call_id, call in own.items()])
+            played = workers.map(play_at_once, [place] * 2, sent)
+            for asked, made in zip(sent, played, strict=True):
+                answers |= {
+                    context["call_id"]: answer for (*_, context), answer in zip(asked, made, strict=True)
+                }
+            with closing(opened(place, patience=30)) as store:
+                session = Session(session_id="shop", store=store)
+                toolbox_of(session)
+                rows = rows_of(session)
+                store.delete("shop")
+        order = [row["call"][0] for row in rows]
+        lost = calls.keys() - set(order)  # a read or a refusal waits for no writer
+        assert [each for each in lost if answers[each][0] and calls[each][0] != "planning_read_plan"] == []
+        assert [[each for each in order if each[0] == hand] for hand in "ab"] == [
+            [each for each in calls if each[0] == hand and each not in lost] for hand in "ab"
+        ]
+        as_one, model, last = Session(), NaivePlan(), {"a": 0, "b": 0}
+        box = toolbox_of(as_one)
+        for call_id, row in zip(order, rows, strict=True):
+            assert row["result"][::2] == answers[call_id]
+            if row["result"][0]:
+                assert model.call(*calls[call_id])
+                assert box.call(*calls[call_id]).message == row["result"][2]
+            else:  # it is recorded behind the changes of the other that came in between
+                since = range(last[call_id[0]], as_one.version + 1)
+                refused = [toolbox_of(as_one.fork(at)).call(*calls[call_id]).message for at in since]
+                assert row["result"][2] in refused
+                reached["refused later"] += row["result"][2] != refused[-1]
+            assert row["plan"] == model.plan == plan_of(as_one)
+            last[call_id[0]] = as_one.version
+        reached["turns"] += sum(one[0] != other[0] for one, other in pairwise(order))
+
+    check()
+    assert reached["turns"] > 0
+
+
+# Stores side by side
+
+NAMES = ("run-7", "run-8", "run-9")
+
+
+class Failure(tuple[str, str]):
+    """The type of an error, and its words."""
+
+
+class Hands:
+    """Two processes on one place, each with a store and the sessions that it has open."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.folder, place = folder, PLACES[kind](folder)
+        place.timeout = 30  # whatever else this machine does
+        self.stores = [place.open() for _ in range(2)]
+        self.sessions: list[dict[str, Session]] = [{}, {}]
+        self.snapshots: list[Snapshot] = []
+
+    def do(self, hand: int, name: str, work: str, number: int) -> Any:
+        """The answer, or the error in its words."""
+        try:
+            if name not in self.sessions[hand]:
+                self.sessions[hand][name] = open_session(self.stores[hand], name)
+            return WORK[work](self, self.sessions[hand][name], name, number)
+        except Exception as error:  # noqa: BLE001 - all of them must be the same
+            return Failure((type(error).__name__, str(error).replace(str(self.folder), "")))
+
+    def close(self) -> None:
+        for store in self.stores:
+            for name in NAMES:
+                store.delete(name)
+            store.close()
+
+
+def store_of(session: Session) -> Store:
+    assert session.store is not None
+    return session.store
+
+
+def marked(session: Session, number: int, **context: str) -> tuple[bool, str]:
+    given = {"step_id": number % 4 + 1, "status": ("done", "in_progress")[number % 2]}
+    result = call(session, "planning_mark_step", given, **context)
+    return result.success, result.message
+
+
+def history_of(session: Session, after: int) -> list[Any]:
+    return [
+        (
+            (change.version, change.changed, change.actor, change.call_id, change.idempotency_key),
+            [(type(event).__name__, getattr(event, "name", "")) for event in change.events],
+        )
+        for change in session.history(after)
+    ]
+
+
+def failing(session: Session) -> None:
+    with suppress(ZeroDivisionError), session.transaction() as transaction:
+        transaction.dispatch(Note("never"))
+        raise ZeroDivisionError
+
+
+def snapshot(hands: Hands, session: Session) -> Snapshot:
+    hands.snapshots.append(Snapshot.from_json(session.snapshot().to_json()))
+    return hands.snapshots[-1]
+
+
+def rolled_back(hands: Hands, session: Session, number: int) -> Any:
+    taken = hands.snapshots or [snapshot(hands, session)]
+    session.rollback(taken[number % len(taken)])
+    return state_of(session), numbered(session)
+
+
+def opened_again(hands: Hands) -> None:
+    for sessions in hands.sessions:
+        sessions.clear()
+    gc.collect()  # a session that is held by nothing is forgotten now, and not some time
+
+
+def copied(session: Session, name: str) -> tuple[int, bool]:
+    elsewhere = MemoryStore()
+    head = copy_session(store_of(session), elsewhere, name)
+    return head.version, elsewhere.verify(name) == store_of(session).verify(name)
+
+
+def forked(session: Session, at: int, number: int) -> tuple[Any, ...]:
+    fork = session.fork(at, session_id=NAMES[number % 3])
+    return fork.version, fork.session_id, state_of(fork), numbered(fork)
+
+
+def late(session: Session, number: int) -> int:
+    """A version, often one that is there."""
+    return number % (session.version + 2)
+
+
+WORK: dict[str, Callable[[Hands, Session, str, int], Any]] = {
+    "set up": lambda _h, session, _n, _: call(session, *PLAN).message,
+    "mark": lambda _h, session, _n, number: marked(session, number, call_id=f"c{number}", actor="clerk"),
+    "mark once": lambda _h, session, _n, number: marked(session, number, idempotency_key=f"k{number % 3}"),
+    "read": lambda _h, session, _n, _: call(session, "planning_read_plan", {}).message,
+    "note": lambda _h, session, _n, number: session.dispatch(Note(str(number))),
+    "count": lambda _h, session, _n, number: session.dispatch(Count(number % 4 - 1)),
+    "ping": lambda _h, session, _n, number: session.publish(Ping(number)).ok,
+    "fail": lambda _h, session, _n, _: failing(session),
+    "rewind": lambda _h, session, _n, number: session.rewind(late(session, number), actor="host"),
+    "at": lambda _h, session, _n, number: state_of(session.at(late(session, number))),
+    "rewind too far": lambda _h, session, _n, _: session.rewind(session.version + 1),
+    "look too far": lambda _h, session, _n, _: session.at(session.version + 1),
+    "fork": lambda _h, session, _n, number: forked(session, late(session, number), number),
+    "refresh": lambda _h, session, _n, _: (session.refresh(), state_of(session), numbered(session)),
+    "claim": lambda _h, session, _n, number: session.claim(f"mail {number % 2}"),
+    "delete": lambda _h, session, name, _: store_of(session).delete(name),
+    "snapshot": lambda hands, session, _n, _: len(snapshot(hands, session).slices),
+    "roll back": lambda hands, session, _n, number: rolled_back(hands, session, number),
+    "reset": lambda _h, session, _n, _: session.reset(),
+    "history": lambda _h, session, _n, number: history_of(session, late(session, number)),
+    "find": lambda _h, session, _n, number: getattr(session.find_call(f"k{number % 3}"), "params", None),
+    "checkpoints": lambda _h, session, name, number: [
+        each.version for each in store_of(session).checkpoints(name, number, 3)
+    ],
+    "drop checkpoints": lambda _h, session, name, _: store_of(session).drop_checkpoints(name),
+    "watch": lambda _h, session, name, number: [
+        each.version for each in store_of(session).watch(name, late(session, number), timeout=0)
+    ],
+    "verify": lambda _h, session, name, _: store_of(session).verify(name),
+    "sessions": lambda _h, session, _n, _: [
+        (each.session_id, each.version, each.forked_from) for each in store_of(session).sessions()
+    ],
+    "copy": lambda _h, session, name, _: copied(session, name),
+    "open again": lambda hands, _s, _n, _: opened_again(hands),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "cannot"),
+    [
+        ("sqlite", ()),
+        ("folder", ("copy",)),
+        pytest.param("postgres", (), marks=pytest.mark.postgres),
+    ],
+)
+def test_stores_give_the_answers_of_the_one_in_memory(
+    kind: str, cannot: tuple[str, ...], tmp_path: Path
+) -> None:
+    reached = Counter[str]()
+    often = ["set up", "mark", "mark", "mark once", "mark once", "note", "rewind", "fork", "refresh"]
+    works = st.permutations([each for each in [*WORK, *often] if each not in cannot])
+    places = st.tuples(st.integers(0, 1), st.sampled_from([NAMES[0], *NAMES[:2]]), st.integers(0, 20))
+
+    @settings(max_examples=max(20, EXAMPLES // 2))
+    @given(works, st.lists(places, min_size=len(WORK) + len(often), max_size=len(WORK) + len(often)))
+    def check(work: list[str], places: list[tuple[int, str, int]]) -> None:
+        with TemporaryDirectory() as folder, patch.object(stored, "CHECKPOINT", 3):
+            path = tmp_path if kind == "postgres" else Path(folder)
+            with closing(Hands("memory", Path(folder))) as expected, closing(Hands(kind, path)) as hands:
+                for each, (hand, name, number) in zip(
+                    ["set up", *work], [(0, NAMES[0], 0), *places], strict=False
+                ):
+                    order = (hand, name, each, number)
+                    answer = hands.do(*order)
+                    assert (order, answer) == (order, expected.do(*order))
+                    reached[f"{each} {answer[0]}" if isinstance(answer, Failure) else each] += 1
+
+    check()
+    refused = [
+        "rewind too far VersionError",
+        "look too far VersionError",
+        "fork StoreError",
+        "note StoreError",
+        "count ValueError",
+    ]
+    answered = [each for each in WORK if not each.endswith("too far")]
+    assert [each for each in (*answered, *refused) if not reached[each] and each not in cannot] == []

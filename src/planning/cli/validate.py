@@ -15,6 +15,7 @@ from planning.cli.source import read_bytes, refuse_other
 from planning.cli.terminal import columns, wants_color
 from planning.cli.usage import TOOLS_HELP, examples
 from planning.errors import printable
+from planning.workflow.capabilities import Capabilities
 from planning.workflow.codes import Finding
 from planning.workflow.report import Report, sentence
 from planning.workflow.validate import validate_workflow
@@ -82,7 +83,10 @@ def schema(
         typer.echo(schema_text(int(version)), nl=False)
         return
     none = [""]
-    known = capabilities_of(tools=tools or none, handlers=handlers or none, agents=agents or none)
+    known = (
+        capabilities_of(tools=tools or none, handlers=handlers or none, agents=agents or none)
+        or Capabilities()
+    )
     typer.echo(json.dumps(known.schema(version=int(version)), indent=2))
 
 

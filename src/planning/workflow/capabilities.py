@@ -103,7 +103,7 @@ class Capabilities:
         """
         from planning.workflow.wire.constrained import constrained_schema  # noqa: PLC0415 - few need it
 
-        return constrained_schema(self, version)
+        return constrained_schema(self.tools, self.handlers, self.agents, version)
 
 
 def _read(given: Any, kind: str, taken: Callable[[str, object], Any]) -> Mapping[str, Any] | None:

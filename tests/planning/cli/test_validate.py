@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from cli_runs import in_terminal, run, runs
 from syrupy.assertion import SnapshotAssertion
+
+from planning.workflow import Capabilities
 
 PLAN = """\
 ```json
@@ -246,3 +249,12 @@ def test_a_terminal_gets_colours_and_lines_of_its_width(snapshot: SnapshotAssert
 )
 def test_a_terminal_that_wants_no_colours_gets_none(environment: dict[str, str], word: str) -> None:
     assert in_terminal(80, "validate", "valid.json", **environment) == f"valid.json: {word}, 1 step\n"
+
+
+def test_the_schema_of_given_names_allows_no_others() -> None:
+    shown = run("schema", "--tools", "search,fetch", "--version", "1")
+    known = Capabilities(tools=["search", "fetch"])
+    assert shown == f"exit code 0\n--- stdout\n{json.dumps(known.schema(version=1), indent=2)}\n"
+    agents = json.loads(run("schema", "--agents", "writer").split("--- stdout\n")[1])
+    assert agents == Capabilities(agents=["writer"]).schema()
+    assert run("schema", "--tools", "my_tools:nothing").startswith("exit code 2\n")

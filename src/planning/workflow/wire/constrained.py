@@ -7,7 +7,7 @@ conditions, one type a place, patterns with anchors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from planning.tools.parameters.model import FreeModel
@@ -17,7 +17,6 @@ from planning.workflow.wire.form import VERSIONS
 
 if TYPE_CHECKING:
     from planning.tools.tool import Tool
-    from planning.workflow.capabilities import Capabilities
 
 _TEXT: Final = {"type": "string", "minLength": 1}
 _NAME: Final = {"type": "string", "pattern": "^[A-Za-z0-9_./-]{1,64}$"}
@@ -44,12 +43,19 @@ _MOST_VALUES: Final = 100
 _PLACES: Final = ("$defs", "definitions")
 
 
-def constrained_schema(capabilities: Capabilities, version: int) -> dict[str, Any]:
+Tools = Mapping[str, "Tool | None"] | None
+Names = Iterable[str] | None
+"""None where the names are not known."""
+
+
+def constrained_schema(tools: Tools, handlers: Names, agents: Names, version: int) -> dict[str, Any]:
     """See ``Capabilities.schema``."""
     if version not in VERSIONS:
         raise ValueError(f"schema version must be 1 or 2, got {version!r}")
     definitions: dict[str, Any] = {}
-    steps = list(_steps(capabilities, version, definitions))
+    steps = [*_of_tools(tools, definitions), *_of_names("type", handlers)]
+    if version == 2:
+        steps += [*_of_names("agent", agents), _step()]
     if not steps:
         raise ValueError(
             "version 1 has steps that call tools or handlers, and no names are given; use version 2"
@@ -62,22 +68,21 @@ def constrained_schema(capabilities: Capabilities, version: int) -> dict[str, An
     return {**whole, "$defs": definitions} if definitions else whole
 
 
-def _steps(capabilities: Capabilities, version: int, definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What a step may be: one for each tool, one for all handlers, one for all agents, and a thought."""
-    if capabilities.tools is None:
-        yield _step(type={"const": "tool", "type": "string"}, name=_NAME, inputs=_ANY_INPUTS)
-    for name, tool in (capabilities.tools or {}).items():
+def _of_tools(tools: Tools, definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The steps that call a tool: one for each, or for each of its query types."""
+    if tools is None:
+        yield _step(type=_one_of(["tool"]), name=_NAME, inputs=_ANY_INPUTS)
+    for name, tool in (tools or {}).items():
         for inputs in _inputs(name, tool, definitions):
             yield _step(type=_one_of(["tool"]), name=_one_of([name]), inputs=inputs)
-    if capabilities.handlers is None or capabilities.handlers:
-        names = _one_of(list(capabilities.handlers)) if capabilities.handlers else _NAME
-        yield _step(type=_one_of(["handler"]), name=names, inputs=_ANY_INPUTS)
-    if version == 1:
-        return
-    if capabilities.agents is None or capabilities.agents:
-        names = _one_of(list(capabilities.agents)) if capabilities.agents else _NAME
-        yield _step(agent=names, inputs=_ANY_INPUTS)
-    yield _step()
+
+
+def _of_names(field: str, names: Names) -> Iterator[dict[str, Any]]:
+    """The step that calls a handler or an agent; none where there are no names."""
+    known = _NAME if names is None else _one_of(list(names))
+    if known is _NAME or known["enum"]:
+        called = {"agent": known} if field == "agent" else {"type": _one_of(["handler"]), "name": known}
+        yield _step(**called, inputs=_ANY_INPUTS)
 
 
 def _step(**fields: Node) -> dict[str, Any]:

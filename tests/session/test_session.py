@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -514,3 +518,46 @@ def test_what_a_view_raises_the_reader_hears_and_the_session_stays(doubling: Ses
     with pytest.raises(RuntimeError, match=r"^no view$"):
         select_all(session, Double)
     assert select_all(session, Number) == (Number(1),)
+
+
+def test_the_times_of_a_session_and_of_an_event_are_in_utc(session: Session) -> None:
+    assert (session.created_at.tzinfo, called(session, None).created_at.tzinfo) == (UTC, UTC)
+
+
+WRITES = """
+import sys
+seen = []
+
+def heard(event, args):
+    if event == "open" and (set(str(args[1])) & set("wax+") or args[2] & 3):
+        seen.append(args)
+    elif event in ("socket.connect", "subprocess.Popen", "os.mkdir", "os.rename", "os.remove", "os.system"):
+        seen.append((event, args))
+
+sys.addaudithook(heard)
+from planning import PlanningToolsSection, Toolbox
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from session import Session, Snapshot
+
+session = Session()
+box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+assert box.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
+assert not box.call("planning_mark_step", {"step_id": "S009", "status": "done"}).success
+step = WorkflowStep(step_id="a", description="Read", type="tool", name="planning_read_plan")
+tools = Capabilities(tools=[box.tools["planning_read_plan"]])
+assert run_workflow(Workflow(goal="Goal", steps=(step,)), tools, session=session).status == "completed"
+session.rewind(1)
+session.fork().rollback(Snapshot.from_json(session.snapshot().to_json()))
+print(seen)
+open("seen", "w").close()
+print(len(seen))
+"""
+
+
+def test_nothing_is_written_outside_of_the_process(tmp_path: Path) -> None:
+    program = [sys.executable, "-B", "-c", WRITES]
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        program, cwd=tmp_path, capture_output=True, text=True, check=False, env={"PYTHONPATH": path}
+    )
+    assert (done.stdout, done.stderr) == ("[]\n1\n", "")

@@ -16,6 +16,7 @@ from langchain_core.tools import tool as langchain_tool
 
 from planning import Toolbox
 from planning.integrations.langchain import tools_from
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 
 
@@ -97,3 +98,25 @@ class TestToolsFromLangChain:
             str(caught.value)
             == "expected a LangChain tool, got builtin_function_or_method: decorate it with @tool"
         )
+
+    def test_a_step_of_a_workflow_calls_it_with_its_inputs_checked_before(self) -> None:
+        asked: list[int] = []
+
+        @langchain_tool
+        def double(number: int) -> dict[str, int]:
+            """Double a number."""
+            asked.append(number)
+            return {"twice": 2 * number}
+
+        steps = [
+            WorkflowStep(
+                step_id=name, description="Double it", type="tool", name="double", inputs={"number": number}
+            )
+            for name, number in (("a", "${given.output}"), ("b", "${wrong.output}"))
+        ]
+        result = run_workflow(
+            Workflow("Double it", tuple(steps)),
+            Capabilities(tools=tools_from([double])),
+            inputs={"given": 4, "wrong": "x"},
+        )
+        assert asked == [4]

@@ -14,9 +14,12 @@ from policy_cases import Agent, work
 from postgres_server import store_for
 
 from planning import (
+    AddStep,
     ApprovePlan,
+    NewPlanStep,
     PlanningToolsSection,
     PlanPolicy,
+    PlanStep,
     RejectPlan,
     SetupPlan,
     Toolbox,
@@ -129,6 +132,43 @@ def test_text_is_verified_for_a_step_that_another_process_has_just_added(
             else box.call("planning_mark_step", done)
         )
         assert call.message == "S001 done. Plan completed."
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (AddStep((NewPlanStep("B"),)), "S001 done. Next: S002 B"),
+        (
+            UpdateStep("S001", "Other"),
+            "Refused, nothing changed. S001 changed while its evidence was checked; read the plan, and mark it "
+            "again. Since you last looked: S001 retitled: Other.",
+        ),
+    ],
+)
+def test_evidence_is_verified_outside_of_the_transaction(
+    store_file: Path, command: AddStep | UpdateStep, message: str, *, is_async: bool
+) -> None:
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file, timeout=0)) as other:
+        elsewhere = Session(store=other, session_id="s")
+        Agent(None, elsewhere)
+
+        def verify(_step: PlanStep, _text: str) -> bool:
+            elsewhere.dispatch(command)
+            return True
+
+        agent = Agent(PlanPolicy(evidence="required", verify=verify), Session(store=one, session_id="s"))
+        done = {"step_id": 1, "status": "done", "evidence": ["seen"]}
+        box = agent.plans("A").toolbox
+        if is_async:
+            made: ToolResult = asyncio.run(box.acall("planning_mark_step", done))
+        else:
+            made = box.call("planning_mark_step", done)
+        changes = elsewhere.refresh() and elsewhere.history()[2:]
+        assert (made.message, [type(each.events[0]) for each in changes]) == (
+            message,
+            [type(command), type(agent.session.history()[-1].events[0])],
+        )
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
+import subprocess
+import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
@@ -187,6 +191,44 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) 
     for session in (inner, outer):
         session.refresh()
         assert set(texts(session)) == ({"begun", "after"} if session is inner else {"kept", *texts(outer)})
+
+
+WRITER = """
+import sys
+from session import Session, append
+from session_records import Note
+
+session = Session(session_id="run-7", store=sys.argv[1])
+session.register_reducer(Note, append)
+print("ready", flush=True)
+sys.stdin.readline()
+while session.version < 2_000:
+    with session.transaction(actor=sys.argv[2]) as transaction:
+        transaction.dispatch(Note("one"))
+"""
+
+
+def test_two_processes_that_write_without_a_pause_both_get_on(path: Path) -> None:
+    with ExitStack() as stack:
+        writers = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", WRITER, str(path), name],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                )
+            )
+            for name in "ab"
+        ]
+        assert [each.stdout and each.stdout.readline() for each in writers] == [b"ready\n"] * 2
+        for each in writers:
+            assert each.stdin is not None
+            each.stdin.close()
+        assert [each.wait(60) for each in writers] == [0, 0]
+    with closing(SqliteStore(path)) as store:
+        shares = Counter(change.actor for change in open_session(store).history())
+    assert min(shares["a"], shares["b"]) > 400
 
 
 def test_a_subscriber_may_write_to_another_session_of_the_store(place: Place) -> None:

@@ -192,7 +192,7 @@ def test_what_must_pass_passes() -> None:
         findings(calling("raising", a="stop"), TOOLS)
 
 
-def test_many_places_with_references_are_checked_like_few() -> None:
+def test_many_places_with_references_are_checked_like_one() -> None:
     def keep(by_name: dict[str, int]) -> None: ...
 
     capabilities = Capabilities(tools=[keep])

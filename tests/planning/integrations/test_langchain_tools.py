@@ -110,13 +110,14 @@ class TestToolsFromLangChain:
 
         steps = [
             WorkflowStep(
-                step_id=name, description="Double it", type="tool", name="double", inputs={"number": number}
+                step_id=step_id, description="D", type="tool", name="double", inputs={"number": number}
             )
-            for name, number in (("a", "${given.output}"), ("b", "${wrong.output}"))
+            for step_id, number in (("right", 4), ("wrong", "x"))
         ]
-        result = run_workflow(
-            Workflow("Double it", tuple(steps)),
-            Capabilities(tools=tools_from([double])),
-            inputs={"given": 4, "wrong": "x"},
-        )
+        tools = Capabilities(tools=tools_from([double]))
+        result = run_workflow(Workflow(goal="Double", steps=tuple(steps)), tools)
+        assert dict(result.outputs) == {"right": '{"twice": 8}'}
+        assert {step_id: error.message for step_id, error in result.errors.items()} == {
+            "wrong": "Refused, nothing changed. number: expected an integer, got a string"
+        }
         assert asked == [4]

@@ -28,7 +28,7 @@ from planning import (
 )
 from planning.plan.facts import PlanFacts
 from planning.tools import ToolResult
-from session import Session, Snapshot
+from session import Session, Snapshot, ToolFailed, ToolInvoked
 from session.stores import SqliteStore, Store
 
 WAITS = "work was not called: the plan waits for approval; end your turn and ask the user to approve it"
@@ -136,18 +136,23 @@ def test_text_is_verified_for_a_step_that_another_process_has_just_added(
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "answer", "message"),
     [
-        (AddStep((NewPlanStep("B"),)), "S001 done. Next: S002 B"),
+        (
+            AddStep((NewPlanStep("B"),)),
+            ToolInvoked,
+            "Since you last looked: Added S002. S001 done. Next: S002 B",
+        ),
         (
             UpdateStep("S001", "Other"),
-            "Refused, nothing changed. S001 changed while its evidence was checked; read the plan, and mark it "
-            "again. Since you last looked: S001 retitled: Other.",
+            ToolFailed,
+            "Refused, nothing changed. S001 changed while its evidence was checked; read the plan, and mark "
+            "it again. Since you last looked: S001 retitled: Other.",
         ),
     ],
 )
-def test_evidence_is_verified_outside_of_the_transaction(
-    store_file: Path, command: AddStep | UpdateStep, message: str, *, is_async: bool
+def test_another_process_may_write_while_evidence_is_verified(
+    store_file: Path, command: AddStep | UpdateStep, answer: type, message: str, *, is_async: bool
 ) -> None:
     with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file, timeout=0)) as other:
         elsewhere = Session(store=other, session_id="s")
@@ -157,18 +162,17 @@ def test_evidence_is_verified_outside_of_the_transaction(
             elsewhere.dispatch(command)
             return True
 
-        agent = Agent(PlanPolicy(evidence="required", verify=verify), Session(store=one, session_id="s"))
+        policy = PlanPolicy(evidence="required", verify=verify)
+        box = Agent(policy, Session(store=one, session_id="s")).plans("A").toolbox
         done = {"step_id": 1, "status": "done", "evidence": ["seen"]}
-        box = agent.plans("A").toolbox
-        if is_async:
-            made: ToolResult = asyncio.run(box.acall("planning_mark_step", done))
-        else:
-            made = box.call("planning_mark_step", done)
-        changes = elsewhere.refresh() and elsewhere.history()[2:]
-        assert (made.message, [type(each.events[0]) for each in changes]) == (
-            message,
-            [type(command), type(agent.session.history()[-1].events[0])],
+        made: ToolResult = (
+            asyncio.run(box.acall("planning_mark_step", done))
+            if is_async
+            else box.call("planning_mark_step", done)
         )
+        assert made.message == message
+        elsewhere.refresh()
+        assert [type(change.events[0]) for change in elsewhere.history()[-2:]] == [type(command), answer]
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -171,7 +171,8 @@ import sys
 from planning.workflow import validate_workflow
 before, repeated, behind = sys.argv[1:]
 most = 8_000_000 - len(before) - len(behind)
-validate_workflow(f"{before}{repeated * (most // len(repeated)):{most}}{behind}").to_dict()
+report = validate_workflow(f"{before}{repeated * (most // len(repeated)):{most}}{behind}")
+assert "too_long" not in [error.code for error in report.errors]
 (peak,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(peak)
 """

@@ -193,9 +193,7 @@ def test_llms_txt_has_each_page_of_the_navigation_with_its_first_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("config.defaults", "exceptions", "structure.files", "structure.pages"):
-        monkeypatch.setitem(
-            sys.modules, f"mkdocs.{name}", MagicMock()
-        )  # it is installed for `make docs` alone
+        monkeypatch.setitem(sys.modules, f"mkdocs.{name}", MagicMock())  # `make docs` alone installs it
     hooks = runpy.run_path(str(ROOT / "scripts" / "docs_hooks.py"))
     nav = [{title: uri} for title, uri in pages().items()]
     config = SimpleNamespace(site_dir=tmp_path, site_name="Name", site_description="What it is.", nav=nav)

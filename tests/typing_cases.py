@@ -15,28 +15,20 @@ def selectors(session: Session) -> None:
     assert_type(select_latest(session, Plan), Plan | None)
     assert_type(select_all(session.snapshot(), Plan), tuple[Plan, ...])
     assert_type(session.at(0).select_latest(Plan), Plan | None)
-    with session.transaction() as transaction:
-        assert_type(transaction.select_all(Plan), tuple[Plan, ...])
 
 
-def tools(session: Session) -> None:
-    @tool
-    def add(first: int, second: int = 1) -> int:
-        return first + second
+@tool
+def add(first: int, second: int = 1) -> int:
+    return first + second
 
-    @tool(timeout=5)
-    async def wait(seconds: float) -> None: ...
 
+async def tools(session: Session) -> None:
+    made = tool(timeout=5)(lambda: "made")
+    box = Toolbox([*PlanningToolsSection(session=session).tools(), add, made], session=session)
     assert_type(add, Tool)
-    assert_type(wait, Tool)
-    assert_type(PlanningToolsSection(session=session).tools(), tuple[Tool, ...])
-
-
-async def toolbox(session: Session) -> None:
-    box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-    assert_type(box.call("planning_read_plan", {}), ToolResult)
-    assert_type(await box.acall("planning_read_plan", "{}"), ToolResult)
-    assert_type(box.tools["planning_read_plan"], Tool)
+    assert_type(made, Tool)
+    assert_type(box.call("add", {"first": 1}), ToolResult)
+    assert_type(await box.acall("add", "{}"), ToolResult)
     assert_type(box.session, Session | None)
 
 

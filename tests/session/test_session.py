@@ -527,14 +527,9 @@ def test_the_times_of_a_session_and_of_an_event_are_in_utc(session: Session) -> 
 WRITES = """
 import sys
 seen = []
-
-def heard(event, args):
-    if event == "open" and (set(str(args[1])) & set("wax+") or args[2] & 3):
-        seen.append(args)
-    elif event in ("socket.connect", "subprocess.Popen", "os.mkdir", "os.rename", "os.remove", "os.system"):
-        seen.append((event, args))
-
-sys.addaudithook(heard)
+changes = {"socket.connect", "subprocess.Popen", "os.mkdir", "os.rename", "os.remove", "os.system"}
+sys.addaudithook(lambda event, args: seen.append(event) if event in changes or (
+    event == "open" and args[2] & 3) else None)
 from planning import PlanningToolsSection, Toolbox
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session, Snapshot
@@ -543,21 +538,17 @@ session = Session()
 box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
 assert box.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
 assert not box.call("planning_mark_step", {"step_id": "S009", "status": "done"}).success
-step = WorkflowStep(step_id="a", description="Read", type="tool", name="planning_read_plan")
-tools = Capabilities(tools=[box.tools["planning_read_plan"]])
-assert run_workflow(Workflow(goal="Goal", steps=(step,)), tools, session=session).status == "completed"
-session.rewind(1)
-session.fork().rollback(Snapshot.from_json(session.snapshot().to_json()))
+flow = Workflow(goal="Goal", steps=(WorkflowStep(step_id="a", description="Think"),))
+run_workflow(flow, Capabilities(), session=session)
+session.fork(at=1).rollback(Snapshot.from_json(session.snapshot().to_json()))
 print(seen)
 open("seen", "w").close()
-print(len(seen))
+print(seen)
 """
 
 
 def test_nothing_is_written_outside_of_the_process(tmp_path: Path) -> None:
-    program = [sys.executable, "-B", "-c", WRITES]
-    path = os.pathsep.join(sys.path)
-    done = subprocess.run(
-        program, cwd=tmp_path, capture_output=True, text=True, check=False, env={"PYTHONPATH": path}
-    )
-    assert (done.stdout, done.stderr) == ("[]\n1\n", "")
+    env = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-B", "-c", WRITES]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n['open']\n", "")

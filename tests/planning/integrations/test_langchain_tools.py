@@ -16,7 +16,6 @@ from langchain_core.tools import tool as langchain_tool
 
 from planning import Toolbox
 from planning.integrations.langchain import tools_from
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session
 
 
@@ -98,26 +97,3 @@ class TestToolsFromLangChain:
             str(caught.value)
             == "expected a LangChain tool, got builtin_function_or_method: decorate it with @tool"
         )
-
-    def test_a_step_of_a_workflow_calls_it_with_its_inputs_checked_before(self) -> None:
-        asked: list[int] = []
-
-        @langchain_tool
-        def double(number: int) -> dict[str, int]:
-            """Double a number."""
-            asked.append(number)
-            return {"twice": 2 * number}
-
-        steps = [
-            WorkflowStep(
-                step_id=step_id, description="D", type="tool", name="double", inputs={"number": number}
-            )
-            for step_id, number in (("right", 4), ("wrong", "x"))
-        ]
-        tools = Capabilities(tools=tools_from([double]))
-        result = run_workflow(Workflow(goal="Double", steps=tuple(steps)), tools)
-        assert dict(result.outputs) == {"right": '{"twice": 8}'}
-        assert {step_id: error.message for step_id, error in result.errors.items()} == {
-            "wrong": "Refused, nothing changed. number: expected an integer, got a string"
-        }
-        assert asked == [4]

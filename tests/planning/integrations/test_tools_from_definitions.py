@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from planning import Toolbox
 from planning.integrations import openai
-from planning.tools import Tool, ToolContext, tool_from_schema
-from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from planning.tools import ToolContext, tool_from_schema
 
 ADD = {
     "name": "add",
@@ -68,31 +66,6 @@ def test_a_function_that_does_not_fit_its_schema_is_refused_where_it_is_declared
         with pytest.raises(TypeError) as caught:
             tool_from_schema("add", "Adds.", ADD["parameters"], function_)  # type: ignore[arg-type]  # a mapping
         assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda function: openai.tools_from([{"type": "function", "function": ADD}], {"add": function})[0],
-        lambda function: tool_from_schema("add", "Adds.", ADD["parameters"], function),  # type: ignore[arg-type]
-    ],
-)
-def test_a_step_of_a_workflow_calls_it_with_its_inputs_checked_before(made: Callable[[Any], Tool]) -> None:
-    asked: list[int] = []
-
-    def add(a: int, b: int = 1) -> dict[str, int]:
-        asked.append(a)
-        return {"sum": a + b}
-
-    steps = [
-        WorkflowStep(step_id=step_id, description="D", type="tool", name="add", inputs={"a": number})
-        for step_id, number in (("right", 4), ("wrong", "x"))
-    ]
-    result = run_workflow(Workflow(goal="Add", steps=tuple(steps)), Capabilities(tools=[made(add)]))
-    assert (asked, dict(result.outputs)) == ([4], {"right": {"sum": 5}})
-    assert {step_id: error.message for step_id, error in result.errors.items()} == {
-        "wrong": "Refused, nothing changed. a: expected an integer, got a string"
-    }
 
 
 def test_a_schema_may_let_any_field_through() -> None:

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -194,38 +194,25 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) 
 
 
 WRITER = """
-import sys
-from session import Session, append
-from session_records import Note
+import signal, sys
+signal.alarm(60)
+from planning import PlanningToolsSection, SetupPlan
+from session import Session
 
 session = Session(session_id="run-7", store=sys.argv[1])
-session.register_reducer(Note, append)
-print("ready", flush=True)
-sys.stdin.readline()
+PlanningToolsSection(session=session)
 while session.version < 2_000:
-    with session.transaction(actor=sys.argv[2]) as transaction:
-        transaction.dispatch(Note("one"))
+    if session.refresh() != 1 or session.history()[0].actor != sys.argv[2]:  # the other one is there
+        with session.transaction(actor=sys.argv[2]) as transaction:
+            transaction.dispatch(SetupPlan("Ship it"))
 """
 
 
 def test_two_processes_that_write_without_a_pause_both_get_on(path: Path) -> None:
-    with ExitStack() as stack:
-        writers = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-c", WRITER, str(path), name],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-                )
-            )
-            for name in "ab"
-        ]
-        assert [each.stdout and each.stdout.readline() for each in writers] == [b"ready\n"] * 2
-        for each in writers:
-            assert each.stdin is not None
-            each.stdin.close()
-        assert [each.wait(60) for each in writers] == [0, 0]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", WRITER, str(path)]
+    writers = [subprocess.Popen([*words, name], env=env) for name in "ab"]
+    assert [each.wait() for each in writers] == [0, 0]
     with closing(SqliteStore(path)) as store:
         shares = Counter(change.actor for change in open_session(store).history())
     assert min(shares["a"], shares["b"]) > 400

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
+import zlib
 from importlib.metadata import files, requires
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,6 +126,14 @@ def test_the_wheel_holds_both_packages_with_their_types() -> None:
         inside = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / package).rglob("*.py")}
         assert inside <= installed
     assert not any("examples" in Path(path).parts for path in installed)
+
+
+def test_a_wheel_is_under_a_megabyte_and_for_linux_alone() -> None:
+    packed = [path for path in (ROOT / "src").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert 100_000 < sum(len(zlib.compress(path.read_bytes())) for path in packed) < 1_000_000
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    systems = [each for each in classifiers if each.startswith("Operating System")]
+    assert systems == ["Operating System :: POSIX :: Linux"]
 
 
 LONGER = {

@@ -6,9 +6,13 @@ import ast
 import importlib
 import pkgutil
 import re
+import runpy
+import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from postgres_server import PostgresServer
@@ -183,3 +187,19 @@ def test_each_package_has_its_page_of_reference(package: str) -> None:
 
 def test_the_site_fetches_no_font() -> None:
     assert "\n  font: false\n" in CONFIG  # by default the theme asks Google for its fonts
+
+
+def test_llms_txt_has_each_page_of_the_navigation_with_its_first_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("config.defaults", "exceptions", "structure.files", "structure.pages"):
+        monkeypatch.setitem(sys.modules, f"mkdocs.{name}", MagicMock())  # `make docs` alone installs it
+    hooks = runpy.run_path(str(ROOT / "scripts" / "docs_hooks.py"))
+    nav = [{title: uri} for title, uri in pages().items()]
+    config = SimpleNamespace(site_dir=tmp_path, site_name="Name", site_description="What it is.", nav=nav)
+    hooks["on_post_build"](config=config)
+    begins, *lines = (tmp_path / "llms.txt").read_text(encoding="utf-8").split("\n- ")
+    assert begins == "# Name\n\n> What it is.\n\n## Start here\n"
+    assert [re.sub(r"\): [^\n]+\.\n?", ")", line) for line in lines] == [
+        f"[{title}]({uri.removesuffix('.md')}.html)" for title, uri in pages().items()
+    ]

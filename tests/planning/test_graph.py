@@ -114,7 +114,7 @@ def test_what_waits_for_a_step_in_a_cycle_waits_for_all_of_the_cycle() -> None:
     assert [*graph.waits(pairs).values()] == [True, True, True, False, False]
 
 
-def test_a_long_chain_and_a_cycle_of_all_take_no_long_time() -> None:
+def test_the_end_of_a_long_chain_waits_for_all_and_of_a_cycle_of_all_two_are_named() -> None:
     size = 20_000
     graph = Graph({step: [step - 1] if step else [] for step in range(size)})
     assert graph.cycle == []

@@ -196,3 +196,7 @@ def test_a_connection_that_comes_while_the_server_ends_is_closed(
     asyncio.run(main())
     with theirs:
         assert theirs.recv(1) == b""
+
+
+def test_a_client_has_ten_seconds_to_send_the_header() -> None:
+    assert Limits().header == 10

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -514,3 +518,37 @@ def test_what_a_view_raises_the_reader_hears_and_the_session_stays(doubling: Ses
     with pytest.raises(RuntimeError, match=r"^no view$"):
         select_all(session, Double)
     assert select_all(session, Number) == (Number(1),)
+
+
+def test_the_times_of_a_session_and_of_an_event_are_in_utc(session: Session) -> None:
+    assert (session.created_at.tzinfo, called(session, None).created_at.tzinfo) == (UTC, UTC)
+
+
+WRITES = """
+import sys
+seen = []
+changes = {"socket.connect", "subprocess.Popen", "os.mkdir", "os.rename", "os.remove", "os.system"}
+sys.addaudithook(lambda event, args: seen.append(event) if event in changes or (
+    event == "open" and args[2] & 3) else None)
+from planning import PlanningToolsSection, Toolbox
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from session import Session, Snapshot
+
+session = Session()
+box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+assert box.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
+assert not box.call("planning_mark_step", {"step_id": "S009", "status": "done"}).success
+flow = Workflow(goal="Goal", steps=(WorkflowStep(step_id="a", description="Think"),))
+run_workflow(flow, Capabilities(), session=session)
+session.fork(at=1).rollback(Snapshot.from_json(session.snapshot().to_json()))
+print(seen)
+open("seen", "w").close()
+print(seen)
+"""
+
+
+def test_nothing_is_written_outside_of_the_process(tmp_path: Path) -> None:
+    env = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-B", "-c", WRITES]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n['open']\n", "")

@@ -14,10 +14,13 @@ import pytest
 from cli_runs import run
 from postgres_server import ESCAPED, PASSWORD, PostgresServer
 from store_files import a_store, all_of, timeless
+from store_places import PLAN, call, mark
 from syrupy.assertion import SnapshotAssertion
 
+from planning import Plan
 from planning.plan.commands import RemoveStep
 from planning.view.sources import StoreSource
+from session import Session
 from session.stores import PostgresStore, SqliteStore
 
 pytestmark = pytest.mark.postgres
@@ -125,6 +128,15 @@ def test_the_page_shows_a_database_as_the_file_and_steers_it(url: str) -> None:
     assert (run.document.version, run.document.problem) == (7, None)
     with pytest.raises(LookupError):
         database.open("missing")
+
+
+def test_two_sessions_by_one_url_share_a_store_and_a_plan(url: str) -> None:
+    first, second = (Session(session_id="shared", store=url) for _ in range(2))
+    assert isinstance(first.store, PostgresStore)
+    assert first.store is second.store
+    call(first, *PLAN)
+    assert second.select_latest(Plan) == first.select_latest(Plan)
+    assert mark(second, "S001").message == "S001 done. Next: S002 Test"
 
 
 def test_the_statement_is_printed_for_an_administrator(bare: str) -> None:

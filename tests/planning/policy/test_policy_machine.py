@@ -526,7 +526,7 @@ class Policed(RuleBasedStateMachine):
         assert [each.success for each in self.observer.select_all(EvidenceCall)] == self.model["calls"]
 
 
-def test_the_strictest_of_two_policies_holds_for_both_sections() -> None:
+def test_two_sections_do_what_the_model_of_their_policies_does_and_every_refusal_is_reached() -> None:
     Policed.reached.clear()
     run_state_machine_as_test(Policed, settings=settings(max_examples=40, stateful_step_count=20))
     assert [

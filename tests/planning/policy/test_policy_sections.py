@@ -14,9 +14,12 @@ from policy_cases import Agent, work
 from postgres_server import store_for
 
 from planning import (
+    AddStep,
     ApprovePlan,
+    NewPlanStep,
     PlanningToolsSection,
     PlanPolicy,
+    PlanStep,
     RejectPlan,
     SetupPlan,
     Toolbox,
@@ -129,6 +132,34 @@ def test_text_is_verified_for_a_step_that_another_process_has_just_added(
             else box.call("planning_mark_step", done)
         )
         assert call.message == "S001 done. Plan completed."
+
+
+CHANGED = (
+    "Refused, nothing changed. S001 changed while its evidence was checked; read the plan, and mark it again."
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (AddStep((NewPlanStep("B"),)), "Since you last looked: Added S002. S001 done. Next: S002 B"),
+        (UpdateStep("S001", "B"), f"{CHANGED} Since you last looked: S001 retitled: B."),
+    ],
+)
+def test_another_process_may_write_while_evidence_is_verified(
+    store_file: Path, command: AddStep | UpdateStep, message: str
+) -> None:
+    with closing(SqliteStore(store_file)) as one, closing(SqliteStore(store_file, timeout=0)) as other:
+        elsewhere = Agent(None, Session(store=other, session_id="s")).session
+
+        def verify(_step: PlanStep, _text: str) -> bool:
+            elsewhere.dispatch(command)
+            return True
+
+        policy = PlanPolicy(evidence="required", verify=verify)
+        assert Agent(policy, Session(store=one, session_id="s")).plans("A").mark(1, "done", "seen") == message
+        elsewhere.refresh()
+        assert elsewhere.history()[-2].events[0] == command
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -146,3 +146,15 @@ def test_rendering_in_the_name_of_a_session_is_an_event(session: Session) -> Non
     rendered = prompt(MarkdownSection(title="T", template="x")).render(session=session)
     (event,) = select_all(session, PromptRendered)
     assert (event.ns, event.key, event.text) == ("tests", "prompt", rendered.text)
+
+
+def test_a_subscriber_that_raises_breaks_no_render(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(event: PromptRendered) -> None:
+        raise RuntimeError("not today")
+
+    session.bus.subscribe(PromptRendered, fails)
+    section = prompt(MarkdownSection(title="T", template="x"))
+    assert section.render(session=session).text == section.render().text
+    assert [vars(record)["handler"].rpartition(".")[2] for record in caplog.records] == ["fails"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from types import FrameType
 from typing import Any
@@ -162,3 +164,23 @@ def test_a_place_in_nested_lists_is_found_without_reading_each_of_them(
 def test_plain_json_within_other_text_is_not_read_token_by_token(text: str) -> None:
     reading = repair.Reading(f"so {text} yes", 3, WORKFLOW, is_prose=True)
     assert (reading.value, reading.pos, reading.work) == (json.loads(text), 3 + len(text), 0)
+
+
+CHECKED = """
+import sys
+from planning.workflow import validate_workflow
+before, repeated, behind = sys.argv[1:]
+most = 8_000_000 - len(before) - len(behind)
+report = validate_workflow(f"{before}{repeated * (most // len(repeated)):{most}}{behind}")
+assert "8000000" not in str([error.message for error in report.errors])
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")][0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", REPEATED)
+def test_eight_million_characters_take_seconds_and_less_than_500_mb(what: str) -> None:
+    words = [sys.executable, "-c", CHECKED, *REPEATED[what]]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    peak = subprocess.run(words, capture_output=True, check=True, timeout=30, env=env).stdout
+    assert 20_000 < int(peak) < 500_000  # kB

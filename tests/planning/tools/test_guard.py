@@ -137,6 +137,20 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
     assert PRIVATE not in f"{retried!r}{caplog.text}"
 
 
+@both
+def test_the_waits_double_up_to_the_longest_and_have_a_random_part(
+    run: Any, retried: list[RetryDetails]
+) -> None:
+    def waits(**options: float) -> list[float]:
+        retried.clear()
+        run(at_once(attempts=6, **options), Flaky(*[ConnectionError()] * 5))
+        return [details.wait_for for details in retried]
+
+    assert waits(wait_initial=0.002, wait_max=0.01) == pytest.approx([0.002, 0.004, 0.008, 0.01, 0.01])
+    longest, jittered = waits(wait_max=0.001, wait_jitter=5), waits(wait_max=0.01, wait_jitter=0.002)
+    assert (max(longest), len(set(jittered)) > 1, max(jittered) <= 0.002) == (0.001, True, True)
+
+
 WHOLE = "a whole number of at least 1, such as 3"
 SECONDS = "seconds of 0 or more, such as 0.5"
 TYPES = "a tuple of types of exceptions, such as (OSError,)"

@@ -150,7 +150,7 @@ def doubled(times: int) -> Any:
     return value
 
 
-def test_a_value_that_repeats_itself_is_written_in_bounded_time() -> None:
+def test_a_value_that_repeats_itself_is_written_no_longer_than_a_message() -> None:
     result = through("call", returning(doubled(60)), {}, Session())
     assert (result.success, len(result.message) <= MOST) == (True, True)
 

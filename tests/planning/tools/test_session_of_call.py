@@ -19,6 +19,7 @@ from session import Session
 from session.stores import MemoryStore
 
 current: ContextVar[Session | None] = ContextVar("current", default=None)
+current_name: ContextVar[str] = ContextVar("current_name")
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
 
 
@@ -143,6 +144,28 @@ def test_a_toolbox_records_in_the_session_that_its_tools_are_bound_to(
         ("planning_setup_plan", "success", "c0"),
     ]
     assert (kept(is_named=False), kept(is_named=True)) == (expected, expected)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("policy", [None, PlanPolicy(approval=True)])
+@pytest.mark.parametrize(("name", "arguments"), [*CALLS[:3], ("slow", {}), ("no_tool", {})])
+def test_the_session_of_a_call_is_asked_for_once_and_held(
+    name: str, arguments: dict[str, Any], policy: PlanPolicy | None, *, is_async: bool
+) -> None:
+    given: list[Session] = []
+
+    def another() -> Session:
+        given.append(Session(session_id=current_name.get()))
+        return given[-1]
+
+    tools = PlanningToolsSection(session=another, policy=policy).tools()
+    box = Toolbox([*tools, Tool("slow", "Wait.", lambda: "Waited")], session=another)
+    current_name.set("caller")
+    result = asyncio.run(box.acall(name, arguments)) if is_async else box.call(name, arguments)
+    assert [(each.session_id, recorded(each)) for each in given] == [
+        ("caller", [(name, result.code or "success", None)])
+    ]
+    assert (given[0].select_latest(Plan) is not None) == (name == "planning_setup_plan")
 
 
 def test_a_toolbox_of_two_sessions_is_refused() -> None:

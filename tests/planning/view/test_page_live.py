@@ -118,7 +118,9 @@ def test_a_server_that_ends_is_no_lost_connection(
     assert len([each for each in stage.asked if "events" in each]) == 1
 
 
-def test_a_run_that_is_over_loses_no_connection(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+def test_a_run_that_is_over_is_finished_when_the_connection_is_lost(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
     run = a_run(3)
     health = {**run["health"], "state": "finished"}
     stage.session, stage.run = "one", {**run, "health": health, "changes": run["changes"][:2]}

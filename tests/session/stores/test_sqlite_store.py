@@ -69,10 +69,10 @@ def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(
     ("planning_mark_step", {}),
     ("nobody", {}),
 ])  # fmt: skip
-def test_readers_and_refusals_do_not_wait_for_a_program_that_writes(
+def test_readers_and_refusals_answer_while_another_program_writes(
     path: Path, call: tuple[str, dict[str, object]]
 ) -> None:
-    session, toolbox = on_file(path, timeout=60)  # a second is not waited
+    session, toolbox = on_file(path, timeout=60)
     toolbox.invoke("planning_setup_plan", SETUP)
     expected = attrs.evolve(toolbox.call(*call), elapsed=0.0)
     with written_by_another(path):

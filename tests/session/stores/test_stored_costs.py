@@ -73,7 +73,7 @@ def test_opening_a_session_asks_the_same_of_a_file_of_any_size(tmp_path: Path) -
     assert asked[0] == asked[1] <= 12
 
 
-def test_many_rewinds_are_replayed_in_a_moment_without_checkpoints() -> None:
+def test_many_rewinds_are_replayed_without_checkpoints() -> None:
     store = MemoryStore()
     session = open_session(store)
     call(session, *PLAN)

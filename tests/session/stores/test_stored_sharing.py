@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
+import subprocess
+import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -187,6 +191,31 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(place: Place) 
     for session in (inner, outer):
         session.refresh()
         assert set(texts(session)) == ({"begun", "after"} if session is inner else {"kept", *texts(outer)})
+
+
+WRITER = """
+import signal, sys
+signal.alarm(60)
+from planning import PlanningToolsSection, SetupPlan
+from session import Session
+
+session = Session(session_id="run-7", store=sys.argv[1])
+PlanningToolsSection(session=session)
+while session.version < 2_000:
+    if session.refresh() != 1 or session.history()[0].actor != sys.argv[2]:  # the other one is there
+        with session.transaction(actor=sys.argv[2]) as transaction:
+            transaction.dispatch(SetupPlan("Ship it"))
+"""
+
+
+def test_two_processes_that_write_without_a_pause_both_get_on(path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", WRITER, str(path)]
+    writers = [subprocess.Popen([*words, name], env=env) for name in "ab"]
+    assert [each.wait() for each in writers] == [0, 0]
+    with closing(SqliteStore(path)) as store:
+        shares = Counter(change.actor for change in open_session(store).history())
+    assert min(shares["a"], shares["b"]) > 400
 
 
 def test_a_subscriber_may_write_to_another_session_of_the_store(place: Place) -> None:

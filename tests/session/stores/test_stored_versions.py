@@ -12,12 +12,13 @@ from session_records import Count, Note, Ping, Thing, collect_from_here, texts
 from store_places import PLAN, Place, call, lived, mark, numbered, open_session, refused, states_of
 
 from planning import Plan
-from planning.tools import ToolResult
+from planning.tools import ToolResult, tool_calls
 from session import (
     Change,
     RolledBack,
     Session,
     SessionEvent,
+    ToolFailed,
     ToolInvoked,
     TransactionError,
     VersionError,
@@ -220,6 +221,14 @@ def test_past_versions_stay_what_they_are_while_the_session_goes_on(place: Place
     session.rewind(0)
     assert select_latest(past, Plan) == select_latest(unread, Plan) == plan
     assert select_all(unread, Ping)[0].number == 5
+
+
+def test_a_rewind_takes_nothing_of_the_ledger_and_no_refusal(place: Place) -> None:
+    for session in (lived(open_session(None)), lived(open_session(place.open()))):
+        calls, refusals = tool_calls(session), session.select_all(ToolFailed)
+        assert ([each.outcome for each in calls].count("parameter"), len(refusals)) == (1, 1)
+        session.rewind(0)
+        assert (tool_calls(session), session.select_all(ToolFailed)) == (calls, refusals)
 
 
 def test_a_claim_inside_a_transaction_is_refused(place: Place) -> None:

@@ -420,7 +420,7 @@ class Holding:
         (Holding, "an object with kind, left or an object with kind, left, right"),
     ],
 )
-def test_a_union_within_a_union_is_tried_no_deeper_than_takes_an_instant(kind: Any, forms: str) -> None:
+def test_a_union_within_a_union_is_tried_to_the_eighth_level(kind: Any, forms: str) -> None:
     def deep(levels: int) -> Any:
         return {"kind": "a", "left": deep(levels - 1), "right": 1} if levels else "no number"
 

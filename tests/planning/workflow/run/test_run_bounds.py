@@ -106,6 +106,14 @@ def test_a_run_keeps_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (list(alone.outputs), list(alone.errors)) == (["a", "b", "c", "d"], ["e"])
 
 
+def test_a_run_keeps_256_mb() -> None:
+    output = "x" * 31_990_000
+    result = run_workflow(
+        flow(*(called(each) for each in "abcdefghi")), capable(work=lambda: output), max_parallel=1
+    )
+    assert (list(result.outputs), list(result.errors)) == ([*"abcdefgh"], ["i"])
+
+
 def test_a_large_value_is_copied_beside_the_event_loop() -> None:
     threads: list[threading.Thread] = []
 

@@ -535,7 +535,7 @@ from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
 from session import Session, Snapshot
 
 session = Session()
-box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+box = Toolbox(PlanningToolsSection(session=session).tools())
 assert box.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["A"]}).success
 assert not box.call("planning_mark_step", {"step_id": "S009", "status": "done"}).success
 flow = Workflow(goal="Goal", steps=(WorkflowStep(step_id="a", description="Think"),))
@@ -548,7 +548,6 @@ print(seen)
 
 
 def test_nothing_is_written_outside_of_the_process(tmp_path: Path) -> None:
-    env = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    words = [sys.executable, "-B", "-c", WRITES]
-    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("[]\n['open']\n", "")
+    words, env = [sys.executable, "-B", "-c", WRITES], {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"[]\n['open']\n", b"")

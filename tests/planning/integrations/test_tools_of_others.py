@@ -114,36 +114,36 @@ def test_capabilities_say_so_too(made: Callable[[], Any], kind: str, remedy: str
     assert str(caught.value) == f"look must be a tool or something that can be called, got {kind}: {remedy}"
 
 
-def converted_from_langchain(function: Callable[..., Any]) -> Any:
-    converted = pytest.importorskip("planning.integrations.langchain").tools_from
-    return converted([pytest.importorskip("langchain_core.tools").tool(function)])[0]
+def converted(function: Callable[..., Any]) -> Any:
+    made = pytest.importorskip("langchain_core.tools").tool(function)
+    return import_module("planning.integrations.langchain").tools_from([made])[0]
 
 
 SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
 DEFINITION = {"type": "function", "function": {"name": "double", "parameters": SCHEMA}}
 
 
+def double(number: int) -> dict[str, int]:
+    """Double it."""
+    return {"twice": 2 * number}
+
+
 @pytest.mark.parametrize(
-    ("converted", "output"),
+    ("made", "output"),
     [
-        (converted_from_langchain, '{"twice": 8}'),  # LangChain's tools answer with text
-        (lambda function: openai.tools_from([DEFINITION], {"double": function})[0], {"twice": 8}),
-        (lambda function: tool_from_schema("double", "Double it.", SCHEMA, function), {"twice": 8}),
+        (lambda: converted(double), '{"twice": 8}'),  # LangChain's tools answer with text
+        (lambda: openai.tools_from([DEFINITION], {"double": double})[0], {"twice": 8}),
+        (lambda: tool_from_schema("double", "Double it.", SCHEMA, double), {"twice": 8}),
     ],
 )
-def test_a_step_of_a_workflow_calls_it_with_its_inputs_checked_before(
-    converted: Callable[[Any], Any], output: Any
-) -> None:
-    def double(number: int) -> dict[str, int]:
-        """Double it."""
-        return {"twice": 2 * number}
+def test_a_step_calls_it_with_its_inputs_checked_before(made: Callable[[], Any], output: Any) -> None:
 
     steps = [
         WorkflowStep(step_id=name, description="D", type="tool", name="double", inputs={"number": given})
         for name, given in (("right", 4), ("wrong", "x"))
     ]
-    tools = Capabilities(tools=[converted(double)])
-    result = run_workflow(Workflow(goal="Double it", steps=tuple(steps)), tools)
-    refused = "Refused, nothing changed. number: expected an integer, got a string"
-    assert dict(result.outputs) == {"right": output}
-    assert {name: error.message for name, error in result.errors.items()} == {"wrong": refused}
+    result = run_workflow(Workflow(goal="Double it", steps=tuple(steps)), Capabilities(tools=[made()]))
+    assert (dict(result.outputs), [*result.errors]) == ({"right": output}, ["wrong"])
+    assert result.errors["wrong"].message == (
+        "Refused, nothing changed. number: expected an integer, got a string"
+    )

@@ -148,13 +148,8 @@ def test_rendering_in_the_name_of_a_session_is_an_event(session: Session) -> Non
     assert (event.ns, event.key, event.text) == ("tests", "prompt", rendered.text)
 
 
-def test_a_subscriber_that_raises_breaks_no_render(
-    session: Session, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fails(event: PromptRendered) -> None:
-        raise RuntimeError("not today")
-
-    session.bus.subscribe(PromptRendered, fails)
+def test_a_subscriber_that_raises_breaks_no_render(session: Session, caplog: Any) -> None:
+    session.bus.subscribe(PromptRendered, len)  # type: ignore[arg-type]  # an event has no length
     section = prompt(MarkdownSection(title="T", template="x"))
     assert section.render(session=session).text == section.render().text
-    assert [vars(record)["handler"].rpartition(".")[2] for record in caplog.records] == ["fails"]
+    assert [vars(record)["handler"] for record in caplog.records] == ["builtins.len"]

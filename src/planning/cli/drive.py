@@ -52,6 +52,7 @@ class Drive(Generic[Result]):
                     loop.run_until_complete(asyncio.wait([task]))
                 except (KeyboardInterrupt, SystemExit):
                     if self.signal is not None:
+                        sys.unraisablehook = lambda _: None  # what is cut off here may be half closed
                         _end(loop)
                         return
             if not task.cancelled():

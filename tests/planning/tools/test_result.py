@@ -70,6 +70,19 @@ class Stubborn:
         raise ValueError
 
 
+class Struct:
+    """As msgspec makes its classes: the names of the fields are all that is read."""
+
+    __struct_fields__ = ("row", "cells")
+
+    def __init__(self) -> None:
+        self.row, self.cells, self.hidden = 1, ["a"], 2
+
+
+def test_the_fields_of_a_struct_are_its_form() -> None:
+    assert ToolResult(True, "ok", [Struct()]).to_dict()["value"] == [{"row": 1, "cells": ["a"]}]
+
+
 def test_a_value_that_contains_itself_is_cut_there() -> None:
     endless: list[Any] = [1]
     endless.append({"again": endless})

@@ -218,7 +218,9 @@ def message_of(read: Callable[[], object]) -> str:
     try:
         read()
     except StoreError as error:
-        return re.sub("(checkpoint .* cannot be read): .*", r"\1", str(error))  # not in Python's words
+        # Not in Python's words, whose versions read to other depths.
+        wrong = r"(checkpoint .*) (?:cannot be read: .*|is nested too deep to be read)"
+        return re.sub(wrong, r"\1 cannot be read", str(error))
     return "it can be read"
 
 

@@ -13,7 +13,7 @@ from session.address import hide_secrets
         ("at postgresql://ann:secret@h/d: no", "at postgresql://h/d: no"),
         ("at //ann@h/d", "at //h/d"),
         ("ann:secret@h is not a file", "h is not a file"),
-        ("/home/a:b@c/plans.db is not a file", "/home/a:b@c/plans.db is not a file"),
+        ("/data/a:b@c/plans.db is not a file", "/data/a:b@c/plans.db is not a file"),
         ("mail ann@h", "mail ann@h"),
         ("write postgresql://USER:PASSWORD@HOST:PORT/DATABASE", "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE"),
         ("host=h password=secret dbname=d", "host=h password=... dbname=d"),

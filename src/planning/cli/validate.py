@@ -79,7 +79,7 @@ def schema(
     With --tools, --handlers or --agents it is the schema of workflows that name these alone, for a server
     that constrains what a model writes.
     """
-    if tools is handlers is agents is None:
+    if not (tools or handlers or agents):
         typer.echo(schema_text(int(version)), nl=False)
         return
     none = [""]

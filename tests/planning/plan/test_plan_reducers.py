@@ -310,7 +310,7 @@ def test_what_a_plan_can_hold_is_carried_out_when_it_is_dispatched(
 )
 def test_without_an_open_step_left_a_plan_is_completed(before: str, gone: str, after: str) -> None:
     status, *statuses = before.split()
-    steps = tuple(PlanStep(f"S{n:03}", "x", None, each) for n, each in enumerate(statuses, 1))  # type: ignore[arg-type]
+    steps = tuple(PlanStep(f"S{n:03}", "x", None, each) for n, each in enumerate(statuses, 1))  # type: ignore[arg-type] # a table
     now = reduced(Plan("x", status, steps), RemoveStep(gone))  # type: ignore[arg-type]  # a status of the table
     assert now is not None
     assert " ".join([now.status, *(step.status for step in now.steps)]) == after

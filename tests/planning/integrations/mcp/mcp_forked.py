@@ -82,7 +82,7 @@ def _run(arguments: Sequence[str], serving: Sequence[Any]) -> int:
     signal.alarm(60)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the end of the process closes them
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115 - the same
     sys.argv = ["planning", *arguments]
     try:
         asyncio.run(serve_stdio(build_server(serving))) if serving else main()

@@ -1,4 +1,7 @@
-"""What a declaration says is enforced, or refused where it is declared; and rules of your own."""
+"""What a declaration says is enforced, or refused where it is declared; and rules of your own.
+
+Over 600 lines, because its tests share their declarations.
+"""
 
 from __future__ import annotations
 

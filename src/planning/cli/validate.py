@@ -13,7 +13,7 @@ from planning.cli.arguments import Agents, Finished, Handlers, Tools, WorkflowFi
 from planning.cli.capabilities import capabilities_of, mention_colon
 from planning.cli.source import read_bytes, refuse_other
 from planning.cli.terminal import columns, wants_color
-from planning.cli.usage import TOOLS_HELP, examples
+from planning.cli.usage import TOOLS_HELP, Refused, examples
 from planning.errors import printable
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.codes import Finding
@@ -87,7 +87,11 @@ def schema(
         capabilities_of(tools=tools or none, handlers=handlers or none, agents=agents or none)
         or Capabilities()
     )
-    typer.echo(json.dumps(known.schema(version=int(version)), indent=2))
+    try:
+        made = known.schema(version=int(version))
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    typer.echo(json.dumps(made, indent=2))
 
 
 def print_report(report: Report, file: str | None, *, err: bool = False) -> None:

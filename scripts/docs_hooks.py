@@ -24,7 +24,10 @@ LOADED = re.compile(
     r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?:[^>]*>|@import|url\(['\"]?https?:"
 )
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
-BOOST = {"troubleshooting.md": 30, "howto": 10, "specs": 0.5, "reference": 0.5, "CONTRIBUTING.md": 0.2}
+PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:|docs/)([^)\s]+)\)")
+PRIVATE_BASE = re.compile(r"<code><span[^>]* title=\"[\w.]*\._\w+\">[^<]*</span></code>(?:,\s*)?")
+NO_BASES = re.compile(r"<p class=\"doc doc-class-bases\">\s*Bases:\s*</p>")
+BOOST = {"troubleshooting.md": 5, "howto": 3, "coming-from": 1, "specs": 1, "reference": 0.5, "CONTRIBUTING.md": 0.2}
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
 COMMANDS = "reference/cli.md"
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -39,6 +42,9 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         page = File.generated(config, uri, abs_src_path=str(path))
         page.inclusion = InclusionLevel.NOT_IN_NAV
         files.append(page)
+        for picture in PICTURE.findall(path.read_text(encoding="utf-8")):
+            stored = path.parent.joinpath(picture).resolve()
+            files.append(File.generated(config, stored.relative_to(ROOT).as_posix(), abs_src_path=str(stored)))
     files.append(File.generated(config, COMMANDS, content=_command_line()))
     return files
 
@@ -57,10 +63,15 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
             return found.group()  # mkdocs reports it
         wanted = path.removeprefix("docs/") if path != "README.md" else "readme.md"
         if files.get_file_from_path(wanted) is None:
-            return f"`{path}`" if picture else text
+            return text
         return f"{picture}[{text}]({posixpath.relpath(wanted, posixpath.dirname(uri) or '.')}{anchor or ''})"
 
     return LINK.sub(moved, markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Remove private base classes from the reference."""
+    return NO_BASES.sub("", PRIVATE_BASE.sub("", output))
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:

@@ -27,7 +27,14 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)
 PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:|docs/)([^)\s]+)\)")
 PRIVATE_BASE = re.compile(r"<code><span[^>]* title=\"[\w.]*\._\w+\">[^<]*</span></code>(?:,\s*)?")
 NO_BASES = re.compile(r"<p class=\"doc doc-class-bases\">\s*Bases:\s*</p>")
-BOOST = {"troubleshooting.md": 5, "howto": 3, "coming-from": 1, "specs": 1, "reference": 0.5, "CONTRIBUTING.md": 0.2}
+BOOST = {
+    "troubleshooting.md": 5,
+    "howto": 3,
+    "coming-from": 1,
+    "specs": 1,
+    "reference": 0.5,
+    "CONTRIBUTING.md": 0.2,
+}
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
 COMMANDS = "reference/cli.md"
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -44,7 +51,9 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         files.append(page)
         for picture in PICTURE.findall(path.read_text(encoding="utf-8")):
             stored = path.parent.joinpath(picture).resolve()
-            files.append(File.generated(config, stored.relative_to(ROOT).as_posix(), abs_src_path=str(stored)))
+            files.append(
+                File.generated(config, stored.relative_to(ROOT).as_posix(), abs_src_path=str(stored))
+            )
     files.append(File.generated(config, COMMANDS, content=_command_line()))
     return files
 

@@ -55,7 +55,7 @@ def test_the_page_of_the_figures_has_a_row_for_each_stored_figure(
     picture: dict[str, Any], figures: Any
 ) -> None:
     figures["characters"] = dict.fromkeys(figures["characters"], 1)
-    figures["rewinds"] = dict.fromkeys(figures["rewinds"], (1, 2))
+    figures["rewinds"] = dict.fromkeys(figures["rewinds"], (2, 1))
     for by_kind in figures["crashes"].values():
         for each in by_kind.values():
             each |= {"acknowledged": 3, "kept": 3, "failed": 0}

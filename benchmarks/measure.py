@@ -114,7 +114,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write the sections into benchmarks/RESULTS.md (proof: README and docs, too); do what --keep does",
+        help="write the sections into benchmarks/RESULTS.md (proof: README and docs, too); --keep is implied",
     )
     parser.add_argument("--keep", action="store_true", help="keep each figure beside its floor for --check")
     parser.add_argument(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,14 @@ BOOST = {
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
 COMMANDS = "reference/cli.md"
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+INTERNAL = {"ARCHITECTURE.md", "MODULES.md", "VIEW.md"}
+"""Specs for contributors, which are not on the site; nor are the decision records in specs/adr."""
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the specs, and the pages at the root that they link to."""
-    for path in [*sorted(ROOT.glob("specs/**/*.md")), *(ROOT / name for name in OUTSIDE)]:
+    specs = [path for path in sorted(ROOT.glob("specs/*.md")) if path.name not in INTERNAL]
+    for path in [*specs, *(ROOT / name for name in OUTSIDE)]:
         uri = path.relative_to(ROOT).as_posix()
         if uri == "README.md":
             uri = "readme.md"  # mkdocs takes README.md for the front page
@@ -68,7 +72,7 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
     def moved(found: re.Match[str]) -> str:
         picture, text, target, anchor = found.groups()
         path = posixpath.normpath(posixpath.join(folder, target))
-        if path == f"docs/{COMMANDS}" or not (ROOT / path).exists():
+        if path != f"docs/{COMMANDS}" and not (ROOT / path).exists():
             return found.group()  # mkdocs reports it
         wanted = path.removeprefix("docs/") if path != "README.md" else "readme.md"
         if files.get_file_from_path(wanted) is None:
@@ -112,19 +116,22 @@ def _command_line() -> str:
 
 
 def _groups(nav: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, str]]]]:
-    alone = [(title, uri) for item in nav for title, uri in item.items() if isinstance(uri, str)]
-    grouped = [
-        (title, [pair for page in pages for pair in page.items()])
-        for item in nav
-        for title, pages in item.items()
-        if isinstance(pages, list)
-    ]
-    return [("Start here", alone), *grouped]
+    return [(title, list(_pages(inside))) for item in nav for title, inside in item.items()]
+
+
+def _pages(nav: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for item in nav:
+        for title, inside in item.items():
+            if isinstance(inside, str):
+                yield title, inside
+            else:
+                yield from _pages(inside)
 
 
 def _about(uri: str) -> str:
     if uri == COMMANDS:
         return "what each command prints with --help."
-    text = Path(ROOT, "docs", uri).read_text(encoding="utf-8").partition("\n")[2].strip()
+    path = Path(ROOT, uri) if uri.startswith("specs/") else Path(ROOT, "docs", uri)
+    text = path.read_text(encoding="utf-8").partition("\n")[2].strip()
     sentence = re.sub(r"\]\([^)]*\)|\[", "", text.partition("\n\n")[0].replace("\n", " "))
     return re.split(r"(?<=\.)\s", sentence)[0]

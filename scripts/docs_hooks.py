@@ -29,11 +29,14 @@ PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:|docs/)([^)\s]+)\)")
 PRIVATE_BASE = re.compile(r"<code><span[^>]* title=\"[\w.]*\._\w+\">[^<]*</span></code>(?:,\s*)?")
 NO_BASES = re.compile(r"<p class=\"doc doc-class-bases\">\s*Bases:\s*</p>")
 BOOST = {
-    "troubleshooting.md": 5,
+    "troubleshooting.md": 2,
     "howto": 3,
     "coming-from": 1,
     "specs": 1,
-    "reference": 0.5,
+    "index.md": 0.5,
+    "readme.md": 0.5,
+    "figures.md": 0.5,
+    "reference": 0.3,
     "CONTRIBUTING.md": 0.2,
 }
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
@@ -132,6 +135,6 @@ def _about(uri: str) -> str:
     if uri == COMMANDS:
         return "what each command prints with --help."
     path = Path(ROOT, uri) if uri.startswith("specs/") else Path(ROOT, "docs", uri)
-    text = path.read_text(encoding="utf-8").partition("\n")[2].strip()
+    _, text = re.split(r"^# .*\n\n", path.read_text(encoding="utf-8"), maxsplit=1, flags=re.MULTILINE)
     sentence = re.sub(r"\]\([^)]*\)|\[", "", text.partition("\n\n")[0].replace("\n", " "))
     return re.split(r"(?<=\.)\s", sentence)[0]

@@ -7,19 +7,21 @@ let asked = [];
 // of a message are not looked up: the search would complete them to other words.
 const queryOf = (text) => {
   asked = wordsOf(text);
-  const words = text.replace(/[:^~*+"]|(?<!\S)-/g, " ").split(/\s+/).filter(Boolean);
+  const words = text.replace(/[:^~*+"]|(?<!\S)-+/g, " ").split(/\s+/).filter(Boolean);
   const long = words.filter((word) => word.length > 3);
   return (words.length > 4 && long.length > 1 ? long : words).join(" ");
 };
 
-// The sum of the squares of the lengths of the runs of words that a section has in common with the query.
-const likeness = ({ title, text }) => {
-  const plain = new DOMParser().parseFromString(`${title} ${text}`, "text/html").body.textContent;
-  const all = ` ${wordsOf(plain).join(" ")} `;
+// The words of each section, between spaces. The results have only excerpts of them.
+const indexed = new Map();
+const textOf = (html) => ` ${wordsOf(new DOMParser().parseFromString(html, "text/html").body.textContent).join(" ")} `;
+
+// The sum of the squares of the lengths of the runs of words that a text has in common with the query.
+const likeness = (text) => {
   let sum = 0;
   for (let start = 0, end; start < asked.length; start = end) {
     end = start + 1;
-    while (end < asked.length && all.includes(` ${asked.slice(start, end + 1).join(" ")} `)) end += 1;
+    while (end < asked.length && text.includes(` ${asked.slice(start, end + 1).join(" ")} `)) end += 1;
     sum += (end - start - 1) ** 2;
   }
   return sum;
@@ -27,7 +29,14 @@ const likeness = ({ title, text }) => {
 
 const rank = (items) => {
   for (const sections of items) {
-    for (const section of sections) section.score += 1e6 * likeness(section) * (section.boost ?? 1) ** 2;
+    for (const section of sections) {
+      const found = indexed.get(section.location);
+      found.title ??= textOf(found.doc.title);
+      found.text ??= textOf(found.doc.text);
+      const isError = section.location.startsWith("troubleshooting");
+      const weight = asked.length < 3 ? 1 : isError ? 25 : section.boost ** 2;
+      section.score += 1e6 * weight * (10 * likeness(found.title) + likeness(found.text));
+    }
     sections.sort((one, other) => other.score - one.score);
   }
   items.sort(([one], [other]) => other.score - one.score);
@@ -37,6 +46,11 @@ window.Worker = class extends Worker {
   constructor(url) {
     super(url);
     this.addEventListener("message", ({ data }) => asked.length > 1 && data.data?.items && rank(data.data.items));
+  }
+
+  postMessage(message) {
+    for (const doc of message.data?.docs ?? []) indexed.set(doc.location, { doc });
+    return super.postMessage(message);
   }
 };
 

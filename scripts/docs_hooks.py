@@ -25,7 +25,20 @@ LOADED = re.compile(
     r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?https?:[^>]*>|@import|url\(['\"]?https?:"
 )
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)\s#]+)(#[^)\s]*)?\)")
-BOOST = {"troubleshooting.md": 30, "howto": 10, "specs": 0.5, "reference": 0.5, "CONTRIBUTING.md": 0.2}
+PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:|docs/)([^)\s]+)\)")
+PRIVATE_BASE = re.compile(r"<code><span[^>]* title=\"[\w.]*\._\w+\">[^<]*</span></code>(?:,\s*)?")
+NO_BASES = re.compile(r"<p class=\"doc doc-class-bases\">\s*Bases:\s*</p>")
+BOOST = {
+    "troubleshooting.md": 2,
+    "howto": 3,
+    "coming-from": 1,
+    "specs": 1,
+    "index.md": 0.5,
+    "readme.md": 0.5,
+    "figures.md": 0.5,
+    "reference": 0.3,
+    "CONTRIBUTING.md": 0.2,
+}
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
 COMMANDS = "reference/cli.md"
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -43,6 +56,11 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         page = File.generated(config, uri, abs_src_path=str(path))
         page.inclusion = InclusionLevel.NOT_IN_NAV
         files.append(page)
+        for picture in PICTURE.findall(path.read_text(encoding="utf-8")):
+            stored = path.parent.joinpath(picture).resolve()
+            files.append(
+                File.generated(config, stored.relative_to(ROOT).as_posix(), abs_src_path=str(stored))
+            )
     files.append(File.generated(config, COMMANDS, content=_command_line()))
     return files
 
@@ -61,10 +79,15 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
             return found.group()  # mkdocs reports it
         wanted = path.removeprefix("docs/") if path != "README.md" else "readme.md"
         if files.get_file_from_path(wanted) is None:
-            return f"`{path}`" if picture else text
+            return text
         return f"{picture}[{text}]({posixpath.relpath(wanted, posixpath.dirname(uri) or '.')}{anchor or ''})"
 
     return LINK.sub(moved, markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Remove private base classes from the reference."""
+    return NO_BASES.sub("", PRIVATE_BASE.sub("", output))
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:
@@ -112,6 +135,6 @@ def _about(uri: str) -> str:
     if uri == COMMANDS:
         return "what each command prints with --help."
     path = Path(ROOT, uri) if uri.startswith("specs/") else Path(ROOT, "docs", uri)
-    text = path.read_text(encoding="utf-8").partition("\n")[2].strip()
+    _, text = re.split(r"^# .*\n\n", path.read_text(encoding="utf-8"), maxsplit=1, flags=re.MULTILINE)
     sentence = re.sub(r"\]\([^)]*\)|\[", "", text.partition("\n\n")[0].replace("\n", " "))
     return re.split(r"(?<=\.)\s", sentence)[0]

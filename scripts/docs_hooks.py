@@ -40,7 +40,8 @@ BOOST = {
     "CONTRIBUTING.md": 0.2,
 }
 """How far up a page is among the results: a message leads to troubleshooting, a task to its page."""
-COMMANDS = "reference/cli.md"
+COMMANDS, CODES = "reference/cli.md", "reference/codes.md"
+GENERATED = {COMMANDS: "what each command prints with --help.", CODES: "every code of a report."}
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 INTERNAL = {"ARCHITECTURE.md", "MODULES.md", "VIEW.md"}
 """Specs for contributors, which are not on the site; nor are the decision records in specs/adr."""
@@ -61,7 +62,9 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
             files.append(
                 File.generated(config, stored.relative_to(ROOT).as_posix(), abs_src_path=str(stored))
             )
+    sys.path.insert(0, str(ROOT / "src"))
     files.append(File.generated(config, COMMANDS, content=_command_line()))
+    files.append(File.generated(config, CODES, content=_codes()))
     return files
 
 
@@ -75,7 +78,7 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
     def moved(found: re.Match[str]) -> str:
         picture, text, target, anchor = found.groups()
         path = posixpath.normpath(posixpath.join(folder, target))
-        if path != f"docs/{COMMANDS}" and not (ROOT / path).exists():
+        if path.removeprefix("docs/") not in GENERATED and not (ROOT / path).exists():
             return found.group()  # mkdocs reports it
         wanted = path.removeprefix("docs/") if path != "README.md" else "readme.md"
         if files.get_file_from_path(wanted) is None:
@@ -105,7 +108,6 @@ def on_post_build(*, config: MkDocsConfig) -> None:
 
 def _command_line() -> str:
     """The help of each command, as the sources in src/ print it."""
-    sys.path.insert(0, str(ROOT / "src"))
     from planning.cli.app import app  # noqa: PLC0415 - of these sources, not of an installed package
 
     command = typer.main.get_command(app)
@@ -116,6 +118,22 @@ def _command_line() -> str:
             app, [*filter(None, [name]), "--help"], prog_name="planning", terminal_width=100
         )
         parts += [f"## planning {name}".rstrip(), f"```text\n{run.output.strip()}\n```"]
+    return "\n\n".join(parts)
+
+
+def _codes() -> str:
+    """The codes of a report on a workflow document, a table for each category."""
+    from planning.workflow.codes import CODES, Category  # noqa: PLC0415 - as above
+
+    parts = ["# Codes of a workflow report", "What `validate_workflow` reports. Codes do not change."]
+    for category in Category:
+        rows = [
+            f"| `{code}` | {kind.severity} | {kind.meaning} |"
+            for code, kind in CODES.items()
+            if kind.category == category
+        ]
+        parts.append(f"## {category.capitalize()}")
+        parts.append("\n".join(["| code | severity | meaning |", "|---|---|---|", *rows]))
     return "\n\n".join(parts)
 
 
@@ -133,8 +151,8 @@ def _pages(nav: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _about(uri: str) -> str:
-    if uri == COMMANDS:
-        return "what each command prints with --help."
+    if uri in GENERATED:
+        return GENERATED[uri]
     path = Path(ROOT, uri) if uri.startswith("specs/") else Path(ROOT, "docs", uri)
     _, text = re.split(r"^# .*\n\n", path.read_text(encoding="utf-8"), maxsplit=1, flags=re.MULTILINE)
     sentence = re.sub(r"\]\([^)]*\)|\[", "", text.partition("\n\n")[0].replace("\n", " "))

@@ -18,6 +18,7 @@ import pytest
 from postgres_server import PostgresServer
 
 from planning.tools import ErrorKind
+from planning.workflow.codes import CODES
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -91,7 +92,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
     written = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     specs = {f"specs/{path.name}" for path in (ROOT / "specs").glob("*.md")}
     internal = {"specs/ARCHITECTURE.md", "specs/MODULES.md", "specs/VIEW.md"}
-    generated = ["reference/cli.md"]
+    generated = ["reference/cli.md", "reference/codes.md"]
     assert sorted(pages().values()) == sorted([*written, *generated, *(specs - internal)])
 
 
@@ -197,12 +198,22 @@ def test_the_site_fetches_no_font() -> None:
     assert "\n  font: false\n" in CONFIG  # by default the theme asks Google for its fonts
 
 
-def test_llms_txt_has_each_page_of_the_navigation_with_its_first_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names of the script that makes pages of the site."""
     for name in ("config.defaults", "exceptions", "structure.files", "structure.pages"):
         monkeypatch.setitem(sys.modules, f"mkdocs.{name}", MagicMock())  # `make docs` alone installs it
-    hooks = runpy.run_path(str(ROOT / "scripts" / "docs_hooks.py"))
+    return runpy.run_path(str(ROOT / "scripts" / "docs_hooks.py"))
+
+
+def test_the_site_has_every_code_of_a_report(hooks: dict[str, Any]) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", hooks["_codes"](), re.MULTILINE)
+    assert rows == [(code, kind.severity, kind.meaning) for code, kind in CODES.items()]
+
+
+def test_llms_txt_has_each_page_of_the_navigation_with_its_first_sentence(
+    tmp_path: Path, hooks: dict[str, Any]
+) -> None:
     nav = [{"Start": [{title: uri} for title, uri in pages().items()]}]
     config = SimpleNamespace(site_dir=tmp_path, site_name="Name", site_description="What it is.", nav=nav)
     hooks["on_post_build"](config=config)

@@ -35,10 +35,8 @@ def test_the_comparison_has_an_entry_point_with_its_characters_and_what_it_canno
     ]
     added = json.dumps({"system": request.system, "tools": about}, separators=(",", ":"))
     rows = re.findall(r"^\| \[.+\]\((.+)\) \| (.*`.*) \| ([\d,]+) \| (.*?) ?\|$", COMPARED, re.MULTILINE)
-    assert [row for row in rows if f"`{entry.name}`" in row[1].split(", ")] == [
-        (entry.page, next(names for _, names, *_ in rows if f"`{entry.name}`" in names.split(", ")))
-        + (f"{len(added):,}", ", ".join(entry.cannot))
-    ]
+    (row,) = [row for row in rows if f"`{entry.name}`" in row[1].split(", ")]
+    assert row == (entry.page, row[1], f"{len(added):,}", ", ".join(entry.cannot))
 
 
 def test_the_comparison_has_the_promises() -> None:

@@ -10,13 +10,12 @@ from typing import Annotated, Final
 
 import typer
 
-from planning.cli.arguments import AsJson, OneSession, RunsFile, StoreFile
+from planning.cli.arguments import AsJson, OneSession, RunsFile
 from planning.cli.faces import face_of
 from planning.cli.opening import opened
 from planning.cli.progress import Progress
-from planning.cli.source import DEFAULT_STORE
 from planning.cli.terminal import Line, as_json, say
-from planning.cli.usage import examples
+from planning.cli.usage import DEFAULT_STORE, examples
 from planning.errors import line_of, one_line
 from planning.observe.fact_words import approval_words
 from planning.observe.names import named_facts, named_plan
@@ -63,7 +62,7 @@ def history(
         raise typer.Exit(1)
 
 
-def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
+def watch(store: RunsFile = DEFAULT_STORE, session: OneSession = None, *, as_json_: AsJson = False) -> None:
     """Show the plan of a session, and each change of it as soon as it is made.
 
     With --json, each change of the session is printed on a line of its own. It ends when you press Ctrl-C, or

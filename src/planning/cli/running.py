@@ -21,9 +21,9 @@ from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up, until_signal
 from planning.cli.faces import Face, face_of
 from planning.cli.opening import opened_store, valid_session
 from planning.cli.progress import Progress
-from planning.cli.source import DEFAULT_STORE, name_of
+from planning.cli.source import name_of
 from planning.cli.terminal import HEADING, Line, as_json, can_redraw, count, lines_of, say
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.cli.view import open_browser
 from planning.errors import line_of, printable, show
 from planning.observe.health import Health, health_of_run

@@ -12,9 +12,8 @@ import typer
 
 from planning.cli.arguments import AnySession, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.opening import known_session, opened_session, opened_store
-from planning.cli.source import DEFAULT_STORE
 from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
-from planning.cli.usage import Refused, bad_option, examples
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option, examples
 from planning.errors import line_of, printable
 from planning.observe.health import HealthState
 from planning.observe.text import fitted, one_line
@@ -38,7 +37,7 @@ APPROVE_HELP: Final = examples(
 
 
 def approve(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     session: OneSession = None,
     *,
     reject: Annotated[
@@ -198,7 +197,7 @@ def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | 
 
 
 def diff(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     session: OneSession = None,
     before: Annotated[
         int | None, typer.Argument(metavar="A", min=0, help="A version; the last but one if omitted.")
@@ -228,13 +227,13 @@ def rewind(store: StoreFile, session: SessionName, version: _Version, *, as_json
         now = found.rewind(version, actor="planning rewind")
         fields = between(found.at(now - 1), found.at(now))
     if as_json_:
-        typer.echo(as_json({"session_id": session, "version": now, "diff": fields}))
+        typer.echo(as_json({"session_id": str(found.session_id), "version": now, "diff": fields}))
     else:
         typer.echo(f"Version {now} restores version {version}. {one_line(fields['text'])}")
 
 
 def fork(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     session: OneSession = None,
     *,
     at: Annotated[

@@ -108,14 +108,16 @@ class Opened:
         return session
 
     @contextmanager
-    def history(self, after: int | None = 0) -> Iterator[Changes]:
-        """Its changes after a version, None for those that follow; a snapshot has none."""
+    def history(self, after: int | None = 0, limit: int | None = None) -> Iterator[Changes]:
+        """Its changes after a version, at most so many; None for those that follow. A snapshot has none."""
         if self._store is None or self._head is None:
             yield _Replay(self._calls)
             return
         version = self._head.version
         if after is not None and after > version:
             raise Refused(f"the session has the versions 0 to {version}, got {after}")
+        if after is not None and limit is not None:
+            after = max(after, version - limit)
         with closing(self._store.another()) as store, nullcontext() if after is None else store.reading():
             yield Timeline(store, self._head, version if after is None else after)
 

@@ -422,9 +422,9 @@ def _problem_lines(result: WorkflowResult) -> Iterator[Line]:
         yield ("", "")
     for step_id, error in result.errors.items():
         head = f"error: step {step_id}" if is_fatal else f"warning: step {step_id} failed"
-        yield (f"{head}: {error.message}", "bold red" if is_fatal else "yellow")
-        if error.cause is not None:
-            yield (f"  cause: {error.cause}", "dim")
+        yield (f"{head}: {error.cause or error.message}", "bold red" if is_fatal else "yellow")
+        if error.cause:
+            yield (f"  the model reads: {error.message}", "dim")
     for warning in result.warnings:
         yield (f"warning: {warning}", "yellow")
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, Final
 
 import typer
 
 from planning.cli.arguments import AnySession, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.opening import known_session, opened_session, opened_store
-from planning.cli.terminal import as_json, columns, count, painted, seconds_text, wants_color
+from planning.cli.terminal import as_json, columns, count, painted, readable, seconds_text, wants_color
 from planning.cli.usage import DEFAULT_STORE, Refused, bad_option, examples
 from planning.errors import line_of, printable
 from planning.observe.health import HealthState
@@ -99,8 +100,10 @@ _STYLES: Final[dict[HealthState, str]] = {
 }
 _MOST: Final = 50  # sessions that are listed
 _GAP: Final = "  "
-_WIDEST: Final = 40  # columns of an id: a UUID has 36
-_ENOUGH: Final = 60  # columns for a plan; with fewer it is on a second line
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_WIDE: Final = 120  # columns; with fewer an id is only its beginning
+_ENOUGH: Final = 16  # columns for a plan; with fewer, other cells go
+_GOING: Final = (3, 4, 2)  # took, changed, done
 _LEAST: Final = 8  # columns of a plan, where not even that fits
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
@@ -115,7 +118,8 @@ def sessions(
 ) -> None:
     """List the sessions of a store: how each is doing, its step at hand or its error, and how long it took.
 
-    The session that was changed last is the first. Times are in UTC. A session is working, waiting for
+    The session that was changed last is the first. Times are in UTC. In a narrow terminal, an id is cut to a
+    beginning that no other one has: the commands take that. A session is working, waiting for
     approval, finished, failed or stopped; nothing works on one that is stopped.
     """
     now = datetime.now(UTC)
@@ -130,7 +134,11 @@ def sessions(
         return
     names = ("session", "state", "done", "took", "changed", "plan")
     styles = ["", *("" if each.health is None else _STYLES[each.health.state] for each in rows)]
-    for line in _listed([names, *(_cells(each, now) for each in rows)], styles, columns(sys.stdout)):
+    width, cells = columns(sys.stdout), [_cells(each, now) for each in rows]
+    if width is not None and width < _WIDE:
+        short = _beginnings([str(head.session_id) for head in found])
+        cells = [(short[name], *rest) for name, *rest in cells]
+    for line in _listed([names, *cells], styles, width):
         typer.echo(line)
     if len(found) > len(rows):
         typer.echo(f"and {len(found) - len(rows):,} more; --all lists all")
@@ -175,25 +183,31 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
 
 
 def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | None) -> Iterator[str]:
-    """A line for each row, or two where a line has no room: only the last cell is cut, cells before it go."""
-    *sizes, longest = (max(map(len, column)) for column in zip(*table, strict=True))
-    sizes = [min(size, _WIDEST) for size in sizes]  # a longer id shifts the rest of its line
-    ends = list(accumulate(size + len(_GAP) for size in sizes))
-    is_narrow = width is not None and width - ends[-1] < min(longest, _ENOUGH)
-    first = max(1, sum(end - len(_GAP) <= (width or 0) for end in ends)) if is_narrow else len(ends)
-    kept = len(ends)
-    while is_narrow and kept > max(first, 2) and ends[kept - 1] - ends[first - 1] + _LEAST > (width or 0):
-        kept -= 1
+    """A line for each row: where it is narrow, some cells go, and the last one is cut."""
+    sizes = [max(map(len, column)) for column in zip(*table, strict=True)]
+    shown, going = [*range(len(sizes))], [*_GOING]
+    while width is not None and going:
+        room = width - sum(sizes[place] + len(_GAP) for place in shown[:-1])
+        if room >= min(sizes[-1], _ENOUGH):
+            break
+        shown.remove(going.pop(0))
     color = wants_color(sys.stdout)
-    for (*cells, last), style in zip(table, styles, strict=True):
-        words = [cell.ljust(size) + _GAP for cell, size in zip(cells[:kept], sizes, strict=False)]
-        room = 0 if width is None else width - sum(map(len, [_GAP, *words[first:]] if is_narrow else words))
+    for cells, style in zip(table, styles, strict=True):
+        words = [cells[place].ljust(sizes[place]) + _GAP for place in shown[:-1]]
+        room = 0 if width is None else width - sum(map(len, words))
         words[1] = painted(cells[1], style, color=color) + words[1][len(cells[1]) :]
-        start = "".join(words[:first])
-        if is_narrow:
-            yield start.rstrip()
-            start = _GAP + "".join(words[first:])
-        yield (start + (last if width is None else fitted(last, max(_LEAST, room)))).rstrip()
+        last = cells[-1] if width is None else fitted(cells[-1], max(_LEAST, room))
+        yield ("".join(words) + last).rstrip()
+
+
+def _beginnings(names: Sequence[str]) -> dict[str, str]:
+    """The beginning of each id that no other one has: at least 8 characters of a UUID, 24 of another."""
+    ordered, shared = sorted(names), dict.fromkeys(names, 0)
+    for one, other in pairwise(ordered):
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+        shared[one], shared[other] = max(shared[one], common), common
+    least = {name: 8 if _UUID.fullmatch(name) else 24 for name in names}
+    return {name: name[: max(least[name], shared[name] + 1)] for name in names}
 
 
 def diff(
@@ -213,7 +227,7 @@ def diff(
         first = max(0, found.version - 1) if before is None else before
         last = found.version if after is None else after
         fields = between(found.at(first), found.at(last))
-    shown = f"From version {first} to {last}: {one_line(fields['text'])}"
+    shown = f"From version {first} to {last}: {readable(fields['text'])}"
     typer.echo(as_json({"from": first, "to": last, **fields}) if as_json_ else shown)
 
 
@@ -229,7 +243,7 @@ def rewind(store: StoreFile, session: SessionName, version: _Version, *, as_json
     if as_json_:
         typer.echo(as_json({"session_id": str(found.session_id), "version": now, "diff": fields}))
     else:
-        typer.echo(f"Version {now} restores version {version}. {one_line(fields['text'])}")
+        typer.echo(f"Version {now} restores version {version}. {readable(fields['text'])}")
 
 
 def fork(

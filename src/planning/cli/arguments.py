@@ -89,7 +89,7 @@ def _ids_in(place: str) -> list[str]:
 
 
 def _session(more: str) -> Any:
-    more = f"The id of a session in it, or its beginning{more}. Without a store, of that of 'planning run'."
+    more = f"The id of a session in it, or its beginning{more}. Given alone, of the store of 'planning run'."
     return typer.Argument(metavar="SESSION", help=more, autocompletion=session_ids)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise, takewhile
 from typing import Annotated, Any, Final
 
 import typer
@@ -100,9 +98,8 @@ _STYLES: Final[dict[HealthState, str]] = {
 }
 _MOST: Final = 50  # sessions that are listed
 _GAP: Final = "  "
-_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_WIDE: Final = 120  # columns; with fewer an id is only its beginning
-_ENOUGH: Final = 16  # columns for a plan; with fewer, other cells go
+_WIDEST: Final = 40  # columns of an id: a UUID has 36
+_ENOUGH: Final = 12  # columns for a plan; with fewer, other cells go
 _GOING: Final = (3, 4, 2)  # took, changed, done
 _LEAST: Final = 8  # columns of a plan, where not even that fits
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
@@ -118,8 +115,7 @@ def sessions(
 ) -> None:
     """List the sessions of a store: how each is doing, its step at hand or its error, and how long it took.
 
-    The session that was changed last is the first. Times are in UTC. In a narrow terminal, an id is cut to a
-    beginning that no other one has: the commands take that. A session is working, waiting for
+    The session that was changed last is the first. Times are in UTC. A session is working, waiting for
     approval, finished, failed or stopped; nothing works on one that is stopped.
     """
     now = datetime.now(UTC)
@@ -134,11 +130,7 @@ def sessions(
         return
     names = ("session", "state", "done", "took", "changed", "plan")
     styles = ["", *("" if each.health is None else _STYLES[each.health.state] for each in rows)]
-    width, cells = columns(sys.stdout), [_cells(each, now) for each in rows]
-    if width is not None and width < _WIDE:
-        short = _beginnings([str(head.session_id) for head in found])
-        cells = [(short[name], *rest) for name, *rest in cells]
-    for line in _listed([names, *cells], styles, width):
+    for line in _listed([names, *(_cells(each, now) for each in rows)], styles, columns(sys.stdout)):
         typer.echo(line)
     if len(found) > len(rows):
         typer.echo(f"and {len(found) - len(rows):,} more; --all lists all")
@@ -183,31 +175,34 @@ def _fields(row: Listed, now: datetime) -> dict[str, Any]:
 
 
 def _listed(table: Sequence[Sequence[str]], styles: Sequence[str], width: int | None) -> Iterator[str]:
-    """A line for each row: where it is narrow, some cells go, and the last one is cut."""
+    """A line for each row, or two where not even the id and the state fit; only the last cell is cut."""
     sizes = [max(map(len, column)) for column in zip(*table, strict=True)]
-    shown, going = [*range(len(sizes))], [*_GOING]
-    while width is not None and going:
-        room = width - sum(sizes[place] + len(_GAP) for place in shown[:-1])
-        if room >= min(sizes[-1], _ENOUGH):
-            break
-        shown.remove(going.pop(0))
+    sizes[0] = min(sizes[0], _WIDEST)  # a longer id shifts the rest of its line
+    indent, shown = "", _fitting(sizes, [*range(len(sizes))], width)
+    if width is not None and _room(sizes, shown, width) < 0:
+        indent, shown = _GAP, _fitting(sizes, [*range(1, len(sizes))], width - len(_GAP))
     color = wants_color(sys.stdout)
     for cells, style in zip(table, styles, strict=True):
-        words = [cells[place].ljust(sizes[place]) + _GAP for place in shown[:-1]]
-        room = 0 if width is None else width - sum(map(len, words))
+        words = {place: cells[place].ljust(sizes[place]) + _GAP for place in shown[:-1]}
+        used = len(indent) + sum(map(len, words.values()))
         words[1] = painted(cells[1], style, color=color) + words[1][len(cells[1]) :]
-        last = cells[-1] if width is None else fitted(cells[-1], max(_LEAST, room))
-        yield ("".join(words) + last).rstrip()
+        last = cells[-1] if width is None else fitted(cells[-1], max(_LEAST, width - used))
+        if indent:
+            yield cells[0]
+        yield (indent + "".join(words.values()) + last).rstrip()
 
 
-def _beginnings(names: Sequence[str]) -> dict[str, str]:
-    """The beginning of each id that no other one has: at least 8 characters of a UUID, 24 of another."""
-    ordered, shared = sorted(names), dict.fromkeys(names, 0)
-    for one, other in pairwise(ordered):
-        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-        shared[one], shared[other] = max(shared[one], common), common
-    least = {name: 8 if _UUID.fullmatch(name) else 24 for name in names}
-    return {name: name[: max(least[name], shared[name] + 1)] for name in names}
+def _fitting(sizes: Sequence[int], places: list[int], width: int | None) -> list[int]:
+    """The cells of a line that leave room for the last one; the first ones always stay."""
+    for place in _GOING:
+        if width is not None and _room(sizes, places, width) < 0:
+            places.remove(place)
+    return places
+
+
+def _room(sizes: Sequence[int], places: Sequence[int], width: int) -> int:
+    """The columns that a line has to spare; below 0 if the last cell has too few."""
+    return width - sum(sizes[place] + len(_GAP) for place in places[:-1]) - min(sizes[-1], _ENOUGH)
 
 
 def diff(

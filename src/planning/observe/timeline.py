@@ -263,7 +263,7 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
         case ToolFailed():
             is_refused, reason = refusal_of(event)
             cause = getattr(event.result, "cause", None)
-            reason = f"{cause} ({reason})" if cause else reason
+            reason = f"{cause} ({reason})" if cause and not is_refused else reason
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."

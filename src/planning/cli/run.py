@@ -79,7 +79,7 @@ def run(
         typer.Argument(
             metavar="SESSION",
             help="The session that keeps the run; named after the file if omitted. With --resume, also the"
-            " beginning of its id.",
+            f" beginning of its id, or {LAST} for the one that was changed last.",
             autocompletion=session_ids,
         ),
     ] = None,

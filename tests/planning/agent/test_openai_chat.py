@@ -273,11 +273,9 @@ def test_a_prompt_limit_cuts_the_schema_and_wrong_ones_are_refused() -> None:
     sent = server.requests[0]["body"]["messages"]
     assert sent == prompt_messages(QUESTION, long, limit=4_000)
     for wrong in (3_999, 50_001, 4_000.0, True):
-        with pytest.raises(
-            ValueError, match="^prompt_limit must be 4,000 to 50,000 characters, got"
-        ) as caught:
+        message = rf"^prompt_limit must be 4,000 to 50,000 characters, got {wrong}$"
+        with pytest.raises(ValueError, match=message):
             OpenAIChat("local", "http://127.0.0.1:1/v1", prompt_limit=wrong)  # type: ignore[arg-type]
-        assert str(caught.value).endswith(f"got {wrong!r}")
 
 
 @pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": float("nan")}, {"max_tokens": 0}])

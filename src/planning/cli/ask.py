@@ -174,7 +174,7 @@ def ask(
     ] = _MODEL_TIMEOUT,
     prompt_limit: Annotated[
         int,
-        typer.Option(metavar="CHARACTERS", help="The longest prompt, 4,000 or more; for a small context."),
+        typer.Option(metavar="N", help="The most characters of a prompt, 4,000 or more."),
     ] = LONGEST_MESSAGE,
     no_samples: Annotated[
         bool, typer.Option("--no-samples", help="Keep the values in the database out of the schema.")

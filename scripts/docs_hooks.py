@@ -89,8 +89,9 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Remove private base classes from the reference."""
-    return NO_BASES.sub("", PRIVATE_BASE.sub("", output))
+    """Remove private base classes from the reference, and name what screen readers find without a name."""
+    output = NO_BASES.sub("", PRIVATE_BASE.sub("", output)).replace("<th></th>", "<td></td>")
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:

@@ -20,7 +20,12 @@ if _program.endswith("/planning") or (_program == "-m" and " -m planning" in " "
 # isort: split
 from collections.abc import Callable, Iterable, Mapping  # noqa: E402 - Ctrl-C may come while this is loaded
 from importlib import import_module  # noqa: E402 - likewise
+from importlib.machinery import PathFinder  # noqa: E402 - likewise
 from typing import Any  # noqa: E402 - likewise
+
+_own = PathFinder.find_spec("session")
+if _own is not None and _own.submodule_search_locations is None:
+    raise ImportError(f"{_own.origin} hides the package 'session' of session-planning: rename that file")
 
 
 def lazy_names(

@@ -72,6 +72,8 @@ class Commands(TyperGroup):
         name, rest = " ".join(args[:2]), args[2:]
         if name in self.commands:
             return name, _loaded(name), rest
+        if args[0] not in self.commands and (inside := _inside(args[0])):
+            return args[0], inside, args[1:]
         found, _, rest = super().resolve_command(ctx, args)
         return found, None if found is None else _loaded(found), rest
 
@@ -85,6 +87,17 @@ class Commands(TyperGroup):
             if isinstance(getattr(error, "message", None), str):
                 error.message = hide_secrets(error.message)  # type: ignore[attr-defined]  # of a click error
             raise
+
+
+def _inside(word: str) -> TyperGroup | None:
+    """The commands whose names begin with a word, as a group; None if there are none."""
+    names = {name.removeprefix(f"{word} "): name for name in _COMMANDS if name.startswith(f"{word} ")}
+    commands = {short: _loaded(name) for short, name in names.items()}
+    for short, name in names.items():
+        commands[short].short_help = _COMMANDS[name][1]
+    help_ = f"The commands that begin with {word}; 'planning {word} COMMAND --help' shows one."
+    options: Any = {"no_args_is_help": True, "context_settings": HELP_OPTIONS, "rich_markup_mode": None}
+    return TyperGroup(name=word, commands=commands, help=help_, **options) if names else None
 
 
 def _loaded(name: str) -> Any:

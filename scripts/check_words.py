@@ -38,7 +38,7 @@ OPENING = compile_rules({r"\A\s*(What|Where|Which|Whether|How)\b": "name the thi
 RULES = compile_rules(
     {
         r"\bwhere (?:there (?:is|are|was|were)|it has|nothing|no)\b": "if, or a new sentence",
-        r"\b(?:of which|(?:from|of|in|by|to|for|with|on) whose)\b": "split the sentence",
+        r"\b(?:of which|(?<!-)(?:from|of|in|by|to|for|with|on) whose)\b": "split the sentence",
         r"\b(?:says?|knows?) of\b": "X shows Y, X knows about Y",
         r"(?:\A\s*|[.:!?] |\n[-*] )((?-i:Of) (?:an?|every|what)\b)": "For ...",
         r"\b(?:leaves?(?: [\w`]+)?|is|are|let) alone\b|\b((?:left )?alone)\b": "only",

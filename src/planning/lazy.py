@@ -1,4 +1,4 @@
-"""How the package is loaded: names on first use, as some need optional libraries; and Ctrl-C meanwhile."""
+"""Loading of the package: names on first use, as some need optional libraries; and Ctrl-C meanwhile."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def require_plain(kind: Any) -> None:
     Raises:
         SnapshotError: It is neither a dataclass, an attrs class, an enum, a TypedDict nor a plain type.
         NameError: A type hint of a record cannot be resolved.
-        TypeError: Likewise.
+        TypeError: A type hint is not a type.
     """
     if kind in _PLAIN or issubclass(kind, Enum) or typing_extensions.is_typeddict(kind):
         return
@@ -75,7 +75,7 @@ def format_of(kind: type) -> int:
 
 
 def is_record(kind: type) -> bool:
-    """Whether values of a class have fields that are written: a dataclass or an attrs class."""
+    """True if values of a class have fields that are written: a dataclass or an attrs class."""
     return hasattr(kind, "__dataclass_fields__") or attrs.has(kind)  # half of what is_dataclass takes
 
 
@@ -93,8 +93,8 @@ class Field:
             is one. A record with such a field compares by what is written, or does not read back equal.
         is_stored: Whether it is written: not where the field's metadata has a ``stored`` that is False.
         plain: The types whose values are written as they are.
-        only: Where its hint names nothing but plain types and the values of a Literal: those types. A value
-            of another type is refused. Else None.
+        only: The types in its hint, if it names nothing but plain types and the values of a Literal: a value
+            of a different type is refused. Else None.
         words: The values of a Literal in its hint.
         text: Reads it where its hint is one of the types that are written as text; and that type.
         of: The record type that its hint names, or that of a tuple's items: such a value needs no name.
@@ -161,7 +161,7 @@ def parts_of(kind: type) -> tuple[type, ...]:
 
     Raises:
         NameError: A hint cannot be resolved.
-        TypeError: Likewise.
+        TypeError: A hint is not a type.
     """
     named = {part for field in fields_of(kind) for part in _named_in(field.hint)}
     return tuple(part for part in named if is_record(part) or issubclass(part, Enum))
@@ -237,7 +237,7 @@ def _loaded(name: str) -> type | None:
 
 
 def is_found(name: str) -> bool:
-    """Whether the class of a written name is loaded, or its module could be imported and names it."""
+    """True if the class of a written name is loaded, or its module could be imported and names it."""
     module, _, path = name.partition(":")
     module = present_module(module)
     if module in sys.modules:
@@ -298,7 +298,7 @@ def _is_row(kind: Any) -> bool:
 
 
 def columns_of(items: Sequence[Any], kind: Any, *, is_json: bool) -> list[list[Any]] | None:
-    """What is read or written of several records, for each field of all of them: many are taken at once.
+    """The values to read or write of several records, a list for each field: many are taken at once.
 
     None where they are to be taken one by one: a value is not plain, or something is wrong.
     """

@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 
 DEEPEST = 100
-"""How many levels a value may have that is shown or kept."""
+"""The most levels of a value that is shown or kept."""
 NO_FORM = "has no JSON form"
 TOO_DEEP = f"is nested more than {DEEPEST} levels deep"
 IN_ITSELF = "contains itself"
@@ -176,7 +176,7 @@ class JsonForms:
 
     @property
     def spent(self) -> int:
-        """How many bytes the forms take so far."""
+        """The bytes that the forms take so far."""
         return (self.limit or 0) - self._left
 
     def spend(self, size: int) -> None:

@@ -121,7 +121,7 @@ class Held(Block):
 
     Attributes:
         thread: The thread that takes it.
-        gate: What it waits at, where it has to.
+        gate: What it waits at, if it must wait.
         place: Which of the lock's places it has.
     """
 
@@ -185,11 +185,11 @@ class ProcessLock:
 
     @property
     def lock(self) -> Held:
-        """What holds it within a ``with`` block."""
+        """The block that holds it, for ``with``."""
         return Held(self)
 
     def refusal(self, timeout: float) -> StoreError:
-        """What is raised where it is not free in so many seconds."""
+        """The error when it is not free in so many seconds."""
         return locked_error(timeout)
 
     def take(self, held: Held, timeout: float | None = None) -> bool:

@@ -116,7 +116,7 @@ class Records:
         return self._known.get(name)
 
     def type_of(self, data: Any) -> type | None:
-        """The registered type of a record or a plain value, as JSON has it; None where it has none."""
+        """The registered type of a record or a plain value, as JSON has it; None without one."""
         if not isinstance(data, dict):
             return type(data)
         name = data.get(_KIND)
@@ -358,7 +358,7 @@ class Records:
 
 
 def fields_alone(_name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a value is read as where any value may be, and its type is not registered."""
+    """The value to read if any value may be here, and its type is not registered."""
     return fields
 
 

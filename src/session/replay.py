@@ -46,14 +46,14 @@ _MOST_REMEMBERED = 4_000_000  # their characters
 
 @attrs.frozen(eq=False)
 class Warm:
-    """What is kept in memory of a session after a commit, for when it is opened again.
+    """The data of a session that stays in memory after a commit, for when it is opened again.
 
     Attributes:
         head: The session as it was then.
         slices: Its slices, without those that grow.
         registered: The routes to the reducers that made them.
         tail: What the store has after its newest checkpoint.
-        named: The names of the slices that the session has, and of which version.
+        named: The names of the slices that the session has, and the version that has them.
     """
 
     head: StoredSession
@@ -63,14 +63,14 @@ class Warm:
     named: tuple[int, set[str]]
 
     def is_of(self, head: StoredSession) -> bool:
-        """Whether the session that now has this head is still the same, or may be."""
+        """True if the session that now has this head is still the same, or may be."""
         own = self.head
         is_later = head.version > own.version or (head.version == own.version and head.hash == own.hash)
         return is_later and head.created_at == own.created_at
 
 
 class Replay:
-    """What a store has of a session, as slices.
+    """The slices of a session, as its store has them.
 
     Attributes:
         store: The store.

@@ -98,7 +98,7 @@ class Snapshot:
 
         A slice's type is found among ``types``, then among the modules that are loaded already:
         reading a snapshot never imports anything. A type of ``__main__`` is found among ``types`` by its
-        qualified name too, for that module is another in each program. Only values of these types are built,
+        qualified name too, for that module differs in each program. Only values of these types are built,
         of those that the hints of their fields name, and plain ones. A type with a static method
         ``check_slice`` has its items checked by it.
 

@@ -187,14 +187,14 @@ class Transaction(Held):
         return last_version(self._state.slices)
 
     def is_held(self) -> bool:
-        """Whether the running thread and asyncio task are those that opened it.
+        """True if the running thread and asyncio task are those that opened it.
 
         For a transaction that was opened outside any task, only the thread counts.
         """
         return self.thread == get_ident() and (self._task is None or self._task is _running_task())
 
     def all_parts(self) -> list[Any]:
-        """What was dispatched and published in it, and in those around it."""
+        """The values that were dispatched and published in it, and in those around it."""
         return self._parts if self._outer is None else [*self._outer.all_parts(), *self._parts]
 
     def latest(self, slice_type: type[S]) -> S | None:

@@ -155,7 +155,7 @@ def _summary(result: Mapping[str, Any]) -> str:
 
 
 def is_doubtful(state: State) -> bool:
-    """Whether results look wrong and were not reviewed yet, and there is room for another statement."""
+    """True if results look wrong and were not reviewed yet, and a further statement is allowed."""
     result, verdict = state.get("execution_result"), state.get("validation_result")
     if verdict is None or state.get("reflection") is not None or not isinstance(result, Mapping):
         return False
@@ -194,7 +194,7 @@ def rows_of(result: Mapping[str, Any]) -> list[Sequence[Any]]:
 
 
 def nothing_in(result: Mapping[str, Any]) -> str | None:
-    """What is wrong with a result that has no rows, NULL alone, or a single row of 0 and NULL; else None."""
+    """The doubt about a result with no rows, only NULL, or a single row of 0 and NULL; else None."""
     rows = rows_of(result)
     if not rows:
         return _EMPTY

@@ -114,7 +114,7 @@ def build_text_to_sql_graph(
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
-        TypeError: The generator has parameters that match no value, or an option is of another type.
+        TypeError: The generator has parameters that match no value, or an option has the wrong type.
         ValueError: ``max_iterations`` or ``timeout`` is out of range.
     """
     if type(max_iterations) is not int or max_iterations < 1:

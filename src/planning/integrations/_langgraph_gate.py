@@ -93,4 +93,4 @@ def _outcome(session: Session, shown: PendingApproval) -> str:
         return f"The user rejected the plan: {facts.reason}. Change it."
     if state == "approved":
         return "The user approved the plan. Do the work."
-    return "The plan changed before the user could decide. Read it before you go on."
+    return "The plan changed before the user could decide. Read it before you continue."

@@ -51,7 +51,7 @@ def settle(session: Session, position: Position | None) -> None:
     if position["version"] > session.version:
         raise VersionError(
             f"the agent's state is of version {position['version']} of session {session.session_id}, which "
-            f"has the versions 0 to {session.version}: its store is another one, or has lost changes"
+            f"has the versions 0 to {session.version}: its store is a different one, or has lost changes"
         )
 
 

@@ -71,14 +71,14 @@ def turn(response: Any) -> list[dict[str, Any]]:
 
 
 def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
-    """Carry out the calls of a turn in order, and answer each of them.
+    """Run the calls of a turn in order, and answer each of them.
 
     A call that is refused, of an unknown tool or with arguments that are not JSON is answered too: the model
     reads what to send instead, in a result with ``is_error``.
 
     Args:
         response: As for ``turn``.
-        toolbox: A toolbox; or a section or tools, of which one is made for this turn.
+        toolbox: A toolbox; or a section or tools, which make a toolbox for this turn.
         actor: The agent's name, for the events and the history.
 
     Returns:
@@ -92,7 +92,7 @@ def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -
 
 
 async def arun_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
-    """The same from async code. Of an async stream, pass ``[event async for event in stream]``."""
+    """Run the calls in async code. For an async stream, pass ``[event async for event in stream]``."""
     box = toolbox_of(toolbox)
     return _message([_result(call, await acarry_out(box, call, actor)) for call in _calls(_read(response))])
 

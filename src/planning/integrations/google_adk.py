@@ -90,7 +90,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             strategy: The mindset of the section's copy.
             policy: What the host demands of the plan. It holds for the agent's other tools as well.
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
-                approval does not hold back; those with ``custom_metadata={"read_only": True}`` are known.
+                approval does not block; those with ``custom_metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
         """
         BaseToolset.__init__(self)
@@ -195,7 +195,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     # Calls
 
     async def call(self, name: str, arguments: Any, context: Context) -> dict[str, Any]:
-        """Carry out a call; what the model reads of it."""
+        """Run a call and return what the model reads of it."""
         run, (turn, earlier) = _Run.of(context), self._turn(context)
         call_id = context.function_call_id
         with self._order.place_of(turn.name, str(call_id), earlier) as pauses:
@@ -215,7 +215,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_context: Context, **_: Any
     ) -> dict[str, Any] | None:
-        """Hold back another tool while the plan waits for approval, and ask the user for it."""
+        """Block another tool while the plan waits for approval, and ask the user for it."""
         if tool.name in self._boxes or not self._plan.records:
             return None
         if (tool.custom_metadata or {}).get("read_only") is True:

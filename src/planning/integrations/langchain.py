@@ -75,8 +75,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     """Gives an agent of ``create_agent`` a plan that rewinds with its checkpoints.
 
     The planning section is added to the system message, and the reminder to the last message of each request;
-    the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
-    middleware first in the list, so that it knows of each call before other middleware holds it back.
+    the reminder is not kept in the state. Calls of one turn are run in order. Put this
+    middleware first in the list, so that it sees each call before other middleware delays it.
     """
 
     state_schema = PlanningState
@@ -117,7 +117,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             strategy: The mindset of the section's copy.
             policy: What the host demands of the plan. It holds for the agent's other tools as well.
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
-                approval does not hold back; those with ``metadata={"read_only": True}`` are known.
+                approval does not block; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
         """
         super().__init__()
@@ -235,7 +235,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], _Answer]
     ) -> _Answer:
-        """Carry out the calls of a turn in order, and keep the session's position with each result."""
+        """Run the calls of a turn in order, and keep the session's position with each result."""
         return run_plain(self._carry_out(request, handler, Here.now(is_async=False)))
 
     async def awrap_tool_call(

@@ -63,7 +63,7 @@ class PlanningTools(list[Tool]):
         of a turn are made one after the other, so that each sees what those before it did.
 
         Args:
-            config: Your own, of which everything else is kept; your ``call_model_input_filter`` comes first.
+            config: Your own, which stays as it is otherwise; your ``call_model_input_filter`` comes first.
 
         Raises:
             TypeError: It is something else.
@@ -226,16 +226,16 @@ def planning_tools(
         session: The session, or a function that returns the session of a call. It takes the run's context,
             which is what ``Runner.run(context=...)`` was given, or nothing.
         tools: Further tools, or a toolbox that has them. Function tools of the SDK may be among them: a
-            policy holds them back, and counts their calls as evidence.
+            policy blocks them, and counts their calls as evidence.
         section: The section, instead of ``session``, ``strategy`` and ``policy``.
         strategy: The mindset of the section's copy.
         policy: What the host demands of the plan.
         read_only: Names of function tools of the SDK that change nothing, which a plan that waits for
-            approval does not hold back.
+            approval does not block.
         actor: Who makes the calls, for the history; the name of the agent if omitted.
 
     Raises:
-        TypeError: There is no session, or an argument is of another type.
+        TypeError: There is no session, or an argument has the wrong type.
         ValueError: Two tools have the same name, or one has a name that OpenAI does not take.
     """
     others: list[FunctionTool] = []

@@ -102,7 +102,7 @@ class Planning(AbstractCapability[Any]):
             strategy: The mindset of the section's copy.
             policy: What the host demands of the plan. It holds for the agent's other tools as well.
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
-                approval does not hold back; those with ``metadata={"read_only": True}`` are known.
+                approval does not block; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
             follow_history: Whether a run with an earlier message history rewinds the host's session to that
                 point. Two runs at once with the same history then take back each other's changes.
@@ -153,7 +153,7 @@ class Planning(AbstractCapability[Any]):
 
         Args:
             messages: The messages, all or up to any point.
-            session: The session, when it has a store: then the messages hold its version alone.
+            session: The session, when it has a store: then the messages hold only its version.
 
         Raises:
             VersionError: The session does not have that version.
@@ -205,7 +205,7 @@ class Planning(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Add the reminder to the last message of this request alone."""
+        """Add the reminder to the last message of only this request."""
         reminder = await self._reminder(ctx) if self._section.is_enabled() else ""
         messages = request_context.messages
         last = messages[-1] if messages else None
@@ -230,7 +230,7 @@ class Planning(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Keep the position with an answer to messages without one, for who keeps the last messages alone."""
+        """Keep the position with an answer to messages without one, if only the last messages are kept."""
         await self._noting(ctx, self._plan.notice)
         if self._position is None or position_in(request_context.messages[-1:]) is not None:
             return response
@@ -267,7 +267,7 @@ class Planning(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
-        """Hold back another tool while the plan waits for approval, and note its call."""
+        """Block another tool while the plan waits for approval, and note its call."""
         name, plan = call.tool_name, self._plan
         if name in self._boxes or tool_def.kind == "output" or not plan.records:
             return await handler(args)
@@ -292,7 +292,7 @@ class Planning(AbstractCapability[Any]):
         return answer
 
     async def call(self, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> ToolReturn[str]:
-        """Carry out a call of the run.
+        """Run a call of the agent's run.
 
         Raises:
             ToolFailedError: It failed; the model reads why, and the tool's retries are not used up.

@@ -43,7 +43,7 @@ class StepMoved:
 
 @dataclass(frozen=True, slots=True)
 class StepRetitled:
-    """A step with another title."""
+    """A step with a new title."""
 
     step_id: str
     before: str
@@ -61,7 +61,7 @@ class StepDetailed:
 
 @dataclass(frozen=True, slots=True)
 class StepMarked:
-    """A step with another status."""
+    """A step with a new status."""
 
     step_id: str
     before: StepStatus
@@ -85,17 +85,17 @@ class StepNoted:
 
 @dataclass(frozen=True, slots=True)
 class PlanDiff:
-    """What differs between two plans; false when nothing does.
+    """The differences between two plans; false if there are none.
 
     Attributes:
         objective: The objective before and after, when it differs; None means no plan.
-        status: The plan's status before and after, likewise.
+        status: The plan's status before and after, when it differs; None means no plan.
         added: Steps that only the second plan has.
         removed: The ids of the steps that only the first plan has.
         moved: Steps that changed places, as few as explain the new order.
-        retitled: Steps with another title.
+        retitled: Steps with a new title.
         detailed: Steps with other details.
-        marked: Steps with another status.
+        marked: Steps with a new status.
         noted: Steps with other notes.
     """
 
@@ -162,12 +162,12 @@ class PlanDiff:
 def diff_plans(before: Plan | None, after: Plan | None) -> PlanDiff:
     """The difference between two plans, in time linear in the number of their steps.
 
-    Steps are the same step when their ids are equal. A plan with another objective, of whose steps none has
+    Steps are the same step when their ids are equal. A plan with a new objective, and without a step with
     both the id and the title of an earlier one, is a new plan: all steps of the first are removed.
 
     Args:
         before: The first plan; None for no plan.
-        after: The second plan, likewise.
+        after: The second plan; None for no plan.
     """
     if before == after:
         return PlanDiff()

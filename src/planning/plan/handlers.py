@@ -1,6 +1,6 @@
 """Handlers: a command and the plan in, the normalised command out, or a refusal with every problem.
 
-They change nothing: reducers carry out the commands that they accept.
+They change nothing: reducers apply the commands that they accept.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ _SET_STEP = _setters(PlanStep)
 
 @dataclass(slots=True, frozen=True, init=False)
 class Plan:
-    """What the agent tracks: one per session.
+    """The plan of an agent: one per session.
 
     Attributes:
         objective: The goal, in one line.
@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many steps are done, and how many there are."""
+        """The number of steps that are done, and of all steps."""
         return sum(step.status == "done" for step in self.steps), len(self.steps)
 
     @property
@@ -103,7 +103,7 @@ class Plan:
         """Refuse what no session can contain. Text need not be ASCII: that rule is for models.
 
         Raises:
-            ValueError: There are several plans, a step id occurs twice, a part is of another type, or a text
+            ValueError: There are several plans, a step id occurs twice, a part has the wrong type, or text
                 is blank, too long or not printable.
         """
         if len(plans) > 1:
@@ -162,7 +162,7 @@ def as_text(step_id: Any) -> Any:
 
 
 def written_alike(step_id: str, ids: Sequence[str]) -> list[str]:
-    """The id itself where it is ids, or else those that differ in case, in zeros or by the S alone."""
+    """The id itself if it is among ids, else those that differ only in case, in zeros or by the S."""
     text = " ".join(ids)
     if step_id in text and step_id in ids:
         return [step_id]

@@ -80,7 +80,7 @@ _REFUSALS: Final[Mapping[PlanStatus | None, str]] = MappingProxyType({
 
 
 def allows(plan: Plan | None, command: type[Command]) -> bool:
-    """Whether a plan, or the lack of one, takes a command.
+    """True if a plan, or the lack of one, takes a command.
 
     A plan in a status that the table does not know, put there past the tools, counts as none.
     """
@@ -225,7 +225,7 @@ REDUCERS: Final = MappingProxyType[type, Callable[[Plans, Any], Plans]]({
 
 
 def changes_nothing(command: Any, plan: Plan) -> bool:
-    """Whether a command that a plan can take leaves it as it is; a report is not looked through."""
+    """True if a command that a plan can take leaves it as it is; a report is not looked through."""
     kind = type(command)
     if kind is MarkStep:  # seen at one glance: models mark more than they do anything else
         index = None if command.note is not None else index_of(plan.steps, command.step_id)

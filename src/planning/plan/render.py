@@ -28,7 +28,7 @@ _CLOSED = ("done", "blocked")  # nothing to do on these now
 _CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around
 _LAST_NOTES = 3
 _LONGEST_BLOCK = 4_000
-_ASK = "Ask the user to approve it before you go on."
+_ASK = "Ask the user to approve it first."
 
 
 def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
@@ -40,7 +40,7 @@ def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
 
     Args:
         plan: The plan.
-        facts: What a policy knows of it: what each step waits for, and what shows that it is done.
+        facts: The facts that a policy keeps: what each step waits for, and what shows that it is done.
     """
     remarks = {} if facts is None else remarks_of(plan, facts)
     done = _count_done(plan.steps)
@@ -54,7 +54,7 @@ def plan_text(plan: Plan, facts: PlanFacts | None = None) -> str:
 
 
 def remarks_of(plan: Plan, facts: PlanFacts) -> Mapping[str, str]:
-    """What is said of steps behind their status: ``, after S001``, ``, verified``."""
+    """The remarks behind the status of steps: ``, after S001``, ``, verified``."""
     done = {step.step_id for step in plan.steps if step.status == "done"}
     remarks = {}
     for step in plan.steps:
@@ -76,8 +76,8 @@ def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
     """A plan as plain dictionaries and lists, ready for JSON; None when there is none.
 
     With a policy the plan also has ``approval``, and the ``reason`` where it was rejected. Its steps have
-    ``depends_on``, ``evidence``, ``proof`` (``"reported"`` or ``"verified"``) and ``waits_for_approval``,
-    each where there is something to say.
+    ``depends_on``, ``evidence``, ``proof`` (``"reported"`` or ``"verified"``) and ``waits_for_approval``
+    if there is something to say.
 
     Args:
         source: The plan, or where it is.
@@ -186,7 +186,7 @@ def reply(
     *,
     asks: bool = False,
 ) -> str:
-    """What the model reads after a command was carried out."""
+    """The message for the model after a command was applied."""
     is_same = plan is before  # nothing changed
     if isinstance(command, MarkStep):
         return _marked(f"{command.step_id} {'is already ' * is_same}{command.status}.", command, plan, facts)

@@ -1,4 +1,4 @@
-"""What a policy decides about a command: a refusal that says what to do, or the commands that follow."""
+"""The decisions of a policy about a command: a refusal that says what to do, or the commands that follow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Extras:
         evidence: That of each mark; None where the tool takes none.
         depends_on: That of each new step: ids, titles, or places among the new steps, from 1.
         accepted: What ``verify`` said.
-        note: The rule for a text that is evidence.
+        note: The rule for text that is evidence.
         clears: Whether the agent may clear the plan.
     """
 

@@ -24,7 +24,7 @@ from planning.plan.text import ASCII, TextRules, rules_for
 from planning.policy.reducers import OPTIONAL_TOOLS, SEED_TOOLS
 
 Verify = Callable[[PlanStep, str], bool | Awaitable[bool]]
-"""Whether a text proves that a step is done."""
+"""A function that says whether text proves that a step is done."""
 
 _LONGEST_WAIT = 3_600.0
 _EVIDENCE = (None, "required", "unique")  # each stricter than the one before
@@ -62,7 +62,7 @@ def _one_of(*options: str | None) -> Callable[[Any, attrs.Attribute[Any], object
 
 @attrs.frozen(kw_only=True)
 class PlanPolicy:
-    """What a host demands of a plan; ``PlanningToolsSection(session=..., policy=PlanPolicy(...))``.
+    """The host's demands on a plan; ``PlanningToolsSection(session=..., policy=PlanPolicy(...))``.
 
     Tools, evidence, approval and the gates apply to the agent, which calls the section's tools. Dependencies
     and ``most_in_progress`` apply to every change of the session's plan, except where it shows a workflow's
@@ -91,7 +91,7 @@ class PlanPolicy:
 
     Raises:
         ValueError: A setting has an invalid value; the message names the valid ones.
-        TypeError: A setting is of another type.
+        TypeError: A setting has the wrong type.
     """
 
     tools: tuple[str, ...] | None = attrs.field(default=None, converter=_tool_names)

@@ -46,19 +46,19 @@ _ASKING: Final = """\
 
 @runtime_checkable
 class Describable(Protocol):
-    """What the section shows of a tool."""
+    """A tool, as the section shows it."""
 
     @property
     def name(self) -> str:
-        """What the planner calls it by."""
+        """The name by which the planner calls it."""
 
     @property
     def description(self) -> str:
-        """What it is for."""
+        """Its purpose."""
 
     @property
     def requires_identifier(self) -> bool:
-        """Whether it needs an identifier of the user."""
+        """True if it needs an identifier of the user."""
 
     def parameters_schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
@@ -88,7 +88,7 @@ class ToolAwarenessSection(Section[None]):
         self._listed = _listing(tools)
 
     def is_enabled(self, params: None = None) -> bool:
-        """Whether the section takes part: it is switched on, and there are tools."""
+        """True if the section takes part: it is switched on, and there are tools."""
         return super().is_enabled(params) and bool(self._listed())
 
     def tools(self) -> tuple[Tool, ...]:

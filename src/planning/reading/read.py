@@ -38,20 +38,20 @@ _CODE: Final = re.compile(r"(`{1,2}+)([^`].*[^`])\1", re.DOTALL)
 
 
 def thoughts_end(text: str) -> int:
-    """Where the answer begins, after the model's thoughts; 0 if there are none."""
+    """The place where the answer begins, after the model's thoughts; 0 if there are none."""
     thoughts = _THOUGHTS.match(text) if _TAG.search(text) else None
     return 0 if thoughts is None else thoughts.end()
 
 
 def breaks_off_in_thoughts(text: str, offset: int) -> bool:
-    """Whether a place is in a block of thoughts that never ends."""
+    """True if a place is in a block of thoughts that never ends."""
     tags = list(_TAG.finditer(text))
     opening = max((tag.start() for tag in tags if not tag[1] and tag.end() <= offset), default=-1)
     return opening >= 0 and not any(tag[1] and tag.start() > opening for tag in tags)
 
 
 def answers_in(text: str, labels: Container[str]) -> list[str]:
-    """The answers in a text that is not JSON, each once: the content of its fences, or the text itself.
+    """The answers in text that is not JSON, each once: the content of its fences, or the text itself.
 
     Args:
         text: What a model wrote; its thoughts are skipped.
@@ -168,7 +168,7 @@ class _Locator:
             work += reading.work
             if len(readings) > _MOST_READINGS or work > MOST_WORK:
                 message = "the text has too many lists and objects; it was read up to here"
-                hint = f"send the {self.wanted.noun} alone"
+                hint = f"send only the {self.wanted.noun}"
                 stopped = Found("too_long", message, hint, span=(start, start + 1))
                 reading.errors = [stopped]
                 break
@@ -290,7 +290,7 @@ class _Locator:
         elif text.strip("` \t\r\n"):
             noun = self.wanted.noun
             self._error(
-                "syntax_error", f"there is extra text around the {noun}", f"send the {noun} alone", pos
+                "syntax_error", f"there is extra text around the {noun}", f"send only the {noun}", pos
             )
 
     def _drop(self, extra: list[int], chosen: Reading) -> None:
@@ -324,11 +324,11 @@ _WITHOUT_VALUE: Final = {"unquoted_text": "text without quotes", "bad_number": "
 
 
 class Document:
-    """What could be read of a source.
+    """The document that could be read of a source.
 
     Attributes:
-        value: The JSON value; None where nothing could be read.
-        source: The text; None where the source was no text.
+        value: The JSON value; None if nothing could be read.
+        source: The text; None if the source was not text.
         found: What was wrong with the text, or repaired.
         outer: For a document within a JSON string, the place of each of its characters in the text.
     """
@@ -352,7 +352,7 @@ class Document:
 
     @property
     def errors(self) -> list[Found]:
-        """What was wrong; the rest of what was found was repaired."""
+        """The errors; the rest of what was found was repaired."""
         return [found for found in self.found if found.code not in REMARKS]
 
     def describe(self, found: Found) -> str:
@@ -399,14 +399,14 @@ class Document:
         return document
 
     def is_broken(self, path: Path) -> bool:
-        """Whether a container lacks something that could not be read."""
+        """True if a container lacks something that could not be read."""
         if not self._broken or self._places is None or self._edits is None:
             return False
         return self._edits.original(self._places.span(path)[0]) in self._broken
 
 
 class Unreadable(ValueError):
-    """A text is not the JSON that it should be; the message says where, why, and what to send instead."""
+    """The text is not the JSON that it should be; the message says where, why, and what to send instead."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -414,7 +414,7 @@ class Unreadable(ValueError):
 
 
 def read_json(text: str) -> Any:
-    """Read a text that consists of one list or object of JSON, or almost JSON.
+    """Read text that consists of one list or object of JSON, or almost JSON.
 
     Args:
         text: What a model wrote; thoughts, a fence and backticks may be around the JSON.

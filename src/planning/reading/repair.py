@@ -49,7 +49,7 @@ def could_belong_outside(text: str, start: int, end: int, known: Container[str] 
 
 
 def could_be_another(text: str, start: int, end: int, known: Container[str] | None) -> bool:
-    """Whether, for an extra bracket after a container, an earlier one inside could be the wrong one."""
+    """True if, for an extra bracket after a container, an earlier one inside could be the wrong one."""
     for node in _last_ones(text, start, end):
         is_behind = False
         for _, name, inner in node.members:

@@ -153,7 +153,7 @@ class ValueReader:
             raise self.too_much(pos)
 
     def too_much(self, pos: int) -> Fault:
-        """The error of a text that takes too long to repair."""
+        """The error of text that takes too long to repair."""
         message = "too much of the text is not plain JSON; it was read up to here"
         return Fault("too_long", message, f"send plain JSON, or a shorter {self.wanted.noun}", pos)
 
@@ -178,11 +178,11 @@ class ValueReader:
         self.spoilt.add(start)
 
     def is_over(self, pos: int) -> bool:
-        """Whether the text ends there, or a fence closes it."""
+        """True if the text ends there, or a fence closes it."""
         return pos >= len(self.text) or self.text.startswith(("```", "~~~"), pos)
 
     def cut_off(self, pos: int | None = None) -> Fault:
-        """The error of a text that breaks off."""
+        """The error of text that ends too early."""
         end = len(self.text) if pos is None else pos
         while end and self.text[end - 1].isspace():
             end -= 1
@@ -334,5 +334,5 @@ def _is_number(token: str) -> bool:
 
 
 def most_digits() -> int:
-    """How many digits a whole number may have: Python may be configured for fewer."""
+    """The most digits that a whole number may have: Python may be configured for fewer."""
     return min(tokens.MOST_DIGITS, sys.get_int_max_str_digits() or tokens.MOST_DIGITS)

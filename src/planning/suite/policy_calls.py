@@ -117,7 +117,7 @@ class News:
     seen: dict[object, tuple[Plan, object]] = attrs.field(factory=dict)
 
     def take(self, context: ToolContext, plan: Plan | None) -> str:
-        """What changed since the agent last looked; empty when nothing did, or it never looked."""
+        """The changes since the agent last looked; empty when there are none, or it never looked."""
         seen = self.seen.get(_key_of(context)) or self.seen.get(context.actor)
         if seen is None or seen[0] == plan:
             return ""
@@ -151,7 +151,7 @@ class PolicyCalls:
 
     @property
     def rules(self) -> TextRules:
-        """The rules for the texts that its tools take."""
+        """The rules for the strings that its tools take."""
         return rules_for(self.policy.text)
 
     def carry_out(
@@ -226,7 +226,7 @@ class PolicyCalls:
 
     @property
     def is_async(self) -> bool:
-        """Whether ``verify`` is a coroutine function."""
+        """True if ``verify`` is a coroutine function."""
         verify = self.policy.verify
         return verify is not None and read_signature(verify).is_async
 

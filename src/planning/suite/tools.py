@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from planning.suite.policy_calls import PolicyCalls
 
 Handler = Callable[..., Any]
-"""A handler of a command, given the plan and the rules for texts; ASCII when omitted."""
+"""A handler of a command, given the plan and the rules for strings; ASCII when omitted."""
 
 
 class _Registered:
@@ -231,7 +231,7 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     # Reducers build a new plan for every other command that fits it: the old one here means that it did not,
     # or that another reducer replaced ours, and nothing was carried out.
     if plan is None or plan is before:
-        raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
+        raise ToolError(f"{name} was not applied: the session's reducers did not take it")
     return plan
 
 

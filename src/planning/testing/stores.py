@@ -230,7 +230,7 @@ class StoreSuite:
                 store.append, head, late, expected=expected, checkpoint=evolve(checkpoints[-1], version=6)
             )
             assert _refusal(StaleVersion, refused) == (
-                f"the session has version 5 by now, not {expected}: refresh it and try again"
+                f"the session has version 5, not {expected}: refresh it and try again"
             )
         assert _refusal(
             StaleVersion, lambda: store.append(evolve(head, session_id=new_id()), None, expected=1)
@@ -279,7 +279,7 @@ class StoreSuite:
         taken = f"the store holds a session '{name}' already: give the fork another id"
         assert _refusal(StoreError, lambda: store.copy(name, head)) == taken
         assert _refusal(StaleVersion, lambda: store.copy(name, evolve(fork, version=6))) == (
-            "the session has version 5 by now, not 6: refresh it and try again"
+            "the session has version 5, not 6: refresh it and try again"
         )
         assert store.head(fork.session_id) is None
 

@@ -29,7 +29,7 @@ _logger.addHandler(logging.NullHandler())  # keeps stderr clean if logging is no
 
 
 def is_given_up() -> bool:
-    """Whether the caller of the tool that runs here has stopped waiting: it can stop what it started."""
+    """True if the caller of the tool that runs here has stopped waiting: it can stop what it started."""
     return any(job.is_given_up for job in _JOBS.get())
 
 
@@ -79,7 +79,7 @@ def run_in_thread(function: Callable[[], T], name: str, seconds: float, spent: f
 
 
 async def run_off_loop(function: Callable[[], T], name: str, seconds: float | None, spent: float = 0.0) -> T:
-    """The same from async code, without blocking the event loop; None waits without a limit.
+    """Run a function in a thread, without blocking the event loop; None waits without a limit.
 
     A task that is cancelled meanwhile stops waiting; the function runs on.
     """
@@ -142,9 +142,9 @@ async def _outcome(awaitable: Awaitable[Any]) -> _Outcome:
 
 
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
-    """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
+    """Await something no longer than so many seconds, less those spent; None waits without a limit.
 
-    After that it is cancelled, and what it does to clean up has half a second more, then goes on behind.
+    After that it is cancelled, and what it does to clean up has half a second more, then runs on behind.
     """
     if seconds is None:
         return await awaitable

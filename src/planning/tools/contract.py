@@ -119,7 +119,7 @@ def _option(default: Any, **more: Any) -> Any:
 
 @attrs.frozen(eq=False)
 class ToolContract:
-    """What a tool declares, bound where it is declared: as data, without a way to call it.
+    """A tool as it is declared, bound where it is declared: as data, without a way to call it.
 
     Attributes:
         name: What the model calls it by: 1 to 128 letters, digits, ``_``, ``-``, ``.`` and ``/``, as in
@@ -135,8 +135,8 @@ class ToolContract:
             which arguments stay a dict.
         examples: Worked examples.
         diagnose: Asked what else is wrong with arguments that cannot be decoded, so that a model
-            hears of everything at once. A tool that has it checks texts itself.
-        publishes: What the session is sent of a call that succeeded: its ``ToolInvoked`` alone (``"call"``),
+            hears of everything at once. A tool that has it checks strings itself.
+        publishes: What the session is sent of a call that succeeded: only its ``ToolInvoked`` (``"call"``),
             one whose ``value`` is what the tool returned, so that it is reduced (``"value"``), or nothing,
             because the function publishes within its own transaction (``"own"``).
         requires_identifier: Whether it is not called before the user has said whom it is about.
@@ -145,9 +145,9 @@ class ToolContract:
         returns_private_data: Whether its arguments and results are private: then no log, event, error
             or ledger has a part of them.
         rate_limit_key: The group of tools whose calls are counted together and limited.
-        timeout: The seconds after which a call is given up, retries and waits included.
+        timeout: The seconds after which a call times out, retries and waits included.
         retry: How often it is tried when it fails with an error that may pass.
-        breaker: What leaves it alone for a while after it has failed several times in a row.
+        breaker: What pauses it for a while after it has failed several times in a row.
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
         visible_errors: The types of exceptions whose text the model reads, beside ``ToolError``. The text of
             any other exception is in no message. A tool with private data has none.

@@ -36,7 +36,7 @@ class _Private(dict[str, Any]):
 
 
 def execution_envelope(tool: str, result: ToolResult) -> dict[str, Any]:
-    """What ``Tool.execute`` returns: ``{success, tool, result, error, elapsed}``.
+    """The dict that ``Tool.execute`` returns: ``{success, tool, result, error, elapsed}``.
 
     The error is for the developer who called: it has the text of the exception, if any.
     """
@@ -52,7 +52,7 @@ def execution_envelope(tool: str, result: ToolResult) -> dict[str, Any]:
 
 
 def pipeline_envelope(result: ToolResult) -> dict[str, Any]:
-    """What ``BaseTool.safe_execute`` returns: ``{success, data, error, user_message}``.
+    """The dict that ``BaseTool.safe_execute`` returns: ``{success, data, error, user_message}``.
 
     A failure has its ``code`` too; one that waits for the user ``needs_user_input`` and
     ``input_request``. No text of an exception is in it.
@@ -83,7 +83,7 @@ class QueryResponses:
         """Build ``{query_type, parameters, results, output_key, success}`` for a query that was answered.
 
         Args:
-            query_type: The type of query that was carried out.
+            query_type: The type of query that was run.
             parameters: The parameters that were used.
             results: The results.
             additional: Further fields; they cannot take the place of those five.
@@ -129,18 +129,18 @@ _CODES = frozenset(map(str, ErrorKind))
 _SCALARS = frozenset({type(None), bool, int, float, str})
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
 _KNOWN = (StoreError, SessionBusyError)  # what they mean for the call is known better than by their text
-_AGAIN = "Call it again, or go on without it."
+_AGAIN = "Call it again, or continue without it."
 _CHECK = "It may have taken effect: check before you call it again."
 """In place of that for a tool which must not be called twice, once it had begun."""
 _FAILED = "{} failed. " + _AGAIN
 _MESSAGES = {
-    ErrorKind.PARAMETER: "{} cannot work with these arguments. Change them, or go on without it.",
-    ErrorKind.QUERY_TYPE: "{} has no such type of query. Ask for another, or go on without it.",
-    ErrorKind.STORAGE: "{} cannot reach its data now. Try again later, or go on without it.",
+    ErrorKind.PARAMETER: "{} cannot work with these arguments. Change them, or continue without it.",
+    ErrorKind.QUERY_TYPE: "{} has no such type of query. Ask for another, or continue without it.",
+    ErrorKind.STORAGE: "{} cannot reach its data now. Try again later, or continue without it.",
     ErrorKind.DATA_NOT_FOUND: "{} found nothing.",
     ErrorKind.TIMEOUT: "{} did not answer in time. " + _AGAIN,
-    ErrorKind.BAD_RESULT: "{} returned nothing that can be used. Go on without it.",
-    ErrorKind.RATE_LIMIT: "{} was called too often. Try again later, or go on without it.",
+    ErrorKind.BAD_RESULT: "{} returned nothing that can be used. Continue without it.",
+    ErrorKind.RATE_LIMIT: "{} was called too often. Try again later, or continue without it.",
 }
 _REPORT = ("success", "error", "user_message", "code", "needs_user_input", "input_request")
 _RETURN = "return text, numbers, booleans, None, lists, dicts or records of these, at most 100 levels deep"
@@ -179,7 +179,7 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
 
 
 def may_pass(tool: ToolContract, outcome: Any) -> bool:
-    """Whether a tool returned a failure that is tried again when it is raised."""
+    """True if a tool returned a failure that is tried again when it is raised."""
     if isinstance(outcome, ToolResult):
         return _is_false(outcome.success) and _code(outcome.code) in _MAY_PASS
     try:
@@ -210,7 +210,7 @@ def failed(
     reason = safe_text(getattr(error, "message", error))
     if isinstance(error, ToolError) and not isinstance(error, PrivateFailure) and reason.strip():
         if may_have_effect:
-            reason = reason.replace(GIVEN_UP, f"was given up. {_CHECK}")
+            reason = reason.replace(GIVEN_UP, f"timed out. {_CHECK}")
         message, user_message = reason, _asked(error, reason)
         if isinstance(error, ToolValidationError):
             known = "Refused, nothing changed." if error.nothing_changed else f"{name} failed:"
@@ -222,7 +222,7 @@ def failed(
         if may_have_effect:
             message = message.replace(_AGAIN, _CHECK)
         if isinstance(error, SessionBusyError):
-            message = f"{name} was not carried out: {error}. Call it again."
+            message = f"{name} was not run: {error}. Call it again."
         if isinstance(error, StoreBusy):
             message = (
                 f"{name} could not write: another worker or program is writing to the store. Call it again."
@@ -262,7 +262,7 @@ def withholding(tool: ToolContract, but: tuple[type[ToolError], ...] = ()) -> It
 
 
 def question_of(tool: ToolContract) -> str:
-    """What to ask the user before a tool that requires an identifier can be called."""
+    """The question to the user before a tool that requires an identifier can be called."""
     names = [name.replace("_", " ") for name in tool.identifiers]
     listed = " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
     return tool.input_request or f"Could you give me your {listed}?"
@@ -289,7 +289,7 @@ def kept(result: ToolResult) -> ToolResult:
 
 
 def is_cancelling(error: BaseException) -> bool:
-    """Whether an exception is the cancelling of a task, which has to go on through everything."""
+    """True if an exception is the cancelling of a task, which nothing may stop."""
     return not issubclass(type(error), Exception) and classify_error(error) is ErrorKind.CANCELLED
 
 

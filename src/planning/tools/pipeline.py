@@ -1,6 +1,6 @@
 """The path of every call: decode, check identifiers, limit, run, classify, publish, record.
 
-The toolbox finds the tool. Whatever is wrong is an exception, and here alone it becomes a result.
+The toolbox finds the tool. Whatever is wrong is an exception, and only here it becomes a result.
 """
 
 from __future__ import annotations
@@ -51,13 +51,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE = 0.2
-"""How many seconds a read or a refusal waits for a writer to be recorded."""
+"""The seconds that a read or a refusal waits for a writer to be recorded."""
 _DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads
 
 _NO_CONTEXT = ToolContext()
 _NOT_STORED = (
-    "{} was carried out, but the session could not store its result. "
-    "Check what it did before you call it again."
+    "{} ran, but the session could not store its result. Check what it did before you call it again."
 )
 
 
@@ -123,7 +122,7 @@ class CallPipeline:
             raise
 
     async def acall(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
-        """The same from async code: ``call``, or with ``raises`` ``invoke``."""
+        """Make a call in async code, as ``call`` or, with ``raises``, as ``invoke`` does."""
         stored = self._stored(tool)
         if stored is not None and tool.publishes == "own" and not tool.is_async:
             if raises:
@@ -503,7 +502,7 @@ def _names_someone(value: object) -> bool:
 
 @cache
 def background() -> ModuleType:
-    """What needs asyncio, which most calls do not load."""
+    """The part that needs asyncio, which most calls do not load."""
     from planning.tools import background  # noqa: PLC0415 - it needs asyncio
 
     return background

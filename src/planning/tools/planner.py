@@ -33,7 +33,7 @@ _UNREADABLE = "invalid_call"
 async def execute_tools(
     state: Mapping[str, Any], *, registry: ToolRegistry | None = None, session: Session | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Carry out the tool calls in a pipeline's state, one after the other; never raises.
+    """Run the tool calls in a pipeline's state, one after the other; never raises.
 
     Args:
         state: ``tool_calls`` is a list of ``{"tool", "args"}``; the context of the tools is made of
@@ -152,7 +152,7 @@ def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
 
 @attrs.frozen(unsafe_hash=False)
 class PlannerOutput(Mapping[str, Any]):
-    """What a planner asks for next.
+    """The next actions that a planner asks for.
 
     As a mapping it has the keys ``tool_calls``, ``needs_user_input``, ``input_request``, ``queries`` and
     ``intent``: an update of a pipeline's state, in plain lists and dictionaries. Two outputs are equal
@@ -176,7 +176,7 @@ class PlannerOutput(Mapping[str, Any]):
 
     @property
     def ok(self) -> bool:
-        """Whether all of it was understood."""
+        """True if all of it was understood."""
         return not self.problems
 
     def __getitem__(self, key: str) -> Any:
@@ -193,7 +193,7 @@ class PlannerOutput(Mapping[str, Any]):
 
 
 def should_execute_tools(state: Mapping[str, Any]) -> _Route:
-    """Where a pipeline goes after planning: tool calls first, then a question to the user, else queries.
+    """The next node of a pipeline after planning: tool calls first, a question to the user, else queries.
 
     Args:
         state: The pipeline's state, or a ``PlannerOutput``; a missing key counts as None.
@@ -213,11 +213,11 @@ def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutp
             within prose, of at most ``MOST_CHARACTERS``; as text, as UTF-8, or parsed already. A fenced
             object goes before one in prose. Two different ones in the same place are not chosen from.
         finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
-            brackets that are missing at the end were forgotten and are put in. Otherwise such a text was
+            brackets that are missing at the end were forgotten and are put in. Otherwise such text was
             cut, and is a problem.
 
     Returns:
-        What was understood. A text that is broken gives nothing; a field of the wrong type has its default,
+        What was understood. Broken text gives nothing; a field of the wrong type has its default,
         a malformed call is omitted; and ``problems`` says so.
     """
     try:

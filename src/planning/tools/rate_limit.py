@@ -91,11 +91,11 @@ class RateLimiter:
                 return
             raise RateLimitExceeded(
                 f"{key} is limited to {refusing!r}; "
-                f"try again in {max(math.ceil(wait), 1)} s, or go on without it",
+                f"try again in {max(math.ceil(wait), 1)} s, or continue without it",
                 wait,
             )
         raise StorageUnavailable(
-            f"the calls of {key} cannot be counted now; try again later, or go on without it"
+            f"the calls of {key} cannot be counted now; try again later, or continue without it"
         )
 
     def _wait(self, limit: RateLimitItem, name: str) -> float:

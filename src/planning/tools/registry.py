@@ -50,12 +50,12 @@ class ToolRegistry:
             return iter(tuple(self._tools.values()))
 
     def __len__(self) -> int:
-        """How many tools there are."""
+        """The number of tools."""
         return len(self._tools)
 
     @property
     def limiter(self) -> RateLimiter:
-        """What counts the calls of tools with a ``rate_limit_key``; it can be replaced.
+        """The limiter that counts the calls of tools with a ``rate_limit_key``; it can be replaced.
 
         Raises:
             ImportError: The limits library is not installed.

@@ -86,7 +86,7 @@ class Toolbox:
 
     @property
     def session(self) -> Session | None:
-        """Where calls are published; if a function was passed, the session of the current call.
+        """The session that gets the calls; if a function was passed, that of the current call.
 
         Raises:
             ContextInvalid: The function returns no session.
@@ -107,7 +107,7 @@ class Toolbox:
         Args:
             name: The tool's name.
             params: An instance of its parameter type, or a mapping to make one from.
-            context: What the tool may know of the call, such as ``trace_id``.
+            context: Values for the tool, such as ``trace_id``.
 
         Raises:
             ToolValidationError: No such tool, or the call is refused; nothing has changed.
@@ -120,7 +120,7 @@ class Toolbox:
     async def ainvoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
-        """The same from async code; see ``acall``."""
+        """Call a tool from async code; see ``acall``."""
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         return await pipeline.acall(self._find(name), params, raises=True)
 
@@ -131,12 +131,12 @@ class Toolbox:
         *,
         context: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Carry out a model's call; never raises, except KeyboardInterrupt, SystemExit and GeneratorExit.
+        """Make a model's call; never raises, except KeyboardInterrupt, SystemExit and GeneratorExit.
 
         Args:
             name: The tool's name.
             arguments: The JSON text that the provider handed over, or a mapping.
-            context: What the tool may know of the call, such as ``trace_id``.
+            context: Values for the tool, such as ``trace_id``.
         """
         tool = self._get(name)
         try:
@@ -154,7 +154,7 @@ class Toolbox:
         *,
         context: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Carry out a model's call from async code; never raises, but cancelling passes.
+        """Make a model's call from async code; never raises, but cancelling passes.
 
         Async tools are awaited. Plain functions run in a thread, so that the event loop stays free, unless
         the tool is declared not to block, as the planning tools are: their transaction ends before any other

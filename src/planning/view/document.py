@@ -1,4 +1,4 @@
-"""What a run did, as the data of the page: where it began, and what each change made of it."""
+"""The data of the page: where a run began, and what each change made of it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _seconds(at: datetime | None) -> float | None:
 
 
 def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
-    """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
+    """A session's health, as the page has it; without what is empty, and empty if nothing is known."""
     if health is None:
         return {}
     names = ("state", "objective", "done", "total", "step", "title", "error")
@@ -166,7 +166,7 @@ def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
 
 @attrs.define(kw_only=True)
 class Document:
-    """What a run did, as far as it was read. The oldest changes are folded into where it begins.
+    """The history of a run, as far as it was read. The oldest changes are folded into where it begins.
 
     One thread may read changes while others ask for what was read.
     """
@@ -244,7 +244,7 @@ class Document:
 
     @property
     def health_fields(self) -> Fields:
-        """How the session is doing, as the page has it."""
+        """The session's health, as the page has it."""
         steps, run = self.run.steps, self._run_health
         is_cut = (
             steps is not None and run is not None and is_over(run) and steps.in_state("in_progress") != []

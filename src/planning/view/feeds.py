@@ -1,4 +1,4 @@
-"""What the clients of a page follow: one look at a source serves all of them, none is made without them."""
+"""The feeds of a page's clients: one look at a source serves all of them, none is made without them."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class Feeds:
 
 
 def problem_event(text: str | None) -> str:
-    """What is wrong, or None where nothing is any more, as a server-sent event."""
+    """The problem, or None once it is over, as a server-sent event."""
     return _event("problem", {"text": text})
 
 

@@ -21,9 +21,9 @@ from planning.workflow.model import Workflow, WorkflowStep
 MOST_EDGES: Final = 5_000
 """The most lines that are drawn: of more, the longest are omitted."""
 WIDTH: Final = 208
-"""How wide a step is."""
+"""The width of a step."""
 HEIGHT: Final = 46
-"""How high it is."""
+"""The height of a step."""
 
 _GAP: Final = 24  # between steps beside each other
 _ROW_GAP: Final = 16  # between rows of one layer, and between steps below each other
@@ -38,7 +38,7 @@ _SWEEPS: Final = 4
 
 @attrs.frozen
 class Layout:
-    """Where everything is drawn."""
+    """The places of everything that is drawn."""
 
     width: int
     height: int

@@ -1,4 +1,4 @@
-"""The server of the page: for this machine alone, and for those who have the link."""
+"""The server of the page: only for this machine, and for those who have the link."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _LONGEST_REASON = 512
 
 @attrs.frozen
 class PlanMoved(Exception):
-    """The plan is another than the one that the host has seen."""
+    """The plan differs from the one that the host has seen."""
 
     version: int
     plan: dict[str, Any] | None

@@ -145,7 +145,7 @@ def _check(nodes: list[ast.AST]) -> None:
 def _check_call(call: ast.Call) -> None:
     """Refuse to call anything but the known functions and methods."""
     if call.keywords:
-        raise _refusal("a keyword argument", "pass the value alone")
+        raise _refusal("a keyword argument", "pass only the value")
     known: tuple[str, ...] = FUNCTIONS
     kind, offer = "function", ", ".join(FUNCTIONS)
     match call.func:
@@ -237,7 +237,7 @@ _KINDS: Final = {type(None): "None", str: "a string", int: "a number", float: "a
 
 
 def is_done(text: str, memory: Mapping[str, Any], key: str | None = None) -> bool:
-    """Whether a condition is true of the memory.
+    """Decide if a condition is true of the memory.
 
     It reads ``memory``, the value of the step's own key under the name of that key, and calls ``len``,
     ``min``, ``max``, ``sum``, ``abs``, ``all_of`` and ``any_of``. A bool is a number, as in Python. Whatever

@@ -120,7 +120,7 @@ SUGGESTIONS: Final = MappingProxyType({
     "undeclared_dependency": "Add each step that an input refers to to 'depends_on'.",
     "self_reference": "Refer to the outputs of earlier steps only.",
 })  # fmt: skip
-"""What to do about a code, where there is something to say that its category's suggestion does not."""
+"""The advice for a code, if its category's suggestion does not say enough."""
 
 _GENERAL: Final = MappingProxyType({
     Category.JSON: "Write plain JSON: double quotes, a comma between values, every bracket closed.",
@@ -228,7 +228,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether the workflow has no errors."""
+        """True if the workflow has no errors."""
         return not self.errors
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class Report:
         }
 
     def to_prompt(self) -> str:
-        """What a model gets in order to repair its workflow: every problem, one a line, in plain ASCII.
+        """The message for a model that repairs its workflow: every problem, one a line, in plain ASCII.
 
         At most 40 findings are written out; then it says how many more there are. Of many of one kind the
         first three are.
@@ -266,7 +266,7 @@ class Report:
         return text if len(text) <= _LONG else _text(self.errors, self.warnings, _ALIKE, " like these")
 
     def render(self, *, color: bool = False, name: str = "workflow", width: int | None = None) -> str:
-        """What a person reads in a terminal: the source line of each finding with carets under the place.
+        """The report for a person in a terminal: the source line of each finding with carets under the place.
 
         At most 100 findings are shown, the errors first; then it says how many more there are. Nothing in the
         workflow can act on the terminal.

@@ -34,7 +34,7 @@ def validate_workflow(
         capabilities: The tools, handlers and agents that exist. Without them no name is checked.
         finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
             missing brackets at the end are added, with a warning. Otherwise
-            such a text was cut, and is an error.
+            such text was cut, and is an error.
     """
     try:
         return _validated(source, capabilities, is_finished=finished)

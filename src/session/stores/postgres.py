@@ -52,7 +52,7 @@ from session.stores.sql import (
 from session.stores.watch import Watch
 
 FORMAT: Final = 1
-"""What the tables have as their format."""
+"""The format of the tables."""
 _CREATION: Final = """DO $session$
 BEGIN
 PERFORM pg_advisory_xact_lock(hashtextextended({name}, 0));
@@ -376,7 +376,7 @@ class PostgresStore(SqlStore):
     # Reading
 
     def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session; see ``Store.head``."""
+        """The record of a session; see ``Store.head``."""
         held = self._held()
         if held is not None and held.row and str(held.session_id) == str(session_id):
             return self._found(held.row, session_id)

@@ -187,7 +187,7 @@ class SqliteStore(SqlStore):
             yield _runner(self._writer.connected())
 
     def compact(self) -> None:
-        """Give the room of deleted sessions back to the file system. Writers wait; readers do not.
+        """Give the space of deleted sessions back to the file system. Writers wait; readers do not.
 
         Raises:
             StoreError: Another process writes for too long, or the disk has no room for a second copy.

@@ -93,7 +93,7 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
     """Open a file, or begin one.
 
     Raises:
-        StoreError: It holds something else, or has another format.
+        StoreError: It holds something else, or has a different format.
         sqlite3.Error: It cannot be opened.
         OSError: It cannot be made.
     """
@@ -196,7 +196,7 @@ def _is_ours(path: Path, how: str, timeout: float) -> bool:
 
 
 def explained(error: Exception, path: Path, timeout: float) -> StoreError:
-    """What an error of SQLite or of the system means for a store."""
+    """The ``StoreError`` for an error of SQLite or of the system."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if isinstance(error, OSError):
         code = sqlite3.SQLITE_CANTOPEN
@@ -229,7 +229,7 @@ class Explaining:
 
 
 def identity(path: Path) -> tuple[int, int]:
-    """Which file a path leads to."""
+    """The file that a path leads to."""
     try:
         found = path.stat()
     except OSError:

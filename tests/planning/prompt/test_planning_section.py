@@ -164,8 +164,8 @@ def test_descriptions_of_the_host_replace_those_of_the_tools_alone(session: Sess
             " goal-decompose-route-synthesise",
         ),
         ({"strategy": None}, TypeError, "strategy must be a PlanningStrategy or its name, got None"),
-        ({"mindset": " \n"}, ValueError, "mindset is blank: write a text, or omit it"),
-        ({"mindset": 7}, TypeError, "mindset must be a text, got int"),
+        ({"mindset": " \n"}, ValueError, "mindset is blank: fill it in, or omit it"),
+        ({"mindset": 7}, TypeError, "mindset must be a string, got int"),
         (
             {"descriptions": {"planning_mark": "Mark."}},
             ValueError,
@@ -179,7 +179,7 @@ def test_descriptions_of_the_host_replace_those_of_the_tools_alone(session: Sess
         (
             {"descriptions": {"planning_mark_step": ""}},
             ValueError,
-            "descriptions['planning_mark_step'] is blank: write a text, or omit it",
+            "descriptions['planning_mark_step'] is blank: fill it in, or omit it",
         ),
     ],
 )

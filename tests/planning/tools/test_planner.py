@@ -294,7 +294,7 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
         (
             "tool_calls",
             "[1] x",
-            "there is extra text around the JSON value at line 1, column 5; send the JSON value alone",
+            "there is extra text around the JSON value at line 1, column 5; send only the JSON value",
         ),
         ("needs_user_input", 1, "expected a boolean, got a number"),
         ("input_request", ["Who?"], "expected a string, got an array"),

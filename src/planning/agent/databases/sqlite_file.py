@@ -1,12 +1,12 @@
 """An SQLite file, and how it is read as of one moment without a file beside it.
 
-Of a database in WAL mode SQLite, even when it opens it for reading, makes the files ``-wal`` and ``-shm``
+For a database in WAL mode, SQLite makes the files ``-wal`` and ``-shm``, even when it opens it for reading,
 and leaves them there. So as long as there is no ``-wal`` with changes in it, the file is opened as one that
 does not change (``immutable``), and a statement during which it changed after all is run again. Where a
 ``-wal`` has changes in it, its writer has a ``-shm`` too, which readers share; only if the writer died and
 its ``-shm`` was lost, SQLite creates it again.
 
-The file is opened by SQLite alone: a process that closes a file in any other way gives up all its locks on
+Only SQLite opens the file: a process that closes a file in any other way gives up all its locks on
 it, those of other connections included.
 """
 

@@ -1,4 +1,4 @@
-"""What the columns of a statement hold, which the database is asked.
+"""The contents of a statement's columns, which the database is asked.
 
 A column, or what a view, a query in FROM, a WITH or an alias makes of one, is written as an expression of the
 columns of tables. The database computes it for a few thousand rows.
@@ -33,7 +33,7 @@ Node = Any
 
 
 def attempt(look: Callable[[], T]) -> T | None:
-    """What a function returns; None if it fails: sqlglot may fail in any way, as in a recursion too deep."""
+    """The result of a function; None if it fails: sqlglot may fail in any way, as in a recursion too deep."""
     try:
         return look()
     except Exception:  # noqa: BLE001 - then there is no hint, and the database has the last word
@@ -67,7 +67,7 @@ def parsed(sql: str, dialect: Any) -> Node:
 
 @attrs.frozen(eq=False)
 class TableSource:
-    """A table or view of the database, or a query, in FROM, where it has an alias."""
+    """A table or view of the database, or a query, in FROM, with its alias if it has one."""
 
     alias: str
     title: str  # the name of a table, or the alias of a query
@@ -79,7 +79,7 @@ class TableSource:
     cte: str = ""  # the name of a query in WITH
 
     def has(self, name: str) -> bool:
-        """Whether it has a column of that name, in any case."""
+        """True if it has a column of that name, in any case."""
         return any(each.lower() == name.lower() for each in self.columns or ())
 
 
@@ -238,7 +238,7 @@ class Columns:
 
     @cached_property
     def tree(self) -> Tree:
-        """What it reads."""
+        """The tables and columns that it reads."""
         return Tree(self.root, self.tables() or ())
 
     def text(self, node: Node) -> str:
@@ -317,13 +317,13 @@ class Columns:
             return frozenset()
 
     def is_any(self, node: Node, condition: str) -> bool:
-        """Whether a condition is true of any value of an expression, in all rows."""
+        """True if a condition is true of any value of an expression, in all rows."""
         values = Values(self, is_whole=True)
         written = values.write(node)
         return bool(values.rows("1", f"{written} <> '' AND {condition.format(written)}", 1))
 
     def affinity(self, node: Node) -> str | None:
-        """What a column of a table was declared as: ``int``, ``text``, or its type in another case."""
+        """The declared type of a table's column: ``int``, ``text``, or its type in lower case."""
         _, source = self.tree.owner(node) if isinstance(node, exp.Column) else (None, None)
         kind = None if source is None else source.types.get(node.name.lower())
         return kind and ("int" if "int" in kind else "text" if re.search("char|text|clob", kind) else kind)
@@ -332,7 +332,7 @@ class Columns:
 def missing_values(columns: Columns) -> list[str]:
     """The strings that a statement compares with a column which does not hold them, and what it has instead.
 
-    They are why most statements return nothing: a name in another case, another word for a status.
+    They are why most statements return nothing: a name in a different case, another word for a status.
     """
     lines = list[str]()
     for node, _ in columns.tree.all_of(exp.EQ, exp.In):
@@ -409,7 +409,7 @@ class Values:
     def rows(
         self, what: str, condition: str, limit: int = 1, fold: Callable[[Rows], Rows] | None = None
     ) -> Rows:
-        """What the rows that fulfil a condition have; a LookupError if the database has no answer."""
+        """The rows that fulfil a condition; a LookupError if the database has no answer."""
         sources, is_single = [], len(self._read) == 1
         for place, (source, names) in enumerate(self._read.items()):
             found = f"SELECT {', '.join(map(quoted, names))} FROM {source}"  # noqa: S608 - names are quoted, and run by what can only read

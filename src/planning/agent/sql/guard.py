@@ -1,4 +1,4 @@
-"""Which statements are sent to a database: a single read-only one.
+"""The check of statements before a database gets them: a single read-only one.
 
 This check only gives the model a clear message early. The security boundary is the connection, which allows
 nothing but reading; so a statement that cannot be tokenized is left to the database.
@@ -59,13 +59,13 @@ class Failure(Exception):
 
 
 def is_statement(text: str) -> bool:
-    """Whether a text begins as a statement of any kind does."""
+    """True if text begins as a statement of any kind does."""
     first = _FIRST.search(_COMMENT.sub(" ", text[:2_000]))
     return first is None or _STATEMENT.fullmatch(normalize("NFKC", first[0])) is not None
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a text begins with words that are not those of a statement."""
+    """True if text begins with words that are not those of a statement."""
     return not is_statement(text) and _SENTENCE.match(text[:2_000]) is not None
 
 
@@ -75,7 +75,7 @@ def wrote_text(text: str) -> str:
 
 
 def check(sql: object, dialect: str) -> str:
-    """The one statement in a text, without what ends it; a Failure if it must not be run."""
+    """The one statement in the text, without what ends it; a Failure if it must not be run."""
     if not isinstance(sql, str):
         raise _refused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
     if len(sql) > _LONGEST:

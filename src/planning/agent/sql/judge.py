@@ -504,8 +504,8 @@ _SENTENCES: Final = {
         "date({0})"
     ),
     "lost": (
-        "{0} is not a date for any value: SQLite has no such format or modifier, or takes its arguments in "
-        "another order; write strftime('%Y-%m', x), or date(x, '-30 days')"
+        "{0} is not a date for any value: SQLite has no such format or modifier, or needs its arguments in "
+        "a different order; write strftime('%Y-%m', x), or date(x, '-30 days')"
     ),
     "format": "{0} is its first argument, unchanged; write strftime('%Y-%m', x) for parts of a date",
     "cast": "SQLite has no type {1}, and casts to a number; write {2}({0}) for CAST({0} AS {1})",

@@ -76,7 +76,7 @@ DIFFERENCES: Final = {
         ),
     ),
 }
-"""What differs in the SQL of each database, at most six lines, each behind the words that it explains."""
+"""The differences in the SQL of each database, at most six lines, each behind the words it explains."""
 _WORDS: Final = """
     ADD ALL ALTER ANALYSE ANALYZE AND ANTI ANY ARRAY AS ASC ASOF ASYMMETRIC AT AUTHORIZATION
     AUTOINCREMENT BETWEEN BINARY BOTH BY CASE CAST CHECK COLLATE COLLATION COLUMN COLUMNS COMMIT

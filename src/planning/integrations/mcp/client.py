@@ -37,7 +37,7 @@ async def tools_from(client: _AnyClient, *, prefix: str = "", timeout: float = _
     Args:
         client: A connected client, which must stay open as long as the tools are used.
         prefix: What the names begin with here, to tell the tools of several servers apart.
-        timeout: The seconds after which a call is given up.
+        timeout: The seconds after which a call times out.
 
     Raises:
         ToolError: The server did not list its tools, or one cannot be used; the message says why.
@@ -137,7 +137,7 @@ async def _called(
             return await client.call_tool(name, arguments)
     except (TimeoutError, MCPError) as error:
         if isinstance(error, TimeoutError) or error.code == types.REQUEST_TIMEOUT:
-            raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
+            raise ToolTimeout(f"{name} did not answer within {timeout:g} s") from None
         if error.code == types.CONNECTION_CLOSED:
             raise _closed(name) from None
         raise ToolError(f"{name} was refused by its MCP server: {_reason(error, timeout)}") from None

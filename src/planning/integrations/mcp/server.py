@@ -96,12 +96,12 @@ def build_server(
             When omitted, each MCP connection has its own, which ends with the connection.
         new_session: Opens the session of a new connection; a session in memory by default.
         resume: Opens the session that a connection over HTTP names in the header ``Planning-Session``, which
-            is the one that it had before; None where there is none of that id. Only whoever was told an id
-            may know it: open sessions with random ids alone.
+            is the one that it had before; None if there is none of that id. An id is known only to the client
+            that got it: open only sessions with random ids.
         plan_tools: The names of the planning tools to offer; all that the policy gives when omitted.
         strategy: The strategy whose text is the server's instructions.
         policy: What the host demands of the plan. With ``approval``, a client that can ask its user does
-            so when a plan was set up or changed, and when a tool is held back; without that, the call is
+            so when a plan was set up or changed, and when a tool is blocked; without that, the call is
             refused. A toolbox or a section brings its own.
         workflows: What workflow documents may call. With it, the tool ``planning_run_workflow`` runs them.
         always_load: Whether Claude Code has the tools in every request. By default it keeps the tools of all

@@ -148,7 +148,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _EXACT = 2**53  # up to here a float holds every integer
 _MOST_DIGITS = 400
 BOOLEANS = {"true": True, "false": False}
-"""What JSON calls booleans; as text they are taken in any case."""
+"""The words for booleans; as text they are taken in any case."""
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _OPENINGS: dict[str, tuple[type, str]] = {"{": (dict, "object"), "[": (list, "array")}
 
@@ -299,7 +299,7 @@ def _in_order(problems: Iterable[Problem], schema: Node) -> list[Problem]:
 
 
 def withheld(problem: Problem, schema: Node) -> Problem:
-    """The problem without a word of what was sent: the schema's own words and names alone."""
+    """The problem without a word of what was sent: only the schema's own words and names."""
     known: list[str | int] = []
     for index, name in _PART.findall(problem.path):
         part: str | int = int(index) if index else name

@@ -43,7 +43,7 @@ class Field:
 
 
 def is_record(kind: object) -> bool:
-    """Whether a type is a dataclass, an attrs class or a TypedDict, and not pydantic's own."""
+    """True if a type is a dataclass, an attrs class or a TypedDict, and not pydantic's own."""
     if not isinstance(kind, type) or hasattr(kind, "__pydantic_validator__"):
         return False
     return dataclasses.is_dataclass(kind) or attrs.has(kind) or typing_extensions.is_typeddict(kind)
@@ -218,7 +218,7 @@ def _of_typed_dict(name: str, hint: Any, *, is_required: bool) -> Field:
 # Instances of records, and their refusals
 
 REFUSING = (ValueError, TypeError)
-"""What a check refuses a value with. Any other exception is a failure of the check, and passes."""
+"""The exceptions with which a check refuses a value. Any other is a failure of the check, and passes."""
 
 LIMITS = {"min_length": "minLength", "max_length": "maxLength", "min_items": "minItems"}
 """The limits in field metadata, and their keywords in JSON Schema."""
@@ -237,7 +237,7 @@ class CheckBroken(Exception):
 
 
 def words_of(error: Exception) -> str:
-    """What an exception that refuses a value says; attrs hands over the message first, and then the rest."""
+    """The text of an exception that refuses a value; attrs hands over the message first, then the rest."""
     is_plain = type(error) in {ValueError, TypeError} and error.args
     return safe_text(error.args[0] if is_plain else error) or type(error).__name__
 
@@ -300,7 +300,7 @@ class Constructing:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the constructor was made by ``dataclass`` and only sets the fields."""
+        """True if the constructor was made by ``dataclass`` and only sets the fields."""
         kind = self.record
         return (
             "__dataclass_params__" in vars(kind)

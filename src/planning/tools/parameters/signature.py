@@ -86,7 +86,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 @attrs.frozen
 class Signature:
-    """What can be said of a function without reading its type hints.
+    """The parameters of a function, as far as they show without reading its type hints.
 
     Attributes:
         is_async: Whether it is a coroutine function, or an object whose call is one.
@@ -99,7 +99,7 @@ class Signature:
     is_open: bool
 
     def takes(self, positional: int) -> bool:
-        """Whether it can be called with so many positional arguments."""
+        """True if it can be called with so many positional arguments."""
         if self.is_open and not self.parameters:
             return True
         least, most = 0, 0.0
@@ -127,7 +127,7 @@ _REMEDIES: dict[str | tuple[str, ...], str] = {
 
 
 def remedy(value: object) -> str:
-    """How to use a tool of another framework, for the end of a message; empty for anything else."""
+    """The way to use a tool of another framework, for the end of a message; empty for anything else."""
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(value).__mro__]
     for start, text in _REMEDIES.items():
         if any(name.startswith(start) for name in names):
@@ -198,7 +198,7 @@ def refuse_field_default(owner: str, name: str, default: object) -> None:
 
 
 def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
-    """Whether a function's parameter has this type, or may be None instead; no if its hint cannot be read."""
+    """True if a function's parameter has this type, or may be None instead; no if its hint cannot be read."""
     try:
         return _is_optionally(_hint(function, name, kind), kind)
     except TypeError:
@@ -225,7 +225,7 @@ def _is_alias(hint: object) -> bool:
 
 
 def behind(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What a ``functools.partial`` is made of; every other function itself."""
+    """The function that a ``functools.partial`` is made of; every other function itself."""
     while isinstance(function, functools.partial):
         function = function.func
     return function

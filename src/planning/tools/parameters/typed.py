@@ -57,7 +57,7 @@ _DATA = frozenset({"metadata", "default", "expected", "members", "serialization"
 
 
 def strict_validator(schema: core_schema.CoreSchema) -> Validate:
-    """What validates values as JSON has them.
+    """A validator of values as JSON has them.
 
     Text is not a number and 1 is not True, but an array becomes a tuple or a set, and text a date, a UUID or
     whatever else JSON has as text. Unknown fields are refused at every depth. pydantic's own models and

@@ -50,7 +50,7 @@ BOUNDS = {
     "minProperties": "at least {} fields",
     "maxProperties": "at most {} fields",
 }
-"""What a limit asks for, by its keyword."""
+"""The demand of each limit, by its keyword."""
 
 
 class Wrong(NamedTuple):
@@ -135,19 +135,19 @@ _WORDS: dict[str, Callable[[Wrong], str]] = {
 
 
 def type_word(value: object) -> str:
-    """What a value is, in JSON's words."""
+    """The kind of a value, in JSON's words."""
     kind = _TYPES.get(type(value))
     return f"a value of type {type(value).__name__}" if kind is None else _TYPE_WORDS[kind]
 
 
 def is_of_type(node: Node, value: object) -> bool:
-    """Whether a value is of a type that a schema asks for, and of that alone: no format besides."""
+    """True if a value has a type that a schema asks for, without any format that it asks for."""
     found = (option for option in node.get("anyOf", [node]) if "format" not in option)
     return type_word(value) in {_TYPE_WORDS.get(str(option.get("type"))) for option in found}
 
 
 def expected(node: Node) -> str:
-    """What a schema asks for, in a few words."""
+    """A schema in a few words."""
     if "anyOf" in node:
         some = [option for option in node["anyOf"] if option.get("type") != "null"] or node["anyOf"]
         return " or ".join(dict.fromkeys(map(expected, some)))
@@ -168,12 +168,12 @@ def expected(node: Node) -> str:
 
 
 def bounds_of(node: Node) -> list[str]:
-    """What each of the limits of a schema asks for."""
+    """The demand of each limit of a schema."""
     return [_counted(words, node[key]) for key, words in BOUNDS.items() if key in node]
 
 
 def limits(node: Node) -> str:
-    """What the limits and the pattern of a schema say, for a field's description; empty without them."""
+    """The limits and the pattern of a schema, for a field's description; empty without them."""
     phrases = bounds_of(node)
     if {"minLength", "maxLength"} <= node.keys():
         phrases = [f"{node['minLength']} to {node['maxLength']} characters"]

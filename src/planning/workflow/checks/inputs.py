@@ -27,7 +27,7 @@ _LONGEST = 300
 
 
 class ToolInputs:
-    """What the inputs of one tool are checked against.
+    """The parameters that the inputs of one tool are checked against.
 
     Inputs without references are checked by the tool's own parameters. With references, a problem counts only
     where the published schema finds one too, and not at a value that holds a reference or around it: anything
@@ -41,7 +41,7 @@ class ToolInputs:
         self._published: dict[str | None, SchemaModel] = {}
 
     def check(self, draft: Draft) -> list[Found]:
-        """What the tool will refuse in a step's inputs; never raises."""
+        """The problems that the tool will find in a step's inputs; never raises."""
         given = draft.inputs
         if given is None and draft.fields.get(draft.inputs_field) is None:
             given = {}  # a step without inputs lacks those that the tool needs

@@ -242,7 +242,7 @@ _MOST_KEPT = 20_000
 _MOST_NAMED = 5
 _ARTICLES = {"tool": "a tool", "handler": "a handler", "agent": "an agent"}
 KINDS = tuple(_ARTICLES)
-"""What a step may name."""
+"""The names that a step may use."""
 
 
 def check_steps(

@@ -170,7 +170,7 @@ def _written_error(name: str, error: BaseException) -> bytes:
 
 
 def unpack(written: bytes) -> Any:
-    """What the call returned.
+    """The value that the call returned.
 
     Raises:
         Exception: What it raised.
@@ -217,7 +217,7 @@ def _carried(function: Callable[..., Any]) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """What an exception says, as a message may quote it: short, in ASCII, on one line."""
+    """The text of an exception, as a message may quote it: short, in ASCII, on one line."""
     return ascii(" ".join(safe_text(error).split())[:160])[1:-1]
 
 
@@ -248,7 +248,7 @@ class JobExecutor(Protocol):
 
 
 AnyExecutor = JobExecutor | concurrent.futures.Executor
-"""What ``run_workflow(executor=...)`` takes."""
+"""An executor, as ``run_workflow(executor=...)`` takes it."""
 
 
 def check_executor(executor: object) -> None:
@@ -281,7 +281,7 @@ def submit(executor: AnyExecutor, job: Job) -> Future[Any]:
 
 
 async def outcome_of(future: Future[Any], job: Job) -> Any:
-    """What the function of a job returns or raises.
+    """The value or the exception of a job's function.
 
     Raises:
         StepFailed: The worker or the executor is lost.

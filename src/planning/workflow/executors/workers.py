@@ -95,7 +95,7 @@ def _settle(job: Job, future: Future[Any], done: Future[bytes]) -> None:
 
 
 def take_claim(name: str) -> bool:
-    """Whether this worker is the first to begin a job; called where the job runs.
+    """True if this worker is the first to begin a job; called where the job runs.
 
     The scheduler keeps the claim, so that it outlives the worker.
     """

@@ -1,4 +1,4 @@
-"""Which run a workflow resumes, and which of its steps are done or must not run again."""
+"""The run that a workflow resumes, and which of its steps are done or must not run again."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _compared(workflow: Workflow) -> dict[str, WorkflowStep]:
 
 
 def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> str | None:
-    """How a workflow changes a step that a run has completed; None where it changes none.
+    """The change that a workflow makes to a step that a run has completed; None if it makes none.
 
     Only what the step did counts: when and how often a completed step would run may change.
     """

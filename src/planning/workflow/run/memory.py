@@ -26,7 +26,7 @@ class MemoryItem:
         type: ``input``, what the run was given; ``step_result``, what a step stored; ``step_skipped``, a
             step was skipped, and the value under its key stays as it was: the entry has none;
             ``step_withheld``, a step stored a private value, which a stored session does not keep.
-        key: The name of the value; None where nothing is stored.
+        key: The name of the value; None if nothing is stored.
         value: The value, in its JSON form.
         step_id: The step; None for an input.
         created_at: When, as ISO 8601 in UTC.

@@ -45,7 +45,7 @@ class RunMirror:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the plan does not show of the run, and why."""
+        """The part of the run that the plan does not show, and why."""
         if self._mirror.problem is not None:
             return (self._mirror.problem,)
         return () if self._is_spelled else (_UNSPELLED,)

@@ -244,7 +244,7 @@ class Steps:
         await self.writer.write()
 
     async def end(self) -> WorkflowResult:
-        """Close the run, all of whose changes are written, and make its result."""
+        """Close the run when all its changes are written, and make its result."""
         failed = any(
             record.status == "failed" and self._steps[step_id].on_failure == "fail"
             for step_id, record in self._states.items()

@@ -43,7 +43,7 @@ _MOST: Final = 20
 
 
 def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> str:
-    """What to write instead of a field that is not known."""
+    """A hint for a field that is not known."""
     kind = _CALLED.get(_folded(name))
     if kind is not None and "type" in known and not ("type" in fields and "name" in fields):
         return f'write "type": "{kind}" and "name" instead'
@@ -54,7 +54,7 @@ def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> st
 
 
 def renamed_fields(fields: Mapping[str, Any], known: tuple[str, ...]) -> set[str | None]:
-    """The fields that an object has under other names: they are not missing besides."""
+    """The fields that an object has under other names: they do not count as missing."""
     others = list(islice((name for name in fields if name not in known), _MOST))
     meant = {_meant_by(name, fields[name], known) for name in others}
     calls = "type" in known and any(_folded(name) in _CALLED for name in others)
@@ -238,7 +238,7 @@ def part_of(version: int, part: str | None) -> dict[str, Any]:
 
 @cache
 def validator(version: int, part: str | None = None) -> jsonschema_rs.Validator:
-    """What validates a document, or one of its parts."""
+    """The validator of a document, or of one of its parts."""
     import jsonschema_rs
 
     return jsonschema_rs.Draft202012Validator(part_of(version, part), retriever=_refuse)
@@ -260,7 +260,7 @@ WORKFLOW: Final = Wanted(
     item="step_id",
     fields=frozenset(_FIELDS.split()),
 )
-"""What distinguishes a workflow from other JSON."""
+"""The signs of a workflow among other JSON."""
 
 _WRAPPERS: Final = ("plan", "workflow")
 _STEP_FIELDS: Final = frozenset(
@@ -277,13 +277,13 @@ _MOST_WRAPPERS: Final = 3
 
 @attrs.frozen
 class Form:
-    """How a document is written.
+    """The format of a document, and its parts.
 
     Attributes:
         version: The format; None where it is unknown.
         document: What the schema of that format validates.
         path: Where that is in the value that was read.
-        steps: The steps, without their fields that are null; empty where there is no list.
+        steps: The steps, without their fields that are null; empty if there is no list.
         steps_path: Where the list is in the value that was read; for a single step, where that is.
         is_single: Whether a single step was given.
         found: The warnings, or why there is no version.
@@ -298,7 +298,7 @@ class Form:
     found: tuple[Found, ...] = ()
 
     def step_path(self, index: int) -> Path:
-        """Where a step is in the value that was read."""
+        """The place of a step in the value that was read."""
         return self.steps_path if self.is_single else (*self.steps_path, index)
 
 
@@ -344,7 +344,7 @@ def _ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
         return ()
     names = ", ".join(map(show, others[:_MOST_SHOWN])) + (" and more" if len(others) > _MOST_SHOWN else "")
     message = f"{names} beside the steps {'is' if len(others) == 1 else 'are'} ignored"
-    return (Found("ignored_field", message, "send the workflow alone", (*path, others[0]), at_key=True),)
+    return (Found("ignored_field", message, "send only the workflow", (*path, others[0]), at_key=True),)
 
 
 def _newer(document: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:
@@ -380,7 +380,7 @@ def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) 
 
 
 def is_numbered(step: object) -> bool:
-    """Whether a step is in the form with numbers as ids: not one of the other form with a wrong id."""
+    """True if a step is in the form with numbers as ids: not one of the other form with a wrong id."""
     if not isinstance(step, dict):
         return False
     number = step.get("step_id")

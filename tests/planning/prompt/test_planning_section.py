@@ -76,7 +76,7 @@ DEMANDS: list[tuple[dict[str, Any], str, str]] = [
     ({"evidence": "required"}, "mark",
      "To mark a step done, give `evidence`: calls made since it began, such as `C12`."),
     ({"evidence": "unique", "verify": str.__eq__}, "mark",
-     "To mark a step done, give `evidence`: calls made since it began, such as `C12`, or a text that shows "
+     "To mark a step done, give `evidence`: calls made since it began, such as `C12`, or text that shows "
      "it; one call proves one step."),
     ({"approval": True}, "setup add",
      "Work begins when the user has approved the plan. Steps that you add or retitle later wait too."),

@@ -195,7 +195,7 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
 
 
 def _are_alike(words: list[str], others: list[str]) -> bool:
-    """Whether no word is another one; where there are more or fewer words, they cannot be compared."""
+    """True if no word differs; if there are more or fewer words, they cannot be compared."""
     import difflib  # noqa: PLC0415 - as in ``nearest``
 
     pairs = zip(words, others, strict=True) if len(words) == len(others) > 1 else ()

@@ -19,8 +19,8 @@ if _program.endswith("/planning") or (_program == "-m" and " -m planning" in " "
 
 # isort: split
 from collections.abc import Callable, Iterable, Mapping  # noqa: E402 - Ctrl-C may come while this is loaded
-from importlib import import_module  # noqa: E402 - likewise
-from typing import Any  # noqa: E402 - likewise
+from importlib import import_module  # noqa: E402 - see above
+from typing import Any  # noqa: E402 - see above
 
 
 def lazy_names(

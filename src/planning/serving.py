@@ -137,7 +137,7 @@ class Guard:
 class _Connection(H11Protocol):
     """A connection, whose requests have to come soon, and whose answers have to be read.
 
-    Until a header is whole nothing is known of a client. It waits with the others of which that is true, and
+    Until a header is whole nothing is known of a client. It waits with others like it, and
     the one that has waited longest gives way to a newer one. A silent client is dropped in any case.
     """
 

@@ -326,7 +326,7 @@ def require_function(role: str, function: Any, reason: str) -> None:
     """
     if not callable(function):
         raise TypeError(f"a {role} must be callable, got {shown(function)}")
-    if type(function) is FunctionType and not vars(function):  # no mark: its code alone says what it is
+    if type(function) is FunctionType and not vars(function):  # no mark: only its code says what it is
         is_async = bool(function.__code__.co_flags & inspect.CO_COROUTINE)
     else:
         is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))

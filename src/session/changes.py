@@ -275,7 +275,7 @@ def written_text(
         text = json.dumps(written, separators=separators, allow_nan=False, indent=indent)
     except (ValueError, RecursionError) as error:
         raise StoreError(too_deep if isinstance(error, RecursionError) else f"{what}: {error}") from error
-    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
+    # Each level has a bracket of its own: few strings have enough of them to be nested too deep.
     if text.count("[") + text.count("{") > DEEPEST:
         level, depth = [written], 0
         while level:

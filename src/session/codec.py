@@ -258,7 +258,7 @@ def is_found(name: str) -> bool:
 
 
 def _is_moved(module: str) -> bool:
-    """Whether a package that is not loaded lists a module as the first place of one that has moved."""
+    """True if a package that is not loaded lists a module as the first place of one that has moved."""
     with suppress(Exception):  # as above
         root = module.partition(".")[0]
         loader: Any = find_spec(root).loader  # type: ignore[union-attr]  # without one it is not found
@@ -281,14 +281,14 @@ def compared(kind: Any) -> tuple[str, ...]:
 
 
 def _is_hooked(field: Any) -> bool:
-    """Whether code of a class sees a field's value; that of the events of this package changes none."""
+    """True if code of a class sees a field's value; that of the events of this package changes none."""
     hooks = (getattr(field, "converter", None), getattr(field, "validator", None))
     return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
 
 
 @lru_cache(maxsize=256)
 def _is_row(kind: Any) -> bool:
-    """Whether a record is nothing but its fields, all written, which its constructor takes in their order."""
+    """True if a record is nothing but its fields, all written, which its constructor takes in their order."""
     if issubclass(kind, Enum) or compared(kind) or not fields_of(kind):
         return False
     fields, code = fields_of(kind), getattr(kind.__init__, "__code__", None)

@@ -85,7 +85,7 @@ class StoreBusy(StoreError):
 def locked_error(seconds: float) -> StoreBusy:
     """The error of ``Store.lock`` when another writer holds the lock for longer than these seconds."""
     return StoreBusy(
-        f"another worker or program is writing to the store, for more than {seconds:g} s: try again"
+        f"another worker or program has been writing to the store for more than {seconds:g} s: try again"
     )
 
 

@@ -98,7 +98,7 @@ _BASES: dict[type, Callable[[Any], Any]] = {
     timedelta: lambda value: f"-{-value}" if value < timedelta(0) else str(value),  # as it is read back
     Mapping: lambda value: {key: value[key] for key in value},
 }
-"""How values of these types are read; of a subclass without its own methods where the type is built in."""
+"""The readers of values of these types; of a subclass without its own methods if the type is built in."""
 
 
 def opened(value: Any) -> Any:

@@ -89,7 +89,7 @@ class Records:
                 require_plain(kind)
                 found += parts_of(kind) if is_record(kind) else ()
             except (SnapshotError, NameError, TypeError):
-                continue  # a class that is no record, or whose hints cannot be read: its values are refused
+                continue  # a class that is not a record, or without readable hints: its values are refused
             learned[kind] = written
             self._known[name] = kind
             if is_record(kind):
@@ -379,7 +379,7 @@ def _part(data: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
-    """What a constructor makes of what is stored."""
+    """The record that a constructor makes of what is stored."""
     try:
         return build(argument)
     except (RecursionError, MemoryError):
@@ -390,5 +390,5 @@ def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
 
 @cache
 def _of_events() -> Records:
-    """What knows the events of this package: they are looked into once."""
+    """The codec that knows the events of this package: they are looked into once."""
     return Records(EVENTS)

@@ -70,7 +70,7 @@ class Log:
         The caller holds the session's lock: pushes never overlap.
         """
         buffer, start, stop = self._buffer, self._start, self._stop
-        # Another log has grown past this one (a rollback, a transaction given up), the front of the
+        # Another log has grown past this one (a rollback, a transaction that failed), the front of the
         # buffer is mostly dead, or it is a tuple: then this log gets its own buffer.
         if type(buffer) is not list or len(buffer) != stop or start > stop - start + 32:
             buffer = list(buffer[start:stop])
@@ -345,7 +345,7 @@ def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[
 
 
 def _is_logged(kind: type, routes: tuple[Route, ...]) -> bool:
-    """Whether a type is that of events which none of its reducers keeps under their own type."""
+    """True if a type is that of events which none of its reducers keeps under their own type."""
     return issubclass(kind, SessionEvent) and all(route.slice_type is not kind for route in routes)
 
 

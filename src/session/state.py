@@ -203,7 +203,7 @@ class State(ProcessLock):
         return delivery
 
     def _is_heard(self, event_type: type) -> bool:
-        """Whether a bus of this session may have a subscriber for a type."""
+        """True if a bus of this session may have a subscriber for a type."""
         return any(delivery.hears(event_type) for delivery in tuple(self.deliveries))
 
     # Reading

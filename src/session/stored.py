@@ -298,7 +298,7 @@ class Stored(Replay):
 
     @cached_property
     def _tail(self) -> _Tail:
-        """What the store has after its newest checkpoint."""
+        """The changes in the store after its newest checkpoint."""
         tail, last, warm = _Tail(), self.head.version, self._kept()
         with self.store.reading():
             newest = self.store.checkpoints(self._session_id, last, NEWEST)
@@ -343,7 +343,7 @@ class Stored(Replay):
 
 @attrs.define
 class _Tail:
-    """What is after the newest checkpoint."""
+    """The changes after the newest checkpoint."""
 
     count: int = 0
     size: int = 0

@@ -21,7 +21,7 @@ S = TypeVar("S")
 OTHER_KEY = "the open transaction has a call with another idempotency key: end it first"
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 _UNDONE = ("slices", "_changed", "_has_event", "_is_indexed", "_call_id", "_actor")
-"""What a dispatch that fails gives back, beside the parts and the events."""
+"""The state that a dispatch that fails gives back, beside the parts and the events."""
 
 
 class Transaction(Held):

@@ -116,7 +116,7 @@ def _from_text(text: str) -> AgentState:
 
 
 def _is_prose(answer: str) -> bool:
-    """Whether an answer is a sentence, and no statement of any kind; the database judges what may be one."""
+    """True if an answer is a sentence, and no statement of any kind; the database judges what may be one."""
     if _SELECT.search(answer[:_LONGEST_ERROR]):
         return False
     return not is_statement(answer) or answer.endswith((".", "!", "?"))

@@ -26,7 +26,7 @@ _HOW: Final = 'resume with "approve", or with {"decision": "reject", "reason": "
 def after_turn(
     session: Session, plan: AgentPlan, state: Mapping[str, Any], here: Here
 ) -> dict[str, Any] | None:
-    """What follows a model's turn: the user's decision on a plan that waits, or more work.
+    """The step after a model's turn: the user's decision on a plan that waits, or more work.
 
     The user decides on the plan that the model had before it: the state's position has that version, so that
     another plan is never approved, whenever and wherever the run is resumed.
@@ -57,7 +57,7 @@ def after_turn(
 
 
 def _shown(session: Session, position: Position | None, plan: AgentPlan) -> PendingApproval | None:
-    """What waited for approval when the model answered."""
+    """The plan or steps that waited for approval when the model answered."""
     if position is None:
         return None
     if is_current(session, position):
@@ -69,7 +69,7 @@ def _shown(session: Session, position: Position | None, plan: AgentPlan) -> Pend
 
 
 def _needs(call: Mapping[str, Any], shown: PendingApproval, plan: AgentPlan) -> bool:
-    """Whether a call waits for what the user is shown: work, or a mark of a step that waits by itself."""
+    """True if a call waits for what the user is shown: work, or a mark of a step that waits by itself."""
     if not shown.step_ids:
         return plan.holds(call["name"])
     sent = call["args"].get("marks") if isinstance(call["args"], Mapping) else None

@@ -96,7 +96,7 @@ def turn_of(messages: Sequence[ModelMessage], call_id: str | None) -> Turn | Non
 
 
 def with_tail(request: ModelRequest, text: str, model: Model) -> ModelRequest:
-    """A request with a text at its end, behind what a provider caches."""
+    """A request with text at its end, behind what a provider caches."""
     parts = list(request.parts)
     last = parts[-1] if parts else None
     if isinstance(last, UserPromptPart):
@@ -153,7 +153,7 @@ class PlanningToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002 - found by its name
     ) -> Any:
-        """Carry out a call."""
+        """Run a call."""
         return await self._call(name, tool_args, ctx)
 
 

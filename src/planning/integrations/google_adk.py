@@ -53,11 +53,11 @@ KEY = "planning:position"
 """The position in the state of an ADK session; a colon in the key keeps it out of state schemas."""
 _RUN = "planning:run"
 _ASKED = "planning:asked"
-"""Which plan the user was asked to approve, for each call that was held back for it."""
+"""The plan that the user was asked to approve, for each call that was blocked for it."""
 _SPLITTING = {"LiteLlm", "OpenAILlm", "ApigeeLlm"}
 """Model classes of ADK that send the answers of tools and the text behind them as two messages."""
 _PASSING = ("transfer_to_agent", "set_model_response", "exit_loop")
-"""Tools of ADK that are not work: a plan that waits for approval does not hold them back."""
+"""Tools of ADK that are not work: a plan that waits for approval does not block them."""
 
 
 class PlanningToolset(BaseToolset, BasePlugin):
@@ -151,7 +151,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             _add(llm_request.contents, reminder, is_split=not kinds.isdisjoint(_SPLITTING))
 
     def _shown(self, session: Session, context: Context) -> str:
-        """What the model reads of the plan."""
+        """The plan, as the model reads it."""
         run, position = _Run.of(context), self._position(context) if self._sessions.are_given else None
         more, run.more = run.more, ""
         shown, kept = self._plan.shown(session, position, more)
@@ -241,7 +241,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         asked, held = record(context.state.get(_ASKED)), self._plan.begin(session, name)
         with run.calling(session):
             if answer is not None and context.function_call_id in asked:
-                context.tool_confirmation = None  # a question of the tool itself is another one
+                context.tool_confirmation = None  # a question of the tool itself is a different one
                 given = answer.payload if isinstance(answer.payload, dict) else {}
                 decision = decision_of({**given, "decision": "approve" if answer.confirmed else "reject"})
                 if shown and decision and asked[context.function_call_id] == shown.digest:
@@ -273,7 +273,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
         self, tool: BaseTool, arguments: Any, context: Context, answer: Any, *, failed: bool
     ) -> None:
         stack = self._running.pop(context, None)
-        if stack is None:  # not held back by us, or noted as failed
+        if stack is None:  # not blocked by us, or noted as failed
             return
         made = Call(context.function_call_id, tool.name, arguments)
         run, actor = _Run.of(context), self._actor or context.agent_name
@@ -338,18 +338,18 @@ class _PlanningTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
-        """Carry out a call."""
+        """Run a call."""
         return await self._planning.call(self.name, args, tool_context)
 
 
 class _Run(str):
     """A run of the outermost agent. What its tools run in ADK sessions of their own is a part of it.
 
-    It is the id of the invocation: a text, so that a host can write down the state that has it.
+    It is the id of the invocation: a string, so that a host can write down the state that has it.
 
     Attributes:
         place: See ``FrameworkChange``.
-        settled: The sessions of which it is settled whether they go back.
+        settled: The sessions for which it is settled whether they go back.
         more: What the model reads once, behind the reminder.
         is_behind: Whether the model has read more than the position that is kept says.
         has_asked: Whether the agent has asked to finish.
@@ -379,7 +379,7 @@ class _Run(str):
         return run
 
     def is_nested(self, context: ReadonlyContext) -> bool:
-        """Whether a context is that of an agent which a tool runs."""
+        """True if a context is that of an agent which a tool runs."""
         return self.place != _place_of(context.session)
 
     def calling(self, session: Session | None) -> AbstractContextManager[None]:
@@ -407,7 +407,7 @@ def _taken_back(events: Sequence[Event]) -> set[str]:
 
 
 def _add(contents: list[Content], text: str, *, is_split: bool) -> None:
-    """Add a text behind the last content of a request if that is the user's, or the answers of tools."""
+    """Add text behind the last content of a request if that is the user's, or the answers of tools."""
     last = contents[-1] if contents else None
     if last is None or last.role != "user" or not last.parts:
         contents.append(Content(role="user", parts=[Part(text=text)]))

@@ -181,7 +181,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return session
 
     def _shown(self, session: Session | None, position: Position | None) -> tuple[str, dict[str, Any] | None]:
-        """What the model reads of the plan, and the position that its answer is kept with."""
+        """The plan, as the model reads it, and the position that its answer is kept with."""
         if session is None:
             return "", None
         is_given = self._sessions.are_given
@@ -301,7 +301,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
 
 async def _made(answer: Any) -> Any:
-    """What a handler made, or makes in async code."""
+    """The result of a handler, also of one in async code."""
     return await answer if isawaitable(answer) else answer
 
 

@@ -153,7 +153,7 @@ class PlanningTools(list[Tool]):
     async def _needs_approval(
         self, name: str, ctx: RunContextWrapper[Any], _arguments: dict[str, Any], call_id: str
     ) -> bool:
-        """Whether the user is asked about a call, because the plan waits; noted in the history."""
+        """True if the user is asked about a call, because the plan waits; noted in the history."""
         with suppress(*AWAY):  # the call itself says so
             session = self._sessions.given(ctx.context)
             if session is None:
@@ -167,7 +167,7 @@ class PlanningTools(list[Tool]):
         return False
 
     async def _call(self, tool: _Invoked | None, name: str, ctx: ToolContext[Any], arguments: str) -> Any:
-        """Carry out a call: of a tool of the SDK, or else of one in a toolbox."""
+        """Run a call: of a tool of the SDK, or else of one in a toolbox."""
         actor = self._actor or (None if ctx.agent is None else ctx.agent.name)
         item = getattr(ctx.tool_call, "id", None)  # the server's id of this call in this response
         (call,) = in_turn({"id": item}, [Call(ctx.tool_call_id, name, arguments, agent=ctx.usage)])

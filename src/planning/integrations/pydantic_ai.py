@@ -248,7 +248,7 @@ class Planning(AbstractCapability[Any]):
         return ModelRequestNode(ModelRequest([UserPromptPart(finish.message)]))
 
     async def _noting(self, ctx: RunContext[Any], note: Callable[[Session], Any]) -> Any:
-        """Note something in the session of a run with a policy; None where there is none, or it is away."""
+        """Note something in the session of a run with a policy; None if there is none, or it is away."""
         if self._section.policy is None:
             return None
         with suppress(*AWAY):

@@ -287,6 +287,6 @@ def _names(step_ids: Sequence[str]) -> str:
 
 
 def _said(prefix: str, text: str) -> str:
-    """A sentence that ends with a text of the plan."""
+    """A sentence that ends with a string of the plan."""
     text = prefix + as_data(cut(" ".join(text.split()), _LONGEST - len(prefix)))
     return text if text.endswith((".", "!", "?")) else f"{text}."

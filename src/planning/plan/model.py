@@ -28,7 +28,7 @@ _MOST = 10**9  # no plan has as many steps
 
 
 def _setters(kind: type) -> tuple[Callable[[object, object], None], ...]:
-    """What sets each slot of a frozen class: so the two of a mark are made in 0.7 us instead of 1.3."""
+    """A setter for each slot of a frozen class: so the two of a mark are made in 0.7 us instead of 1.3."""
     return tuple([vars(kind)[name].__set__ for name in vars(kind)["__slots__"]])
 
 

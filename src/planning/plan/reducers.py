@@ -37,7 +37,7 @@ Transitions = Mapping[tuple[PlanStatus | None, type[Command]], tuple[PlanStatus,
 
 _REFUSED: Final[tuple[PlanStatus, ...]] = ()
 
-# (status, or None where there is no plan; command) -> the statuses that the plan may have next;
+# (status, or None without a plan; command) -> the statuses that the plan may have next;
 # none: refused. A mark gives ``completed`` when every step is done, ``active`` otherwise.
 _TABLE: Final[Transitions] = {
     (None, SetupPlan): ("active",),

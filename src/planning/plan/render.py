@@ -231,7 +231,7 @@ def _fields_of(command: UpdateStep) -> str:
 
 
 def _replaced(before: Plan | None) -> str:
-    """What a new plan took the place of, when that had steps that were not done."""
+    """The steps of the plan that a new one replaced, if they were not done."""
     steps = () if before is None else before.steps
     done = _count_done(steps)
     if done == len(steps):
@@ -278,7 +278,7 @@ def _next(plan: Plan, index: int, facts: PlanFacts | None) -> str:
 
 
 def _must_wait(step: PlanStep, plan: Plan, facts: PlanFacts) -> bool:
-    """Whether a step cannot begin now: it waits for approval, or for steps that are not done."""
+    """True if a step cannot begin now: it waits for approval, or for steps that are not done."""
     for each in facts.depends_on.get(step.step_id, ()):
         index = index_of(plan.steps, each)
         if index is not None and plan.steps[index].status != "done":

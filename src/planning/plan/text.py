@@ -26,7 +26,7 @@ _SPELLINGS = {
     "\u0111": "d", "\u0110": "D",
 }  # fmt: skip
 _LONGEST_COMPOSED = 4
-"""The most characters that become one when a text is composed."""
+"""The most characters that become one when text is composed."""
 _SHOWS_NOTHING = frozenset(("Cc", "Cf", "Me", "Mn", "Zl", "Zp", "Zs"))
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _STATUS = r"(?:pending|in[ _-]progress|blocked|done|completed|active|abandoned)"
@@ -49,7 +49,7 @@ _MISREAD = "|".join((
     r"(?:^|\b(?:is|was|been|already|user|host) )approved\b",
     r"\buser (?:said|says|wants|approves|rejected)\b",
 ))  # fmt: skip
-"""What may be taken for a plan's structure, for markup or for an instruction; of lower-case text.
+"""The patterns that look like a plan's structure, markup or an instruction; of lower-case text.
 
 Like ``_HIDDEN`` it is compiled when the first text needs it: that takes 2 ms.
 """

@@ -116,7 +116,7 @@ def latest_calls(since: int, calls: Sequence[EvidenceCall], used: Container[str]
 
 
 def _began_after(moment: int, number: int, call: EvidenceCall) -> bool:
-    """Whether a call began after a step did, whose moment is given."""
+    """True if a call began after a step did, whose moment is given."""
     return (number - 1 if call.began is None else call.began) >= moment
 
 

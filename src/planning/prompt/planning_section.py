@@ -120,7 +120,7 @@ def _body(paragraphs: Sequence[str], lines: Sequence[str]) -> str:
 
 
 def _demands(policy: PlanPolicy) -> Iterator[str]:
-    """What a policy asks of the agent, as far as it has the tools for it."""
+    """The demands of a policy on the agent, as far as it has the tools for them."""
     tools = policy.names
     marks, adds = "planning_mark_step" in tools, not tools.isdisjoint({_FIRST, "planning_add_step"})
     if policy.agent_edits:
@@ -255,7 +255,7 @@ class PlanningToolsSection(Section[None]):
         return "\n".join([plan_text(plan, facts), *self._remarks(plan, facts, session)])
 
     def _remarks(self, plan: Plan, facts: PlanFacts, session: Session) -> Iterator[str]:
-        """What the policy has to say below the plan."""
+        """The lines of the policy below the plan."""
         policy, current = demands_on(session, self.policy), plan.next_step
         if self.policy is not None and self.policy.evidence is not None and current is not None:
             from planning.policy.evidence import latest_calls  # noqa: PLC0415 - few policies demand it

@@ -206,7 +206,7 @@ class Places:
         return children
 
     def _find(self, children: _Children, part: str | int) -> int | None:
-        """Which child has this name or number: the last one where there are several."""
+        """The child that has this name or number: the last one if there are several."""
         while (isinstance(part, str) or part not in children.index) and self._read(children):
             pass
         return children.index.get(part)

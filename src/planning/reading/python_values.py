@@ -124,7 +124,7 @@ def _scalar(value: Any, path: Path, found: list[Found]) -> Any:
 
 
 def _text(value: str, path: Path, found: list[Found]) -> str:
-    """A text in plain, in which no half of a surrogate pair is left."""
+    """Text in plain, in which no half of a surrogate pair is left."""
     plain = str.__str__(value)
     try:
         plain.encode()

@@ -25,7 +25,7 @@ _THOUGHTS: Final = re.compile(
 )
 _TAG: Final = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 # On one line, or up to the line that closes it, or to the end: a model may have been stopped at its fence.
-# The end of a run of backticks is never compared alone, so that no run is read again and again.
+# The end of a run of backticks is never compared by itself, so that no run is read again and again.
 _BLOCK: Final = re.compile(
     r"^[ \t]*+(?P<mark>`{3,}+|~{3,}+)"
     r"(?:(?P<line>[^\n]*?)(?<![`~])(?P=mark)(?![`~])"
@@ -89,13 +89,13 @@ _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s
 
 
 class _Locator:
-    """Finds the one document in a text."""
+    """Finds the one document in the text."""
 
     def __init__(self, text: str, wanted: Wanted, *, is_finished: bool) -> None:
         self.text = text
         self.wanted = wanted
         self.is_finished = is_finished
-        # A text that starts as JSON does has no thoughts before it: the tag is in one of its strings.
+        # Text that starts as JSON does has no thoughts before it: the tag is in one of its strings.
         self.begin = 0 if text.lstrip()[:1] in "[{\"'`~" else thoughts_end(text)
         self.errors: list[Found] = []
         self.notes: Notes = {}
@@ -155,7 +155,7 @@ class _Locator:
         return self._candidates(self.begin)
 
     def _candidates(self, pos: int, *, is_fenced: bool = False) -> list[Reading]:
-        """What may be the document, in a fence or within prose; the last is an error if they are too many."""
+        """The possible documents, in a fence or within prose; the last is an error if they are too many."""
         text, readings = self.text, list[Reading]()
         work = 0
         fences = merge(*(self._fenced(mark * 3, pos) for mark in "`~" if mark in text))
@@ -184,12 +184,12 @@ class _Locator:
         return readings
 
     def _bare(self, pos: int, end: int) -> int:
-        """Where the next candidate starts before an end; the end of the text for none."""
+        """The start of the next candidate before an end; the end of the text for none."""
         found = tokens.CANDIDATE.search(self.text, pos, end)
         return len(self.text) if found is None else found.start()
 
     def _fenced(self, fence: str, pos: int) -> Iterator[int]:
-        """Where the text of each fence of a kind starts with a bracket."""
+        """The starts of fences of a kind whose text begins with a bracket."""
         while (start := self.text.find(fence, pos)) >= 0:
             if fenced := tokens.FENCED.match(self.text, start):
                 yield fenced.end()
@@ -217,7 +217,7 @@ class _Locator:
         noun = self.wanted.noun
         if not self.is_finished and breaks_off_in_thoughts(self.text, chosen.start):
             end = len(self.text.rstrip())
-            self._error("truncated", "the text breaks off in its thoughts", f"send the {noun}", end, end)
+            self._error("truncated", "the text ends inside its thoughts", f"send the {noun}", end, end)
         is_open = any(ahead.count(opening) > ahead.count(closing) for opening, closing in ("[]", "{}"))
         if ahead[-1] in "[{" or (ahead[-1] == "," and is_open) or _FIELD_BEFORE.search(ahead[-_NEAR:]):
             message, hint = f"the {noun}'s beginning cannot be read", f"send one {noun}, as plain JSON"
@@ -486,7 +486,7 @@ class _Reader:
         return self._read(source, found)
 
     def _read(self, source: Source, found: list[Found]) -> Document:
-        """The document in a text: the whole text, or a part of it."""
+        """The document in the text: all of it, or a part."""
         text = source.text
         strict = read_strictly(text, self.wanted.most_levels)
         if strict is not None:

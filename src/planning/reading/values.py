@@ -77,7 +77,7 @@ def value_at(text: str, start: int, most_levels: int) -> tuple[Any, int] | None:
 
 
 def _is_shallow(value: Any, most_levels: int) -> bool:
-    """Whether nothing in it is nested too deep."""
+    """True if nothing in it is nested too deep."""
     level = [value]
     for _ in range(most_levels):
         level = [
@@ -187,7 +187,7 @@ class ValueReader:
         while end and self.text[end - 1].isspace():
             end -= 1
         hint = f"send the whole {self.wanted.noun}, shorter"
-        return Fault("truncated", "the text breaks off here", hint, end, end)
+        return Fault("truncated", "the text ends too early", hint, end, end)
 
     def ends_too_early(self, pos: int) -> Fault:
         """The error of a string that ends where it should not."""
@@ -325,7 +325,7 @@ def _is_hex(text: str) -> bool:
 
 
 def _is_number(token: str) -> bool:
-    """Whether this is a number of JSON that Python keeps."""
+    """True if this is a number of JSON that Python keeps."""
     if tokens.NUMBER.fullmatch(token) is None:
         return False
     if any(character in token for character in ".eE"):

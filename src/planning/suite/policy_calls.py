@@ -211,7 +211,7 @@ class PolicyCalls:
         return params
 
     def _extras(self, command: Any, params: Any, accepted: Accepted) -> Extras:
-        """What the agent sent beside a command."""
+        """The values that the agent sent beside a command."""
         marks = marks_of(command)
         if marks:
             if self.policy.evidence is None:
@@ -286,12 +286,12 @@ def _as_answer(answer: object) -> bool:
 
 
 def _has_evidence(params: Any) -> bool:
-    """Whether a call brings evidence, which is kept also for a step that is done."""
+    """True if a call brings evidence, which is kept also for a step that is done."""
     return any(getattr(each, "evidence", ()) for each in (params, *getattr(params, "marks", ())))
 
 
 def _asks(entailed: Iterable[Any]) -> bool:
-    """Whether what follows from a command is that the user is asked."""
+    """True if what follows from a command is that the user is asked."""
     return any(isinstance(each, RequestApproval) for each in entailed)
 
 

@@ -52,7 +52,7 @@ Handler = Callable[..., Any]
 
 
 class _Registered:
-    """Whether a session has the plan's reducers."""
+    """True if a session has the plan's reducers."""
 
     is_done = False
 
@@ -229,14 +229,14 @@ def carry_out(transaction: Transaction, name: str, command: Command | MarkSteps,
     transaction.dispatch(command)
     plan = transaction.latest(Plan)
     # Reducers build a new plan for every other command that fits it: the old one here means that it did not,
-    # or that another reducer replaced ours, and nothing was carried out.
+    # or that another reducer replaced ours, and nothing was applied.
     if plan is None or plan is before:
         raise ToolError(f"{name} was not applied: the session's reducers did not take it")
     return plan
 
 
 def _calls_of(session: Session, transaction: Transaction) -> PolicyCalls | None:
-    """What a section without a policy keeps to: what others demand here, or a plan that was submitted."""
+    """The policy of a section without one: what others demand here, or a plan that was submitted."""
     facts = transaction.latest(PlanFacts) if PlanFacts in transaction.slices else None
     if session.local_object(Policies).policy is None and (facts is None or facts.approval == "none"):
         return None
@@ -298,7 +298,7 @@ def _in_transaction(
     def read(params: Command, context: ToolContext) -> ToolResult:
         """Read the plan; also where the store does not record that, because it is busy or cannot be written.
 
-        What the store cannot even read, such as a file that another was written over, is no answer.
+        If the store cannot even be read, because another file was written over it, the call fails.
         """
         try:
             return run(params, context)
@@ -308,7 +308,7 @@ def _in_transaction(
             with suppress(StoreBusy):
                 session.refresh(PATIENCE)
             plan: Any = session.select_latest(Plan)
-            command = handler(params, plan)  # refuses where there is none
+            command = handler(params, plan)  # refuses if there is none
             message = reply(command, plan, plan, session.select_latest(PlanFacts))
             return ToolResult(True, message, plan, None, None, perf_counter() - started)
 

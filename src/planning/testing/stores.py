@@ -485,7 +485,9 @@ class StoreSuite:
             )
             nested = _refusal(TransactionError, lambda: store.lock(name).__enter__())
             assert nested == f"{inner} for each other: end it first"
-        assert busy == ["another worker or program is writing to the store, for more than 0.05 s: try again"]
+        assert busy == [
+            "another worker or program has been writing to the store for more than 0.05 s: try again"
+        ]
         with suppress(ZeroDivisionError), other.lock(name):
             raise ZeroDivisionError
         with other.lock(name):
@@ -524,7 +526,7 @@ def _written(
 
 
 def _all_of(store: Store, name: str) -> tuple[object, ...]:
-    """What a store has of a session."""
+    """The record of a session in a store."""
     changes, checkpoints = store.changes(name, 1, 99), store.checkpoints(name, 99, 99)
     return store.head(name), list(changes), list(checkpoints), sorted(store.claims(name))
 

@@ -70,7 +70,7 @@ def _function_run(name: str, function: Callable[..., Any], signature: Signature)
 
 
 def _takes_context(name: str, function: Callable[..., Any], signature: Signature, given: int) -> bool:
-    """Whether a function takes the context after so many arguments: it must, or a parameter is called so."""
+    """True if a function takes the context after so many arguments: it must, or a parameter is called so."""
     if not signature.takes(given + 1):
         if signature.takes(given):
             return False
@@ -103,7 +103,7 @@ class ToolExample:
 def check_timeout(value: object) -> None:
     """Refuse a timeout that is neither None nor seconds that a thread can wait."""
     is_number = type(value) in {int, float}
-    if value is not None and not (is_number and 0 < value <= _LONGEST):  # type: ignore[operator]  # a number by now
+    if value is not None and not (is_number and 0 < value <= _LONGEST):  # type: ignore[operator]  # a number
         raise ValueError(
             f"a timeout must be seconds of more than 0, at most {_LONGEST}, or None; got {value!r}"
         )

@@ -77,7 +77,7 @@ class _Tries:
         raise _Failure(f"{self._name}: {reason}")
 
     def end(self) -> Any:
-        """What the last attempt returned."""
+        """The value that the last attempt returned."""
         if self._error is None:
             return self.outcome
         try:
@@ -331,4 +331,4 @@ def _check_count(name: str, value: object) -> None:
 
 
 def _is_seconds(value: object) -> bool:
-    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]  # a number by now
+    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]  # a number

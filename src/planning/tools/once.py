@@ -30,7 +30,7 @@ T = TypeVar("T")
 _POLLED = 0.01
 """The most seconds after which a call checks again whether those that it waits for are over."""
 _GRACE = 2.0
-"""The seconds to wait for earlier calls of a turn that have not begun: other code may hold them back."""
+"""The seconds to wait for earlier calls of a turn that have not begun: other code may delay them."""
 _MOST_TURNS = 1_000
 _inside: ContextVar[RunningCall | None] = ContextVar("_inside", default=None)
 """The call with a key that the running code is part of, while that runs."""
@@ -270,7 +270,7 @@ def fingerprint_of(params: Any, key: str | None = None, *, is_private: bool = Fa
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything
         return None
     from base64 import urlsafe_b64encode  # noqa: PLC0415 - only a call with a key needs them
-    from hashlib import sha256  # noqa: PLC0415 - likewise
+    from hashlib import sha256  # noqa: PLC0415 - see above
 
     return urlsafe_b64encode(sha256(text.encode()).digest()[:12]).decode()
 

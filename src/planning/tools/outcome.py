@@ -294,7 +294,7 @@ def is_cancelling(error: BaseException) -> bool:
 
 
 def _completed(result: ToolResult, started: float) -> ToolResult:
-    """What a tool's own result leaves open: how long it took, and that a failure has a code."""
+    """Add what a tool's own result leaves open: how long it took, and that a failure has a code."""
     success = not _is_false(result.success)
     code = result.code if success else _code(result.code)
     elapsed = result.elapsed or perf_counter() - started
@@ -307,7 +307,7 @@ def _code(given: object) -> ErrorKind:
 
 
 def _said_by(name: str, outcome: Any) -> Mapping[str, Any]:
-    """What a mapping or a record says of a failure, by name; nothing where the outcome is neither."""
+    """The fields of a failure in a mapping or a record, by name; nothing if the outcome is neither."""
     try:
         if isinstance(outcome, Mapping):
             return {key: outcome[key] for key in _REPORT if key in outcome}
@@ -323,7 +323,7 @@ def _is_failure(said: Mapping[str, Any]) -> bool:
 
 
 def _is_false(success: Any) -> bool:
-    """Whether a ``success`` says no, as False, None, 0 and everything empty do."""
+    """True if a ``success`` says no, as False, None, 0 and everything empty do."""
     try:
         return not success
     except Exception:  # noqa: BLE001 - what fails to say whether it is true does not count as true

@@ -130,7 +130,7 @@ _KINDS: Final[Mapping[str, tuple[Any, str]]] = {
     "a string": (str, ""),
     "a boolean": (bool, ""),
 }
-"""By what messages call it, the type of a value, and the bracket that a text of it in JSON has."""
+"""The name in messages, the type of a value, and the bracket that opens it as JSON text."""
 _MORE: Final = Problem("there may be more errors; fix these first")
 
 
@@ -262,7 +262,7 @@ def _object_in(value: Any) -> Mapping[str, Any] | None:
 
 
 def _is_call(value: object) -> bool:
-    """Whether a value looks like one call."""
+    """True if a value looks like one call."""
     return isinstance(value, Mapping) and "tool" in value
 
 
@@ -316,7 +316,7 @@ def _call(problems: list[Problem], place: str, entry: object) -> Mapping[str, An
 def _read(
     problems: list[Problem], place: str, value: Any, expected: str, *, is_required: bool = False
 ) -> Any:
-    """A value of the kind that is expected, also as JSON in a text; else None, and a problem."""
+    """A value of the kind that is expected, also as JSON text; else None, and a problem."""
     kind, opening = _KINDS[expected]
     if opening and isinstance(value, str) and opening in value:
         try:

@@ -127,7 +127,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def _limiter(storage: object) -> MovingWindowRateLimiter | None:
-    """What counts in a storage; None where its URL cannot be used."""
+    """The limiter that counts in a storage; None if its URL cannot be used."""
     try:
         from limits.errors import ConfigurationError
         from limits.storage import storage_from_string

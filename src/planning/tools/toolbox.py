@@ -172,7 +172,7 @@ class Toolbox:
         return await pipeline.acall(tool, arguments)
 
     def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:
-        """What makes one call."""
+        """The pipeline that makes one call."""
         made = ToolContext.of({} if context is None else context, self.session, self._agent)
         return CallPipeline(made, limiter=self._limiter, timeout=self._timeout, gated=True)
 

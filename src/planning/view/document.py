@@ -89,7 +89,7 @@ class RunData:
         return {"steps": differ}
 
     def _is_edited(self, event: RunChanged) -> bool:
-        """Whether a run is resumed with another workflow, so that its records are read again."""
+        """True if a run is resumed with another workflow, so that its records are read again."""
         steps = self.steps
         return steps is not None and steps.run_id == event.run.run_id and steps.workflow != event.run.workflow
 
@@ -330,7 +330,7 @@ def as_json(value: Any) -> str:
 
 
 def _kind(moment: Moment, *, is_plan: bool) -> str | None:
-    """What a change is for the page's filters; None for a change of the plan."""
+    """The name of a change in the page's filters; None for a change of the plan."""
     events = moment.change.events
     failures = [event for event in events if isinstance(event, ToolFailed)]
     if any(refusal_of(event)[0] for event in failures):

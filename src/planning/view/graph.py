@@ -243,7 +243,7 @@ def graph_of(workflow: Workflow) -> Fields:
 
 
 def _node(step: WorkflowStep, x: int, y: int) -> Fields:
-    """A step: where it is drawn, and what the document says of it, without what is empty."""
+    """A step: where it is drawn, and its fields in the document, without what is empty."""
     calls = f"Calls {called(step)}." if step.name or step.agent else ""
     about = (printable(step.step_id), step.description, calls)
     limits = {"timeout": step.timeout, "retries": step.retries, "done_check": step.done_check}

@@ -69,7 +69,7 @@ def _guarded(app: ASGIApp, token: str, *, is_live: bool) -> ASGIApp:
 
 
 class _Site:
-    """What the page of sessions asks for."""
+    """Answer the requests of the page of sessions."""
 
     def __init__(self, feeds: Feeds, base: str, *, steers: bool) -> None:
         self._feeds = feeds
@@ -81,7 +81,7 @@ class _Site:
         return Response(live_page(as_json({**self._live, "session": session})), media_type="text/html")
 
     async def run(self, request: Request) -> Response:
-        """What a session did."""
+        """Answer with the history of a session."""
         name = request.path_params["name"]
         try:
             return _streamed(await self._feeds.run(name))
@@ -91,7 +91,7 @@ class _Site:
             return _streamed(Document(title=name, kind="session", source="", problem=line_of(error)).parts())
 
     async def changes(self, request: Request) -> Response:
-        """What changes in a session."""
+        """Answer with the changes in a session."""
         name = request.path_params["name"]
         given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         if _VERSION.fullmatch(given) is None:
@@ -104,7 +104,7 @@ class _Site:
             return Response(problem_event(line_of(error)), media_type="text/event-stream")
 
     async def steer(self, request: Request) -> Response:
-        """A change of the plan by whoever looks at the page."""
+        """A change of the plan by the user of the page."""
         name = request.path_params["name"]
         try:
             fields = await _fields(request)
@@ -125,7 +125,7 @@ class _Site:
 
 
 async def _fields(request: Request) -> dict[str, Any]:
-    """What a page sends."""
+    """Read what a page sends."""
     body = b""
     async for part in request.stream():
         body += part
@@ -179,7 +179,7 @@ async def _awaited(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
 
 
 class _Closed:
-    """Lets nobody in without the token, and says of every answer who may use it."""
+    """Refuses requests without the token, and limits in every answer who may use it."""
 
     def __init__(self, app: ASGIApp, token: str, *, is_live: bool) -> None:
         self._app = app

@@ -94,7 +94,7 @@ def _node(step: WorkflowStep) -> str:
 
 
 def _short(text: str, limit: int) -> str:
-    """The beginning of a text, its white space made single blanks."""
+    """The beginning of a string, its white space made single blanks."""
     beginning = text[: 10 * limit]
     short = " ".join(beginning.split())
     if len(short) <= limit and len(beginning) == len(text):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 MARK = "${"
 _PLAIN = frozenset({int, float, bool, type(None)})
-"""What a reference begins with: a string without it has no reference."""
+"""The beginning of a reference: a string without it has no reference."""
 LITERAL_MARK = "$${"
 """The character that is written out as ``MARK``, and begins no reference."""
 PROMPT = "user_prompt"
@@ -95,7 +95,7 @@ def has_reference(text: str) -> bool:
 
 
 def _find(text: str, start: int) -> int:
-    """Where the next reference begins; -1 for none."""
+    """The start of the next reference; -1 for none."""
     start = text.find(MARK, start)
     while start > 0 and text[start - 1] == "$":
         start = text.find(MARK, start + len(MARK))
@@ -124,7 +124,7 @@ def _read(text: str, start: int, ids: StepIds) -> Reference | None:
 
 
 def _longest(text: str, start: int, ids: StepIds) -> re.Match[str] | None:
-    """What follows the longest id of a step with ".output" in it, where one is meant."""
+    """The path behind the longest id of a step with ".output" in it, if one is meant."""
     close = text.find("}", start)
     split = text.rfind(OUTPUT, start, close + 1)
     while split >= 0:
@@ -137,7 +137,7 @@ def _longest(text: str, start: int, ids: StepIds) -> re.Match[str] | None:
 
 
 def _malformed(text: str, start: int) -> NoReference:
-    """What begins like a reference at an offset, and is not one."""
+    """The text at an offset that begins like a reference, and is not one."""
     close = text.find("}", start)
     if close < 0:
         word = _WORD.match(text, start)

@@ -26,7 +26,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _listed(errors: int, warnings: int, *, more: str = "") -> str:
-    """How many errors and warnings there are, omitting a count of zero."""
+    """The number of errors and warnings, omitting a count of zero."""
     numbers = ((errors, f"{more}error"), (warnings, f"{more}warning"))
     return " and ".join(_counted(number, noun) for number, noun in numbers if number)
 
@@ -47,7 +47,7 @@ def _short_pointer(pointer: str) -> str:
 
 
 def _place(finding: Finding) -> str:
-    """Where it is, as far as that is known: ``line 4, column 15, step 2 'fetch', /steps/1/name``."""
+    """The place, as far as it is known: ``line 4, column 15, step 2 'fetch', /steps/1/name``."""
     line = "" if finding.line is None else f"line {finding.line}, column {finding.column}"
     return ", ".join(filter(None, (line, _step(finding), _short_pointer(finding.pointer))))
 
@@ -149,7 +149,7 @@ def _friendly(ranked: Sequence[Finding], examples: Sequence[str]) -> Iterator[st
 
 
 def _suggestions(ranked: Sequence[Finding]) -> list[str]:
-    """What to do about each kind of error that there is, the most critical first, each once."""
+    """The advice about each kind of error that there is, the most critical first, each once."""
     return list(dict.fromkeys(SUGGESTIONS.get(each.code, _GENERAL[each.category]) for each in ranked))
 
 
@@ -336,7 +336,7 @@ def excerpt(line: str, column: int, length: int, width: int) -> tuple[str, int, 
 
 
 def _columns(text: str) -> int:
-    """How many columns a terminal needs for a text."""
+    """The number of columns that a terminal needs for text."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(each) in {"W", "F"} for each in text)

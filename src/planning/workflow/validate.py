@@ -82,7 +82,7 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
 
 
 def _written(workflow: Any) -> object:
-    """A workflow as JSON text; as a document where it has no JSON, so that the reader reports why."""
+    """A workflow as JSON text; as a document if it has no JSON, so that the reader reports why."""
     try:
         return dump_workflow(workflow)
     except ValueError:
@@ -90,7 +90,7 @@ def _written(workflow: Any) -> object:
 
 
 def _follows(found: Found, document: Document, unread: Container[Path] = ()) -> bool:
-    """Whether something is wrong only because it, or what is around it, could not be read."""
+    """True if something is wrong only because it, or what is around it, could not be read."""
     if found.code == "missing_field":
         field = found.message.partition(" ")[0]
         return document.is_broken(found.path) or (*found.path, field) in unread
@@ -101,7 +101,7 @@ def _follows(found: Found, document: Document, unread: Container[Path] = ()) -> 
 def _causes(
     checked: list[Found], shape: list[Found], document: Document, form: Form, drafts: list[Draft]
 ) -> list[Found]:
-    """What is wrong in itself, and not because something could not be read or has another name."""
+    """The errors that are not there because something could not be read or has another name."""
     twice = {each.path for each in document.found if each.code == "duplicate_key"}
     is_lost = _is_a_step_lost(document, form, drafts, twice)
     lost = {"unknown_dependency", "unknown_reference"} if is_lost else set()
@@ -122,7 +122,7 @@ def _causes(
 
 
 def _is_a_step_lost(document: Document, form: Form, drafts: list[Draft], twice: Container[Path]) -> bool:
-    """Whether there may be steps whose ids could not be read; ``twice`` are the fields that occur twice."""
+    """True if there may be steps whose ids could not be read; ``twice`` are the fields that occur twice."""
     return (
         form.steps_path in twice
         or document.is_broken(form.steps_path)
@@ -176,7 +176,7 @@ def _placed(found: Found, document: Document, form: Form | None, ids: dict[int, 
 
 
 def _step_index(path: Path, form: Form) -> int | None:
-    """Which step a path leads into."""
+    """The step that a path leads into."""
     if form.is_single:
         return 0
     depth = len(form.steps_path)

@@ -27,7 +27,7 @@ from session.stores.chain import (
 from session.stores.watch import POLLED, Watch, awatched
 
 _WARM = 1_000
-"""How many sessions that were used last stay in memory."""
+"""The number of sessions used last that stay in memory."""
 _BATCH = 256  # changes that are read at a time
 _PAGE = 8  # and checkpoints, which may be long
 

@@ -322,7 +322,7 @@ def _rest(connection: Connection, process: int) -> None:
 
 
 def _is_alive(connection: Connection) -> bool:
-    """Whether a connection at rest is open: the server says nothing to one, unless it ends it."""
+    """True if a connection at rest is open: the server says nothing to one, unless it ends it."""
     poll = select.poll()
     with suppress(psycopg.Error):
         poll.register(connection.fileno(), select.POLLIN)

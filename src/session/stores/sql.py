@@ -64,15 +64,15 @@ class SqlStore(Store):
 
     @abstractmethod
     def _querying(self) -> AbstractContextManager[Run]:
-        """What reads: in this thread's transaction, where it is in one."""
+        """A connection that reads: in this thread's transaction, if it is in one."""
 
     @abstractmethod
     def _writing(self, session_id: SessionId, is_there: IsThere) -> AbstractContextManager[Run]:
-        """What writes, with the lock of a session; committed at the end of the block, and settled."""
+        """A connection that writes, with a session's lock; committed at the end of the block, and settled."""
 
     @abstractmethod
     def _asking(self, session_id: SessionId | None) -> AbstractContextManager[Run]:
-        """What reads after a commit was answered by an error; whatever it raises is a StoreError."""
+        """A connection that reads after a commit was answered by an error; every error is a StoreError."""
 
     # Writing
 

@@ -150,7 +150,7 @@ class Link(ProcessLock):
             raise self._replaced()
 
     def _require_file(self, *, is_wal: bool) -> None:
-        """The same by the files alone; only one that was written since is looked into."""
+        """The same by only the files; only one that was written since is looked into."""
         try:
             found = _stat(self._path)
         except FileNotFoundError:
@@ -177,7 +177,7 @@ class Link(ProcessLock):
 
     def _replaced(self) -> StoreError:
         return StoreError(
-            f"another file has replaced {self._path}, or of its WAL: end the programs that use it, "
+            f"another file has replaced {self._path}, or its WAL: end the programs that use it, "
             "and open it again"
         )
 

@@ -175,7 +175,7 @@ class Watch:
 
 async def awatched(begin: Callable[[], Watch]) -> AsyncIterator[Change]:
     """The changes of a watch for ``async for``; the store is asked off the event loop, also to begin."""
-    import asyncio  # noqa: PLC0415 - whoever iterates has it
+    import asyncio  # noqa: PLC0415 - code that iterates has it
 
     watch, woken, loop = await asyncio.to_thread(begin), asyncio.Event(), asyncio.get_running_loop()
     watch.on_wake = partial(loop.call_soon_threadsafe, woken.set)

@@ -57,7 +57,7 @@ class _Question:
 
 
 class _Reader:
-    """A thread and the file that it alone reads. The thread ends with this object, or with the program."""
+    """A thread and the file that only it reads. The thread ends with this object, or with the program."""
 
     def __init__(self, file: OpenDatabase) -> None:
         self.file = file
@@ -68,7 +68,7 @@ class _Reader:
         _thread.start_new_thread(_serve, (self.jobs, file.rest))
 
     def stop(self, question: _Question) -> None:
-        """Stop a question, unless the thread is at another one by now."""
+        """Stop a question, unless the thread is already at another one."""
         with self.lock:
             if self.current is question:
                 self.file.deadline = 0.0
@@ -386,7 +386,7 @@ class SqlDatabase:
             raise Failure("statement", problem)
 
     def _columns_of(self, sql: str, until: float) -> Columns:
-        """What the columns of a statement hold, to be asked in that time."""
+        """The values of the columns of a statement, to be asked for in that time."""
         from planning.agent.sql.columns import Columns
 
         def rows_of(sql: str) -> list[list[Any]] | None:
@@ -421,7 +421,7 @@ class SqlDatabase:
             return None
 
     def _unchanged(self, name: str, read: Callable[[], T]) -> T:
-        """What is read of the database, again only after it has changed."""
+        """The answer that is read of the database, again only after it has changed."""
         now, known = stamp(self._place, self.dialect), self._known.get(name)
         if known is not None and known[0] == now:
             value: T = known[1]

@@ -344,7 +344,7 @@ class SqliteFile(OpenDatabase):
         return bound
 
     def _keeps_log(self) -> bool:
-        """Whether the file is in WAL mode: without locks SQLite cannot open one that is."""
+        """True if the file is in WAL mode: without locks SQLite cannot open one that is."""
         try:
             with closing(_connect(self._place, "nolock=1")) as connection:
                 connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()

@@ -361,7 +361,7 @@ def missing_values(columns: Columns) -> list[str]:
 
 
 def _kinds_in(rows: Rows) -> Rows:
-    """The kinds of values, by what SQLite says of them and their beginnings."""
+    """The kinds of values, by SQLite's names for them and their beginnings."""
     kinds = {
         kind_of(text) if kind == "text" else "number" if kind in _NUMBERS else kind for kind, text in rows
     }
@@ -433,7 +433,7 @@ class Values:
         return " AND ".join(f"{name} IS NOT NULL" for name in names) or "1"
 
     def _inlined(self, node: Node, select: Select | None, depth: int) -> Node:
-        """A copy of an expression that reads the columns of tables alone."""
+        """A copy of an expression that reads only the columns of tables."""
         self._size += 1
         if depth > _DEEPEST or self._size > _LARGEST:
             raise LookupError
@@ -470,7 +470,7 @@ class Values:
         return type(node)(**{name: copied(value) for name, value in node.args.items()})
 
     def _column(self, table: str, name: str, select: Select | None, depth: int) -> Node:
-        """What a column is, as an expression of the columns of tables."""
+        """A column as an expression of the columns of tables."""
         owned = None if select is None else select.owner(exp.column(name, table or None))
         if owned is None:
             outputs = [] if select is None or table else select.node.expressions

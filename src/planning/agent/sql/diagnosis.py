@@ -46,7 +46,7 @@ def closest(
 
 
 def _rank(own: list[str], words: list[str], table: list[str]) -> int:
-    """How surely a wrong name means one that exists, by the words of both and of its table; 0 is surest."""
+    """The distance of a wrong name from one that exists, by the words of both; 0 is the nearest."""
     behind = _behind(own, table)
     is_part = set(words) < set(own) and set(words) - _VAGUE
     whole = (
@@ -108,7 +108,7 @@ def diagnose(
 
 
 def _difference(text: str, sql: str, dialect: str) -> str:
-    """What a statement has that this database lacks, and what there is instead, as the prompt says it too."""
+    """A part of a statement that this database lacks, and the one it has instead, as in the prompt."""
     lacked = " ".join(filter(None, (word for found in _LACKED.findall(text) for word in found)))
     for words, behind in ((lacked, ""), (sql, _USED)) if _FOREIGN.search(text) else ():
         for pattern, line in DIFFERENCES.get(sql_name(dialect), ()):
@@ -201,7 +201,7 @@ def _unknown(tree: Tree, owner: str, name: str) -> tuple[Any, Select | None]:
 def _column_of(
     owner: str, name: str, sources: Sequence[TableSource], tables: Sequence[Mapping[str, Any]]
 ) -> str:
-    """What was meant by a column of a certain table."""
+    """The probable meaning of a column of a certain table."""
     meant = [each for each in sources if owner.lower() in (each.alias.lower(), each.title.lower())][:1]
     if not meant:
         here = ", ".join(sorted({identifier(each.alias) for each in sources}))

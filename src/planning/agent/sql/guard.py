@@ -125,10 +125,10 @@ def _tokens(sql: str, dialect: str) -> list[Any] | None:
 
 
 def _main_word(words: list[str]) -> str:
-    """What follows the tables of a WITH: the word behind the bracket that closes the last one's body.
+    """The word that follows the tables of a WITH, behind the bracket that closes the last one's body.
 
-    A bracket is followed by a comma where there are more, and by AS or USING KEY where it closed a list of
-    columns. Where there is none, the text is not a statement, and the database says so.
+    A bracket is followed by a comma if there are more, and by AS or USING KEY where it closed a list of
+    columns. If there is none, the text is not a statement, and the database says so.
     """
     depth = 0
     for word, after in pairwise(words):

@@ -157,7 +157,7 @@ def _closed(name: str) -> StorageUnavailable:
 
 
 def _value(name: str, result: types.CallToolResult) -> Any:
-    """What a tool returned: its structured content, or else its text, or else its blocks."""
+    """The value of a tool's result: its structured content, or else its text, or else its blocks."""
     texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
     if result.is_error:
         raise ToolError("\n".join(texts) or f"{name} failed")

@@ -156,7 +156,7 @@ def _is_of_plan(tool: Tool) -> bool:
 
 
 def _hints(tool: Tool) -> types.ToolAnnotations | None:
-    """Whether a client may call it without asking its user."""
+    """True if a client may call it without asking its user."""
     if not _is_of_plan(tool):
         return None
     return types.ToolAnnotations(

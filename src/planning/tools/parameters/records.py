@@ -91,7 +91,7 @@ class Hints:
         if kind not in self._twins:
             fields = list(fields_of(kind))
             hints = {field.name: self._field(field) for field in fields}
-            typed_dict: Any = typing_extensions.TypedDict  # type checkers know it in class statements alone
+            typed_dict: Any = typing_extensions.TypedDict  # type checkers know it only in class statements
             twin = typed_dict(kind.__name__, hints)
             # Not by NotRequired[...]: typing keeps what it has made, and takes str | int for int | str.
             twin.__required_keys__ = frozenset(field.name for field in fields if field.required)
@@ -126,7 +126,7 @@ class _Record:
 
 @attrs.frozen(eq=False)
 class _Said:
-    """Adds what field metadata says to the published schema, and to nothing else; equal to itself alone."""
+    """Adds what field metadata says to the published schema, and to nothing else; equal only to itself."""
 
     keywords: Mapping[str, Any]
 
@@ -142,7 +142,7 @@ class _Said:
 
 @attrs.frozen(eq=False)
 class _OmitsNull:
-    """Publishes a type without null; equal to itself alone, as typing takes str | int for int | str."""
+    """Publishes a type without null; equal only to itself, as typing takes str | int for int | str."""
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         return without_null(handler(schema))
@@ -156,7 +156,7 @@ def omitting_null(hint: Any, default: object) -> Any:
 def fields_of(kind: Any) -> Iterator[Field]:
     """The fields that may be sent of a record, in order."""
     try:
-        # make_dataclass writes "typing.Any" where no type is given.
+        # make_dataclass writes "typing.Any" without a type.
         hints = typing_extensions.get_type_hints(kind, localns={"typing": typing}, include_extras=True)
     except (NameError, AttributeError) as error:
         raise TypeError(
@@ -199,12 +199,12 @@ def _tag_of(options: tuple[Any, ...]) -> str | None:
 
 
 def _are_hints(arguments: tuple[Any, ...]) -> bool:
-    """Whether the arguments of a generic type can be rewritten; those of ``Callable`` hold a list."""
+    """True if the arguments of a generic type can be rewritten; those of ``Callable`` hold a list."""
     return not any(isinstance(argument, list) for argument in arguments)
 
 
 def _of_typed_dict(name: str, hint: Any, *, is_required: bool) -> Field:
-    """A field of a TypedDict; what the class says of keys whose hints were texts may be wrong."""
+    """A field of a TypedDict; what the class shows of keys whose hints were strings may be wrong."""
     extras: tuple[Any, ...] = ()
     while (origin := typing.get_origin(hint)) in _QUALIFIERS or origin is typing.Annotated:
         if origin is typing.Annotated:

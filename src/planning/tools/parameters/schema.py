@@ -138,7 +138,7 @@ def _child(node: Node, part: str | int) -> object:
 
 
 def _at(root: Node, reference: object) -> Node:
-    """What a JSON Pointer in a schema refers to (RFC 6901); one that leads nowhere allows anything."""
+    """The target of a JSON Pointer in a schema (RFC 6901); one that leads nowhere allows anything."""
     node: Any = root
     for part in str(reference).removeprefix("#").split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")

@@ -73,7 +73,7 @@ def _tidied(text: str) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """The paragraphs of a text, of one line each."""
+    """The paragraphs of text, of one line each."""
     return "\n\n".join(filter(None, map(_one_line, text.split("\n\n"))))
 
 
@@ -123,7 +123,7 @@ _REMEDIES: dict[str | tuple[str, ...], str] = {
     ("mcp.", "mcp_types."): "convert its server's tools with planning.integrations.mcp.tools_from",
     "builtins.dict": "convert it with planning.integrations.openai.tools_from",
 }
-"""How to use a tool of another framework, by the beginning of its class's full name."""
+"""The way to use a tool of another framework, by the beginning of its class's full name."""
 
 
 def remedy(value: object) -> str:
@@ -220,7 +220,7 @@ def resolved(hint: Any) -> Any:
 
 
 def _is_alias(hint: object) -> bool:
-    """Whether a hint is a type alias of the standard library or of typing_extensions."""
+    """True if a hint is a type alias of the standard library or of typing_extensions."""
     return type(hint).__name__ == "TypeAliasType"
 
 
@@ -232,13 +232,13 @@ def behind(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What has the type hints: the function itself, or the call of an object."""
+    """The object that has the type hints: the function itself, or the call of an object."""
     function = behind(function)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
 
 
 def _is_optionally(hint: Any, kind: type) -> bool:
-    """Whether a hint is of a type or a subclass, aliases, ``Annotated`` and None aside."""
+    """True if a hint is of a type or a subclass, aliases, ``Annotated`` and None aside."""
     hint = resolved(hint)
     if typing.get_origin(hint) is typing.Annotated:
         return _is_optionally(hint.__origin__, kind)
@@ -251,7 +251,7 @@ def _is_optionally(hint: Any, kind: type) -> bool:
 def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
     """The type hint of one parameter; what other parameters and the result are need not be readable.
 
-    A module that has the known type for type checkers alone may still name it.
+    A module that has the known type only for type checkers may still name it.
     """
     called = _called(function)
     if isinstance(called, type):

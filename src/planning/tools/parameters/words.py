@@ -199,7 +199,7 @@ def spell(path: Iterable[str | int]) -> str:
 
 
 def _option(value: object) -> str:
-    """An option as it is to be sent: a text as it is, in quotes where it reads as another value of JSON."""
+    """An option as it is to be sent: text as it is, in quotes if it reads as another value of JSON."""
     if isinstance(value, str):
         if value.isidentifier() and value not in _JSON_WORDS:
             return value

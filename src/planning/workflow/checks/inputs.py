@@ -116,12 +116,12 @@ def _copied(value: Any) -> Any:
 
 
 def _is_unknown(problem: Problem) -> bool:
-    """Whether the tool has no parameter of a name."""
+    """True if the tool has no parameter of a name."""
     return problem.keyword == "additionalProperties"
 
 
 def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:
-    """What a model refuses inputs for."""
+    """The problems for which a model refuses inputs."""
     try:
         model.convert(inputs)
     except QueryTypeUnsupported as error:

@@ -113,7 +113,7 @@ def _tool(name: str, function: Any, takes: str, retry: Retry | None, seconds: fl
 
 
 def _once(name: str) -> str:
-    """The message for a call that must not be made again, of whose outcome nothing is known."""
+    """The message for a call with an unknown outcome that must not be made again."""
     return f"the worker that ran {name} died; {name} may have taken effect, so it is not run again"
 
 
@@ -143,7 +143,7 @@ def run_job(written: bytes) -> bytes:
 
 
 def _sent_back(value: Any) -> Any:
-    """What goes back of a result: its JSON form, but for what is text or a number there."""
+    """The form in which a result goes back: its JSON form, but for what is text or a number there."""
     if isinstance(value, ToolResult):
         return attrs.evolve(value, value=_sent_back(value.value))
     form = json_form(value, strict=True)
@@ -222,7 +222,7 @@ def reason(error: BaseException) -> str:
 
 
 def _takes_context(tool: Tool) -> bool:
-    """Whether a tool's function may look at its context; when in doubt, yes."""
+    """True if a tool's function may look at its context; when in doubt, yes."""
     parameters = read_signature(tool.function).parameters
     if tool.parameters is None:
         return any(is_of_type(tool.function, name, ToolContext) for name in parameters)

@@ -105,7 +105,7 @@ def _with(run: WorkflowRun, new: WorkflowRun) -> WorkflowRun:
 
 
 def _is_version(run: WorkflowRun, new: WorkflowRun) -> bool:
-    """Whether two runs are of versions of one workflow.
+    """True if two runs are of versions of one workflow.
 
     Versions have the same goal, prompt and inputs, and a step id in common. Workflows without a goal often
     just number their steps: those need a step in common that is the same as a whole.

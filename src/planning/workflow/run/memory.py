@@ -122,7 +122,7 @@ def _inside(value: Any, part: str | int) -> Any:
 
 
 def _there(value: Any) -> str:
-    """What is at the place where a path fails."""
+    """The value at the place where a path fails."""
     if isinstance(value, (list, tuple, set, frozenset)):
         return f"has {len(value)} item{'' if len(value) == 1 else 's'}"
     if value is None:

@@ -54,13 +54,13 @@ def is_alive(token: str) -> bool | None:
         return False
     state, start = _start_of(process)
     if not (start and found["start"]):
-        return None  # another process may have its number by now
+        return None  # another process may have its number now
     return start == found["start"] and state not in "ZX"
 
 
 @cache
 def _place() -> str:
-    """A hash of what tells this machine, its last start and its container from others."""
+    """A hash that distinguishes this machine, its last start and its container from others."""
     known = [platform.node()]
     with suppress(OSError):  # not Linux
         known.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))

@@ -315,7 +315,7 @@ class Steps:
         return StepCall(step, tool, inputs)
 
     async def _is_skipped(self, step: WorkflowStep, condition: str) -> bool:
-        """Whether a step's ``done_check`` is true; then it is recorded as skipped."""
+        """True if a step's ``done_check`` is true; then it is recorded as skipped."""
         tool = self._values.tool_of(step)
         key = key_of(step, tool)
         await self.writer.write()

@@ -346,7 +346,7 @@ class RunValues:
             if found.start == 0 and found.end == len(text):
                 return forms.of(value)
             if type(value) is not str:
-                # A text that is too large is not built.
+                # A string that is too large is not built.
                 JsonForms(strict=True, limit=forms.limit).of(value)
                 value = json.dumps(value, ensure_ascii=False)
             between = text[end : found.start].replace(LITERAL_MARK, MARK)

@@ -36,7 +36,7 @@ _CALLED: Final = {
     **dict.fromkeys(("tool", "toolname", "toolid", "function", "functionname", "action"), "tool"),
     **dict.fromkeys(("handler", "handlername"), "handler"),
 }
-"""What means type and name together in a step that has these, and the type that it means."""
+"""The fields that mean type and name together in a step that has these, and the type that it means."""
 _WHOLE: Final = 'write {"schema_version": 2, "goal": "...", "steps": [...]}'
 _LONGEST: Final = 100
 _MOST: Final = 20
@@ -245,7 +245,7 @@ def validator(version: int, part: str | None = None) -> jsonschema_rs.Validator:
 
 
 def _refuse(uri: str) -> Any:
-    """Fetch nothing: the schemas refer to themselves alone."""
+    """Fetch nothing: the schemas refer only to themselves."""
     raise ValueError(f"the schema refers to {uri}, outside of itself")
 
 

@@ -163,7 +163,7 @@ def parts_of(kind: type) -> tuple[type, ...]:
         NameError: A hint cannot be resolved.
         TypeError: A hint is not a type.
     """
-    named = {part for field in fields_of(kind) for part in _named_in(field.hint)}
+    named = {part for field in fields_of(kind) for part in _find_named(field.hint)}
     return tuple(part for part in named if is_record(part) or issubclass(part, Enum))
 
 
@@ -188,7 +188,7 @@ def _members_of(hint: Any) -> list[Any]:
     )
 
 
-def _named_in(hint: Any) -> Iterator[type]:
+def _find_named(hint: Any) -> Iterator[type]:
     """The classes that a hint names, at any depth."""
     open_, seen = [hint], list[Any]()  # an alias or a TypedDict may name itself
     while open_:
@@ -216,7 +216,7 @@ def loaded_type(name: str) -> type:
     Raises:
         SnapshotError: There is none, or its values are never built from JSON.
     """
-    found = _loaded(name)
+    found = _load(name)
     if found is None:
         raise SnapshotError(
             f"slice type {shown(name)} is not loaded: import its module first, or pass the class in types="
@@ -225,7 +225,7 @@ def loaded_type(name: str) -> type:
     return found
 
 
-def _loaded(name: str) -> type | None:
+def _load(name: str) -> type | None:
     module, _, path = name.partition(":")
     found: Any = type_written_as(name)
     if found is None:
@@ -241,7 +241,7 @@ def is_found(name: str) -> bool:
     module, _, path = name.partition(":")
     module = present_module(module)
     if module in sys.modules:
-        return _loaded(name) is not None
+        return _load(name) is not None
     where: Any = None
     spec: Any = None
     parts = module.split(".")

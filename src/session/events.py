@@ -71,17 +71,17 @@ def _own(value: Any) -> Any:
     if type(value) not in _CONTAINERS:
         return value
     try:
-        return _copied(value)
+        return _copy(value)
     except RecursionError:
         return value  # it holds itself, or is deeper than Python's stack
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     kind = type(value)
     if kind is dict:
-        return {key: _copied(item) for key, item in value.items()}
+        return {key: _copy(item) for key, item in value.items()}
     if kind is list or kind is tuple:
-        return kind([_copied(item) for item in value])
+        return kind([_copy(item) for item in value])
     return set(value) if kind is set else value
 
 

@@ -407,7 +407,7 @@ class Kept:
         while base is None:
             again.append(earlier.pop())
             base = again[-1].base
-        found = self._reduced(base, [part for entry in reversed(again) for part in entry.parts])
+        found = self._reduce(base, [part for entry in reversed(again) for part in entry.parts])
         if version:
             found[KeptChange] = (taken_over(version),)
         return found
@@ -446,7 +446,7 @@ class Kept:
             if versions:
                 self._keys[entry.key] = versions
 
-    def _reduced(self, base: Base, parts: list[Any]) -> Slices:
+    def _reduce(self, base: Base, parts: list[Any]) -> Slices:
         slices, last, routes = dict(base.slices), None, dict[type, tuple[Route, ...]]()
         for part in parts:
             if isinstance(part, Restored):

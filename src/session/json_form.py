@@ -76,7 +76,7 @@ def _is_nan(number: float) -> bool:
     return number != number  # noqa: PLR0124 - math.isnan fails for a whole number that no float can hold
 
 
-def _ordered(items: Sequence[Any]) -> list[Any]:
+def _order(items: Sequence[Any]) -> list[Any]:
     """The items of a set in the same order in every process."""
     kinds = {*map(type, items)}
     if kinds <= {str} or (kinds <= {bool, int, float} and not any(map(_is_nan, items))):
@@ -91,8 +91,8 @@ _BASES: dict[type, Callable[[Any], Any]] = {
     dict: lambda value: dict(dict.items(value)),
     list: lambda value: [*list.__iter__(value)],
     tuple: lambda value: [*tuple.__iter__(value)],
-    set: lambda value: _ordered([*set.__iter__(value)]),
-    frozenset: lambda value: _ordered([*frozenset.__iter__(value)]),
+    set: lambda value: _order([*set.__iter__(value)]),
+    frozenset: lambda value: _order([*frozenset.__iter__(value)]),
     bytes: lambda value: bytes.decode(value, errors="backslashreplace"),
     bytearray: lambda value: bytearray.decode(value, errors="backslashreplace"),
     timedelta: lambda value: f"-{-value}" if value < timedelta(0) else str(value),  # as it is read back

@@ -270,7 +270,7 @@ class Records:
         if name in _ITEMS or name == "dict":
             items = self.read(_part(data, "items", list), unknown=unknown)
             try:
-                found = _built(name, _ITEMS.get(name, dict), items)
+                found = _build(name, _ITEMS.get(name, dict), items)
             except RecordError:
                 if unknown is not fields_alone:
                     raise
@@ -279,7 +279,7 @@ class Records:
                 raise RecordError(f"the {name} has a duplicate")
             return found
         if name in _TEXTS:
-            return _built(name, _TEXTS[name][1], _part(data, "is", str))
+            return _build(name, _TEXTS[name][1], _part(data, "is", str))
         return self._read_known(data, name, unknown)
 
     def read_as(self, data: Any, kind: type | None, *, unknown: Unknown | None = None) -> Any:
@@ -309,7 +309,7 @@ class Records:
                 f"{bare} is stored in format {number or 1}; this program has format {known}: {remedy}"
             )
         if issubclass(kind, Enum):
-            return _built(bare, kind, self.read(data.get("is")))
+            return _build(bare, kind, self.read(data.get("is")))
         return self._read_fields(data, kind, unknown)
 
     def _read_fields(self, data: dict[str, Any], kind: Any, unknown: Unknown | None) -> Any:
@@ -378,7 +378,7 @@ def _part(data: dict[str, Any], name: str, kind: type) -> Any:
     return item
 
 
-def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
+def _build(name: str, build: Callable[..., Any], argument: Any) -> Any:
     """The record that a constructor makes of what is stored."""
     try:
         return build(argument)

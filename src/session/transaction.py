@@ -275,7 +275,7 @@ class Transaction(Held):
         state, routes, log = self._state, routing.routes, routing.log
         if routing.is_event:
             if event.session_id is not state.session_id:
-                event = self._addressed(event)
+                event = self._address(event)
             if routing.is_call and event.idempotency_key is not None:
                 self._take_key(event.idempotency_key)
         slices = self.slices.copy()
@@ -318,7 +318,7 @@ class Transaction(Held):
             self._reducing = False
         return changed
 
-    def _addressed(self, event: SessionEvent) -> SessionEvent:
+    def _address(self, event: SessionEvent) -> SessionEvent:
         """The event, addressed to this session."""
         event = addressed(event, self.session_id)
         if event.session_id != self.session_id:

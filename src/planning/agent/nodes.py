@@ -263,7 +263,7 @@ def generating(
     def prepare(state: State) -> NodeCall | AgentState:
         given = offered(state) | {"dialect": dialect}
         question, schema, attempts = given["question"], given["schema"], given["attempts"]
-        request = None if clarify is None or attempts else _clarified(clarify, question, schema)
+        request = None if clarify is None or attempts else _ask_clarify(clarify, question, schema)
         if request is not None:
             return asked(request)
         if "prompt" in taken:
@@ -297,7 +297,7 @@ def generating(
     return Node(prepare, finish)
 
 
-def _clarified(clarify: Clarify, question: str, schema: Any) -> str | None:
+def _ask_clarify(clarify: Clarify, question: str, schema: Any) -> str | None:
     """The question of ``clarify`` to the user; None if it has none or fails."""
     try:
         request: object = clarify(question, schema)

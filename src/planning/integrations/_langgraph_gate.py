@@ -37,7 +37,7 @@ def after_turn(
     is_end = not calls and (not made or state.get("structured_response") is not None)
     position, can_ask = checked(state.get("planning")), here.saver is not None  # to interrupt the graph
     before, message = session.version, ""
-    shown = _shown(session, position, plan)
+    shown = _find_pending(session, position, plan)
     if shown is not None and (is_end or any(_needs(call, shown, plan) for call in calls)):
         if can_ask and pending_approval(session) == shown:
             decide_approval(session, shown, _asked(shown))
@@ -56,7 +56,7 @@ def after_turn(
     return update or None
 
 
-def _shown(session: Session, position: Position | None, plan: AgentPlan) -> PendingApproval | None:
+def _find_pending(session: Session, position: Position | None, plan: AgentPlan) -> PendingApproval | None:
     """The plan or steps that waited for approval when the model answered."""
     if position is None:
         return None

@@ -125,9 +125,9 @@ class PlanningToolset(AbstractToolset[Any]):
 
     def __init__(self, own_id: str | None, plan: AgentPlan, call: Callable[..., Awaitable[Any]]) -> None:
         self._id, self._call = own_id, call
-        self._tools = {name: self._made(name, plan) for name in plan.tools}
+        self._tools = {name: self._make(name, plan) for name in plan.tools}
 
-    def _made(self, name: str, plan: AgentPlan) -> ToolsetTool[Any]:
+    def _make(self, name: str, plan: AgentPlan) -> ToolsetTool[Any]:
         tool = plan.tools[name]
         about = ToolDefinition(
             name=name,

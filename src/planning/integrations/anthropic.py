@@ -149,10 +149,10 @@ def _sendable(block: dict[str, Any]) -> dict[str, Any]:
 
 def _calls(content: Content) -> list[Call]:
     blocks, is_cut, message = content
-    return in_turn(message, list(_found(blocks, is_cut=is_cut)))
+    return in_turn(message, list(_find(blocks, is_cut=is_cut)))
 
 
-def _found(blocks: list[dict[str, Any]], *, is_cut: bool) -> Iterator[Call]:
+def _find(blocks: list[dict[str, Any]], *, is_cut: bool) -> Iterator[Call]:
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     for block in calls:
         arguments = block.get("partial_json") or block.get("input")

@@ -142,7 +142,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             session = await self._session(tool_context)
             reminder = ""
             if session is not None:
-                reminder = await session.run_in_worker(partial(self._shown, session, tool_context))
+                reminder = await session.run_in_worker(partial(self._show, session, tool_context))
         except AWAY as error:
             reminder = unread(error)
         if reminder:
@@ -150,7 +150,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
             kinds = {kind.__name__ for kind in type(model).__mro__}
             _add(llm_request.contents, reminder, is_split=not kinds.isdisjoint(_SPLITTING))
 
-    def _shown(self, session: Session, context: Context) -> str:
+    def _show(self, session: Session, context: Context) -> str:
         """The plan, as the model reads it."""
         run, position = _Run.of(context), self._position(context) if self._sessions.are_given else None
         more, run.more = run.more, ""
@@ -300,7 +300,7 @@ class PlanningToolset(BaseToolset, BasePlugin):
     def _settle(self, session: Session, run: _Run, position: Position | None, events: list[Event]) -> None:
         with run.calling(session):
             settle(session, position)
-            take_back(session, position, run.place, _taken_back(events))
+            take_back(session, position, run.place, _find_taken_back(events))
 
     def _position(self, context: ReadonlyContext) -> Position | None:
         if not self._sessions.are_given and _Run.of(context).is_nested(context):
@@ -392,7 +392,7 @@ def _place_of(adk: AdkSession) -> str:
     return f"google_adk:{json.dumps([adk.app_name, adk.user_id, adk.id])}"
 
 
-def _taken_back(events: Sequence[Event]) -> set[str]:
+def _find_taken_back(events: Sequence[Event]) -> set[str]:
     """The runs of an ADK session that ``rewind_async`` has taken back, and did not bring back."""
     starts, undone, since = dict[str, int](), set[str](), len(events)
     for number, event in enumerate(events):

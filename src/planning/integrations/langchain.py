@@ -162,11 +162,11 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         position, session, kept = position_in(request.state), None, None
         try:
             session = await self._session(here, position)
-            tail, kept = await here.finish(session, partial(self._shown, session, position))
+            tail, kept = await here.finish(session, partial(self._show, session, position))
         except AWAY as error:
             tail, session = unread(error), None
-        answer = readable(await _made(handler(self._prepared(request, tail))), self._boxes)
-        noticed = await here.finish(session, partial(self._noticed, session, position, here))
+        answer = readable(await _make(handler(self._prepare(request, tail))), self._boxes)
+        noticed = await here.finish(session, partial(self._notice, session, position, here))
         if noticed is None and kept is None:
             return answer
         return ExtendedModelResponse(answer, Command(update={"planning": noticed or kept}))
@@ -180,7 +180,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             await here.follow(session, position)
         return session
 
-    def _shown(self, session: Session | None, position: Position | None) -> tuple[str, dict[str, Any] | None]:
+    def _show(self, session: Session | None, position: Position | None) -> tuple[str, dict[str, Any] | None]:
         """The plan, as the model reads it, and the position that its answer is kept with."""
         if session is None:
             return "", None
@@ -188,7 +188,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         tail, kept = self._plan.shown(session, position if is_given else None)
         return tail, position_of(session) if is_given and position is None else kept
 
-    def _noticed(
+    def _notice(
         self, session: Session | None, position: Position | None, here: Here
     ) -> dict[str, Any] | None:
         """Note that the model has read the reminder; the position to keep where that changed the session."""
@@ -199,7 +199,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             self._plan.notice(session)
         return None if session.version == version else position_of(session, position, here.step)
 
-    def _prepared(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
+    def _prepare(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
         if self._plan.records:
             self._plan.reading |= readers(request.tools)
         text = self._plan.copy
@@ -249,7 +249,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         position, is_own = position_in(request.state), name in self._boxes
         if not is_own:
             if not self._plan.records:
-                return self._followed(request, await _made(handler(request)))
+                return self._follow(request, await _make(handler(request)))
             self._plan.reading |= readers([request.tool])
         calls, over = last_turn(request.state)
         earlier = self._plan.earlier([(str(c["id"]), c["name"]) for c in calls], str(call_id), over)
@@ -266,12 +266,12 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
                 named = turn_of(here.place, request.state.get("messages", ()))
                 called = setting(caller, (call_id, named, here.run, self._actor_of(request)))
                 with called, self._sessions.within(session), here.calling(session):
-                    return answered(await _made(handler(request)), session, position, here.step)
+                    return answered(await _make(handler(request)), session, position, here.step)
             seen = 0 if session is None else session.version
-            answer = await _made(handler(request)) if reason is None else refused(request, reason)
-            return await here.finish(session, partial(self._recorded, request, session, here, seen, answer))
+            answer = await _make(handler(request)) if reason is None else refused(request, reason)
+            return await here.finish(session, partial(self._record, request, session, here, seen, answer))
 
-    def _recorded(
+    def _record(
         self, request: ToolCallRequest, session: Session | None, here: Here, seen: int, answer: _Answer
     ) -> _Answer:
         """The answer of another tool, with the position of a session that has its call."""
@@ -281,10 +281,10 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         with here.calling(session):
             self._plan.record(session, made, self._actor_of(request), content, failed=is_error)
         if self._sessions.are_given:
-            return self._followed(request, answer, seen)
+            return self._follow(request, answer, seen)
         return answered(answer, session, position_in(request.state), here.step)
 
-    def _followed(self, request: ToolCallRequest, answer: _Answer, seen: int | None = None) -> _Answer:
+    def _follow(self, request: ToolCallRequest, answer: _Answer, seen: int | None = None) -> _Answer:
         """The answer of another tool, with the position of a session that its agents have changed since."""
         try:
             session = self._sessions.given() if self._sessions.are_given else None
@@ -300,7 +300,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
 
 
-async def _made(answer: Any) -> Any:
+async def _make(answer: Any) -> Any:
     """The result of a handler, also of one in async code."""
     return await answer if isawaitable(answer) else answer
 

@@ -224,11 +224,11 @@ def _sendable(item: dict[str, Any]) -> dict[str, Any]:
 def _calls(read: Turn) -> Iterator[tuple[dict[str, Any], Call]]:
     """The calls of a turn, each with the part of the turn that it answers."""
     items, is_cut, response = read
-    found = list(_found(items, is_cut=is_cut))
+    found = list(_find(items, is_cut=is_cut))
     return zip((item for item, _ in found), in_turn(response, [call for _, call in found]), strict=True)
 
 
-def _found(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:
+def _find(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:
     for item in items:
         calls = dicts(item.get("tool_calls"))
         for number, each in enumerate(calls, 1):

@@ -54,7 +54,7 @@ class PlanningTools(list[Tool]):
         self._has_approval = plan.section.policy is not None and plan.section.policy.approval
         super().__init__(map(self._of_box, plan.boxes))
         self._own = {id(each.on_invoke_tool) for each in self if isinstance(each, FunctionTool)}
-        self.extend(map(self._held, others))
+        self.extend(map(self._hold, others))
 
     def run_config(self, config: RunConfig | None = None) -> RunConfig:
         """The configuration of a run: each request has the section, and its last item ends with the reminder.
@@ -75,7 +75,7 @@ class PlanningTools(list[Tool]):
         is_private = any(each.returns_private_data for each in self._plan.tools.values())
         return replace(
             config,
-            call_model_input_filter=partial(self._filtered, config.call_model_input_filter),
+            call_model_input_filter=partial(self._filter, config.call_model_input_filter),
             tool_not_found_behavior="return_error_to_model",
             tool_execution=config.tool_execution or in_order,
             trace_include_sensitive_data=config.trace_include_sensitive_data and not is_private,
@@ -83,9 +83,7 @@ class PlanningTools(list[Tool]):
 
     # Requests to the model
 
-    async def _filtered(
-        self, before: CallModelInputFilter | None, data: CallModelData[Any]
-    ) -> ModelInputData:
+    async def _filter(self, before: CallModelInputFilter | None, data: CallModelData[Any]) -> ModelInputData:
         """Add the section and the reminder to a request of an agent that has the planning tools."""
         own = {id(each) for each in data.model_data.input}
         if before is not None:
@@ -99,7 +97,7 @@ class PlanningTools(list[Tool]):
             sent = replace(sent, instructions=text)
         try:
             session = self._sessions.given(data.context)
-            reminder = "" if session is None else await session.run_in_worker(partial(self._shown, session))
+            reminder = "" if session is None else await session.run_in_worker(partial(self._show, session))
         except AWAY as error:
             reminder = unread(error)
         items = with_tail(sent.input, reminder)
@@ -110,7 +108,7 @@ class PlanningTools(list[Tool]):
             items[-1] = last
         return replace(sent, input=items)
 
-    def _shown(self, session: Session) -> str:
+    def _show(self, session: Session) -> str:
         reminder, _ = self._plan.shown(session)
         self._plan.notice(session)
         return reminder
@@ -129,7 +127,7 @@ class PlanningTools(list[Tool]):
             needs_approval=self._asking(name),
         )
 
-    def _held(self, tool: FunctionTool) -> FunctionTool:
+    def _hold(self, tool: FunctionTool) -> FunctionTool:
         """A tool of the SDK, whose calls the policy sees."""
         if tool.name in self._boxes:
             raise ValueError(f"there are two tools named {tool.name}: rename one")

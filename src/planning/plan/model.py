@@ -209,14 +209,14 @@ def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:
 
     Steps are numbered from 1 in order, so it looks there first.
     """
-    guess = _numbered(step_id) if len(step_id) <= _SHORT_ID else -1
+    guess = _read_number(step_id) if len(step_id) <= _SHORT_ID else -1
     if 0 <= guess < len(steps) and steps[guess].step_id == step_id:
         return guess
     return next((index for index, step in enumerate(steps) if step.step_id == step_id), None)
 
 
 @lru_cache(maxsize=1_024)  # a mark asks three times: 0.2 us of its 11
-def _numbered(step_id: str) -> int:
+def _read_number(step_id: str) -> int:
     """The place of a step in a plan that no step was removed from; -1 where its id has no number."""
     return int(step_id[1:]) - 1 if step_id[1:].isdecimal() else -1
 

@@ -174,7 +174,7 @@ def clear_plan(plans: Plans, _command: ClearPlan) -> Plans:
 
 def remove_step(plans: Plans, command: RemoveStep) -> Plans:
     """Remove one step; the plan is completed when steps are left and all of them are done."""
-    plan, index = _found(plans, command.step_id)
+    plan, index = _find(plans, command.step_id)
     if plan is None or index is None:
         return plans
     steps = plan.steps[:index] + plan.steps[index + 1 :]
@@ -184,7 +184,7 @@ def remove_step(plans: Plans, command: RemoveStep) -> Plans:
 
 def move_step(plans: Plans, command: MoveStep) -> Plans:
     """Move one step to another place, from 0; the last place where the index is higher."""
-    plan, index = _found(plans, command.step_id)
+    plan, index = _find(plans, command.step_id)
     if plan is None or index is None:
         return plans
     steps = list(plan.steps)
@@ -283,7 +283,7 @@ def _check_steps(steps: object, place: str) -> None:
             DETAILS.require(step.details, f"{place}[{index}].details")
 
 
-def _found(plans: Plans, step_id: str) -> tuple[Plan | None, int | None]:
+def _find(plans: Plans, step_id: str) -> tuple[Plan | None, int | None]:
     """The plan, unless it is abandoned, and the index of a step of it."""
     plan = _latest(plans, MarkStep)
     return plan, None if plan is None else index_of(plan.steps, step_id)

@@ -167,13 +167,13 @@ def _excerpt(steps: tuple[PlanStep, ...], remarks: Mapping[str, str]) -> str:
         room -= len(blocks[start][0]) + 1
     lines = [block for block, _ in blocks[start:end]]
     if start > 0:
-        lines.insert(0, f"({_counted(blocks[:start])})")
+        lines.insert(0, f"({_count(blocks[:start])})")
     if end < len(blocks):
-        lines.append(f"({_counted(blocks[end:])}; mark steps done to see the next ones)")
+        lines.append(f"({_count(blocks[end:])}; mark steps done to see the next ones)")
     return "\n".join(lines)
 
 
-def _counted(blocks: Sequence[tuple[str, tuple[PlanStep, ...]]]) -> str:
+def _count(blocks: Sequence[tuple[str, tuple[PlanStep, ...]]]) -> str:
     steps = tuple(step for _, shown in blocks for step in shown)
     return f"{len(steps)} not shown: {_span(steps)}"
 
@@ -189,7 +189,9 @@ def reply(
     """The message for the model after a command was applied."""
     is_same = plan is before  # nothing changed
     if isinstance(command, MarkStep):
-        return _marked(f"{command.step_id} {'is already ' * is_same}{command.status}.", command, plan, facts)
+        return _report_mark(
+            f"{command.step_id} {'is already ' * is_same}{command.status}.", command, plan, facts
+        )
     ask = f" {_ASK}" if asks else ""
     match command:
         case MarkSteps():
@@ -198,9 +200,9 @@ def reply(
                 f"{listed_ids([mark.step_id for mark in run])} {'already ' * is_same}{status}"
                 for status, run in runs
             ]
-            return _marked(f"{', '.join(said)}.", command.marks[-1], plan, facts)
+            return _report_mark(f"{', '.join(said)}.", command.marks[-1], plan, facts)
         case RemoveStep():
-            return _removed(command, plan, facts) + ask
+            return _report_removal(command, plan, facts) + ask
         case MoveStep():
             moved = "already has this place" if is_same else "moved"
             order = listed_ids([step.step_id for step in plan.steps])
@@ -244,7 +246,7 @@ def _count_done(steps: tuple[PlanStep, ...]) -> int:
     return sum(step.status == "done" for step in steps)
 
 
-def _marked(marked: str, last: MarkStep, plan: Plan, facts: PlanFacts | None) -> str:
+def _report_mark(marked: str, last: MarkStep, plan: Plan, facts: PlanFacts | None) -> str:
     if plan.status == "completed":
         return f"{marked} Plan completed."
     if last.status not in _CLOSED:
@@ -253,7 +255,7 @@ def _marked(marked: str, last: MarkStep, plan: Plan, facts: PlanFacts | None) ->
     return f"{marked} {_next(plan, 0 if index is None else index, facts)}"
 
 
-def _removed(command: RemoveStep, plan: Plan, facts: PlanFacts | None) -> str:
+def _report_removal(command: RemoveStep, plan: Plan, facts: PlanFacts | None) -> str:
     freed = (
         []
         if facts is None

@@ -108,7 +108,7 @@ class TextRule:
             return None, [] if self.blank_is_none else [self._blank]
         problems = [] if len(text) <= self.limit else [self._too_long(text)]
         if not text.isprintable() or not (self.is_unicode or text.isascii()):
-            problems.extend(self._refused_characters(text))
+            problems.extend(self._find_refused(text))
         return None if problems else text, problems
 
     def is_plain(self, text: str) -> bool:
@@ -172,7 +172,7 @@ class TextRule:
         text = unicodedata.normalize("NFC", text)
         return "" if all(map(is_invisible, text)) else text
 
-    def _refused_characters(self, text: str) -> Iterator[str]:
+    def _find_refused(self, text: str) -> Iterator[str]:
         seen: dict[str, int] = {}
         for position, character in enumerate(text, start=1):
             if not self.allows(character):

@@ -150,7 +150,7 @@ def _own_text(what: str, given: object) -> str:
     return given.strip()
 
 
-def _described(tools: tuple[Tool, ...], descriptions: Mapping[str, str]) -> tuple[Tool, ...]:
+def _describe(tools: tuple[Tool, ...], descriptions: Mapping[str, str]) -> tuple[Tool, ...]:
     """The tools, some with a description of the host."""
     names = [tool.name for tool in tools]
     texts = {name: _own_text(f"descriptions[{name!r}]", text) for name, text in descriptions.items()}
@@ -212,7 +212,7 @@ class PlanningToolsSection(Section[None]):
         self._found = SessionOfCall(session, partial(register_plan, policy=policy))
         if self._found.fixed is not None:
             self._found.prepare(self._found.fixed)
-        self._tools = _described(planning_tools(session, policy), descriptions or {})
+        self._tools = _describe(planning_tools(session, policy), descriptions or {})
 
     @property
     def session(self) -> Session:

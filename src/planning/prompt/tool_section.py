@@ -99,7 +99,7 @@ class ToolAwarenessSection(Section[None]):
         """When to use tools, which there are, and the JSON to answer with; empty without tools."""
         del params  # it takes none
         lines = [_line(tool) for tool in self._listed()]
-        parts = [_WHEN, "\n".join(lines), _FORMAT, _fenced(_CALLING), _RULE, _fenced(_ASKING)]
+        parts = [_WHEN, "\n".join(lines), _FORMAT, _fence(_CALLING), _RULE, _fence(_ASKING)]
         return "\n\n".join(parts) if lines else ""
 
 
@@ -115,7 +115,7 @@ def _listing(
     return lambda: listed
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     return f"```json\n{text}\n```"
 
 

@@ -158,7 +158,7 @@ class _Locator:
         """The possible documents, in a fence or within prose; the last is an error if they are too many."""
         text, readings = self.text, list[Reading]()
         work = 0
-        fences = merge(*(self._fenced(mark * 3, pos) for mark in "`~" if mark in text))
+        fences = merge(*(self._find_in_fence(mark * 3, pos) for mark in "`~" if mark in text))
         # The end of the fence that a reading is in; of the text, where those in prose count, too.
         end = pos if is_fenced else len(text)
         fenced, bare = next(fences, len(text)), self._bare(pos, end)
@@ -188,7 +188,7 @@ class _Locator:
         found = tokens.CANDIDATE.search(self.text, pos, end)
         return len(self.text) if found is None else found.start()
 
-    def _fenced(self, fence: str, pos: int) -> Iterator[int]:
+    def _find_in_fence(self, fence: str, pos: int) -> Iterator[int]:
         """The starts of fences of a kind whose text begins with a bracket."""
         while (start := self.text.find(fence, pos)) >= 0:
             if fenced := tokens.FENCED.match(self.text, start):
@@ -478,7 +478,7 @@ class _Reader:
             too_long = Found("too_long", message, f"send a shorter {noun}", span=(0, 1))
             return Document(None, source, [*found, too_long])
         string = _STRING.fullmatch(text)
-        outer = None if string is None else _decoded(text, string)
+        outer = None if string is None else _decode(text, string)
         if outer is not None:
             inner = self._read(Source(outer.text), [])
             if inner.value is not None:
@@ -501,7 +501,7 @@ class _Reader:
         return _made(source, found + further, reading)
 
 
-def _decoded(text: str, string: re.Match[str]) -> Edits | None:
+def _decode(text: str, string: re.Match[str]) -> Edits | None:
     """The text in a JSON string; None where it is not JSON, or has too many escapes."""
     edits = list[tuple[int, int, str]]()
     for escape in _ESCAPE.finditer(text, *string.span(1)):
@@ -522,7 +522,7 @@ def _made(source: Source, found: list[Found], reading: Reading) -> Document:
     try:
         return Document(ONCE.decode(edits.text), source, found, edits, broken)
     except NotStrict:
-        repeated = [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
+        repeated = [_report_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
         if not repeated:  # it comes after very many others
             message = "a field occurs twice in one object"
             span = (reading.start, reading.start + 1)
@@ -530,7 +530,7 @@ def _made(source: Source, found: list[Found], reading: Reading) -> Document:
     return Document(json.loads(edits.text), source, found + repeated, edits, broken)
 
 
-def _repeated(path: Path, key: tuple[int, int], edits: Edits) -> Found:
+def _report_repeated(path: Path, key: tuple[int, int], edits: Edits) -> Found:
     message = f"{show(path[-1])} occurs twice in one object"
     span = edits.original(key[0]), edits.original(key[1], is_end=True)
     return Found("duplicate_key", message, "send each field once", path, span=span)

@@ -216,7 +216,7 @@ class PolicyCalls:
         if marks:
             if self.policy.evidence is None:
                 return _NO_EVIDENCE
-            evidence = [getattr(sent, "evidence", ()) for _, sent in _paired(marks, params)]
+            evidence = [getattr(sent, "evidence", ()) for _, sent in _pair(marks, params)]
             return Extras(evidence, (), accepted, self.rules.note)
         steps = getattr(params, _STEPS.get(type(command), ""), ())
         clears = "planning_clear_plan" in self.policy.names
@@ -239,7 +239,7 @@ class PolicyCalls:
         marks = marks_of(handlers.mark(self.seed_command(params), plan, self.rules))
         calls, asked = session.select_all(EvidenceCall), list[Question]()
         steps = {step.step_id: step for step in plan.steps}
-        for mark, sent in _paired(marks, params):
+        for mark, sent in _pair(marks, params):
             if mark.status == "done":
                 evidence = getattr(sent, "evidence", ())
                 refuse_evidence(mark.step_id, evidence, self.rules.note)
@@ -315,7 +315,7 @@ def _checking(step: PlanStep) -> Iterator[None]:
         ) from error
 
 
-def _paired(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
+def _pair(marks: Sequence[MarkStep], params: Any) -> Iterable[tuple[MarkStep, Any]]:
     """Each mark with the arguments that it was made of."""
     several = getattr(params, "marks", ())
     return zip(marks, several, strict=True) if several else ((marks[0], params),)

@@ -196,7 +196,7 @@ def _session_of(source: SessionOfCall, name: str, context: ToolContext) -> Sessi
     return session
 
 
-def _refreshed(session: Session) -> Session:
+def _refresh(session: Session) -> Session:
     """A session with what other processes have committed, if its store can be read now."""
     if session.store is not None:
         with suppress(StoreError, TransactionError):  # inside a transaction it has all of it
@@ -214,7 +214,7 @@ def _diagnosis(
             session = _session_of(source, name, context)
         except ToolValidationError as refusal:
             return list(refusal.problems)
-        return handlers.diagnose(command, arguments, _refreshed(session).select_latest(Plan), rules)
+        return handlers.diagnose(command, arguments, _refresh(session).select_latest(Plan), rules)
 
     return diagnose
 
@@ -329,11 +329,11 @@ def _asking(
 
     def ask(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(source, name, context)
-        return run(params, context, calls.verified(calls.questions(params, _refreshed(session))))
+        return run(params, context, calls.verified(calls.questions(params, _refresh(session))))
 
     async def ask_async(params: Any, context: ToolContext) -> ToolResult:
         session = _session_of(source, name, context)
-        questions = await session.run_in_worker(lambda: calls.questions(params, _refreshed(session)))
+        questions = await session.run_in_worker(lambda: calls.questions(params, _refresh(session)))
         accepted = await calls.averified(questions)
         return await session.run_in_worker(partial(run, params, context, accepted))
 

@@ -153,9 +153,9 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
     elif isinstance(outcome, ToolResult):
         if outcome.success is True and outcome.elapsed and not tool.returns_private_data:
             return outcome
-        result = _completed(outcome, started)
-    elif _is_failure(said := _said_by(tool.name, outcome)):
-        result = _reported(tool.name, said, outcome, perf_counter() - started)
+        result = _complete(outcome, started)
+    elif _is_failure(said := _read_failure(tool.name, outcome)):
+        result = _report(tool.name, said, outcome, perf_counter() - started)
     else:
         result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     return attrs.evolve(result, is_private=True, cause=None) if tool.returns_private_data else result
@@ -167,9 +167,9 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
         return outcome
     if not isinstance(outcome, Mapping):
         raise _invalid(name, f"execute() must return a dict, got {_kind(outcome)}")
-    said, data = _said_by(name, outcome), outcome.get("data")
+    said, data = _read_failure(name, outcome), outcome.get("data")
     if _is_failure(said):
-        return _reported(name, said, data)
+        return _report(name, said, data)
     if said.get("success") is not True:
         given = _kind(said.get("success"))
         raise _invalid(name, f"the dict of execute() must say success: True or False, got {given}")
@@ -183,7 +183,7 @@ def may_pass(tool: ToolContract, outcome: Any) -> bool:
     if isinstance(outcome, ToolResult):
         return _is_false(outcome.success) and _code(outcome.code) in _MAY_PASS
     try:
-        said = _said_by(tool.name, outcome)
+        said = _read_failure(tool.name, outcome)
     except ResultInvalid:
         return False
     return _is_failure(said) and _code(said.get("code")) in _MAY_PASS
@@ -293,7 +293,7 @@ def is_cancelling(error: BaseException) -> bool:
     return not issubclass(type(error), Exception) and classify_error(error) is ErrorKind.CANCELLED
 
 
-def _completed(result: ToolResult, started: float) -> ToolResult:
+def _complete(result: ToolResult, started: float) -> ToolResult:
     """Add what a tool's own result leaves open: how long it took, and that a failure has a code."""
     success = not _is_false(result.success)
     code = result.code if success else _code(result.code)
@@ -306,7 +306,7 @@ def _code(given: object) -> ErrorKind:
     return ErrorKind(given) if isinstance(given, str) and given in _CODES else ErrorKind.TOOL
 
 
-def _said_by(name: str, outcome: Any) -> Mapping[str, Any]:
+def _read_failure(name: str, outcome: Any) -> Mapping[str, Any]:
     """The fields of a failure in a mapping or a record, by name; nothing if the outcome is neither."""
     try:
         if isinstance(outcome, Mapping):
@@ -330,7 +330,7 @@ def _is_false(success: Any) -> bool:
         return True
 
 
-def _reported(name: str, outcome: Mapping[str, Any], value: Any, elapsed: float = 0.0) -> ToolResult:
+def _report(name: str, outcome: Mapping[str, Any], value: Any, elapsed: float = 0.0) -> ToolResult:
     """The failure that a tool returned instead of raising it."""
     error, said = outcome.get("error"), outcome.get("user_message")
     reason = error if isinstance(error, str) and error.strip() else f"{name} reported a failure"

@@ -69,14 +69,12 @@ async def execute_tools(
             envelope, name = _unreadable(call), _UNREADABLE
         else:
             name = json_form(name)  # half a character would break whatever the results are sent by
-            envelope = await _carried_out(pipeline, tools, name, call.get("args"))
+            envelope = await _run(pipeline, tools, name, call.get("args"))
         results[_free(name, results, numbers)] = envelope
     return {"tool_results": results}
 
 
-async def _carried_out(
-    pipeline: CallPipeline, tools: ToolRegistry, name: str, arguments: Any
-) -> dict[str, Any]:
+async def _run(pipeline: CallPipeline, tools: ToolRegistry, name: str, arguments: Any) -> dict[str, Any]:
     tool = tools.find(name)
     if tool is None:
         unknown = ToolValidationError(f"Unknown tool: {name[:100]}")
@@ -279,9 +277,9 @@ def _output(data: Mapping[str, Any]) -> PlannerOutput:
     return PlannerOutput(
         tool_calls=[call for call in calls if call is not None],
         needs_user_input=field("needs_user_input", "a boolean") or False,
-        input_request=_filled(field("input_request", "a string")),
+        input_request=_strip(field("input_request", "a string")),
         queries=field("queries", "an array") or (),
-        intent=_filled(field("intent", "a string")),
+        intent=_strip(field("intent", "a string")),
         problems=problems[:_MOST_PROBLEMS] + [_MORE] * (len(problems) > _MOST_PROBLEMS),
     )
 
@@ -308,9 +306,9 @@ def _call(problems: list[Problem], place: str, entry: object) -> Mapping[str, An
     else:
         args = _read(problems, f"{place}.args", given, "an object")
     reason = _read(problems, f"{place}.reason", fields.get("reason"), "a string")
-    if _filled(tool) is None or args is None:
+    if _strip(tool) is None or args is None:
         return None
-    return {"tool": tool, "args": args, "reason": _filled(reason)}
+    return {"tool": tool, "args": args, "reason": _strip(reason)}
 
 
 def _read(
@@ -331,5 +329,5 @@ def _read(
     return None
 
 
-def _filled(text: str | None) -> str | None:
+def _strip(text: str | None) -> str | None:
     return text if text and text.strip() else None

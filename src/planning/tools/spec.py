@@ -63,14 +63,14 @@ def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
 
         return SchemaModel(kind)
     if not rules and isinstance(kind, type) and is_dataclass(kind):
-        return _deferred(kind)
+        return _defer(kind)
     from planning.tools.parameters.typed import TypedModel
 
     return TypedModel(kind, rules=rules)
 
 
 @cache
-def _deferred(kind: type[Any]) -> DeferredModel:
+def _defer(kind: type[Any]) -> DeferredModel:
     """One for all sessions: to read the six commands takes 3 ms."""
     return DeferredModel(kind)
 

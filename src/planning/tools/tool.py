@@ -55,13 +55,13 @@ class ToolSpec(QueryTypes):
     @cached_property
     def as_tool(self) -> Tool:
         """The tool that answers these queries; ``Tool(..., parameters=spec)`` makes one with more options."""
-        function = _unanswered(self.name) if self.function is None else self.function
+        function = _make_refusal(self.name) if self.function is None else self.function
         return Tool(
             self.name, self.description, function, parameters=self, visible_errors=self.visible_errors
         )
 
 
-def _unanswered(name: str) -> Callable[[str, Any], Any]:
+def _make_refusal(name: str) -> Callable[[str, Any], Any]:
     def refuse(_query_type: str, _parameters: Any) -> Any:
         raise ToolError(f"{name} cannot be called: it is declared without a function. Continue without it.")
 
@@ -205,11 +205,11 @@ def tool(
         TypeError: It is not a function.
     """
     if function is None:
-        return lambda decorated: _made(decorated, name, description, options)
-    return _made(function, name, description, options)
+        return lambda decorated: _make(decorated, name, description, options)
+    return _make(function, name, description, options)
 
 
-def _made(
+def _make(
     function: Callable[..., Any], name: str | None, description: str | None, options: dict[str, Any]
 ) -> Tool:
     if isinstance(function, (type, Tool)):

@@ -142,9 +142,9 @@ class Toolbox:
         try:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except (ContextInvalid, StoreError) as error:
-            return self._pipeline.answer_bad_context(_shown(name), error)
+            return self._pipeline.answer_bad_context(_show(name), error)
         if tool is None:
-            return pipeline.answer_unfound(_shown(name), self._unfound(name))
+            return pipeline.answer_unfound(_show(name), self._unfound(name))
         return pipeline.call(tool, arguments)
 
     async def acall(
@@ -164,11 +164,11 @@ class Toolbox:
         try:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except (ContextInvalid, StoreError) as error:
-            answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
-            return await self._pipeline.in_worker(_shown(name), self._pipeline.context.session, answer)
+            answer = partial(self._pipeline.answer_bad_context, _show(name), error)
+            return await self._pipeline.in_worker(_show(name), self._pipeline.context.session, answer)
         if tool is None:
-            answer = partial(pipeline.answer_unfound, _shown(name), self._unfound(name))
-            return await pipeline.in_worker(_shown(name), pipeline.context.session, answer)
+            answer = partial(pipeline.answer_unfound, _show(name), self._unfound(name))
+            return await pipeline.in_worker(_show(name), pipeline.context.session, answer)
         return await pipeline.acall(tool, arguments)
 
     def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:
@@ -189,5 +189,5 @@ class Toolbox:
         return ToolValidationError(f"no tool is named {show(name)}; {nearest_tool(name, self._tools)}")
 
 
-def _shown(name: object) -> str:
+def _show(name: object) -> str:
     return show(name)[1:-1] if isinstance(name, str) else show(name)

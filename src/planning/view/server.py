@@ -51,7 +51,7 @@ def app_of(shown: Feeds | bytes, token: str, *, steers: bool = False) -> ASGIApp
             chunks = (shown[at : at + _CHUNK] for at in range(0, len(shown), _CHUNK))
             return StreamingResponse(_awaited(chunks), media_type="text/html")
 
-        return _guarded(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
+        return _guard(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
     site = _Site(shown, base, steers=steers)
     routes = [
         Route(f"{base}/", site.page),
@@ -61,10 +61,10 @@ def app_of(shown: Feeds | bytes, token: str, *, steers: bool = False) -> ASGIApp
         Route(f"{base}/events/{{name}}", site.changes),
         *([Route(f"{base}/steer/{{name}}", site.steer, methods=["POST"])] if steers else []),
     ]
-    return _guarded(Starlette(routes=routes), token, is_live=True)
+    return _guard(Starlette(routes=routes), token, is_live=True)
 
 
-def _guarded(app: ASGIApp, token: str, *, is_live: bool) -> ASGIApp:
+def _guard(app: ASGIApp, token: str, *, is_live: bool) -> ASGIApp:
     return _Closed(Guard(app, LOOPBACK, unknown_host=_ELSEWHERE, is_alone=True), token, is_live=is_live)
 
 
@@ -84,11 +84,11 @@ class _Site:
         """Answer with the history of a session."""
         name = request.path_params["name"]
         try:
-            return _streamed(await self._feeds.run(name))
+            return _stream(await self._feeds.run(name))
         except LookupError:
             return _no_session(name)
         except StoreError as error:
-            return _streamed(Document(title=name, kind="session", source="", problem=line_of(error)).parts())
+            return _stream(Document(title=name, kind="session", source="", problem=line_of(error)).parts())
 
     async def changes(self, request: Request) -> Response:
         """Answer with the changes in a session."""
@@ -157,7 +157,7 @@ def _events(texts: AsyncGenerator[str]) -> Response:
     return StreamingResponse(written(), media_type="text/event-stream")
 
 
-def _streamed(parts: Iterable[str]) -> Response:
+def _stream(parts: Iterable[str]) -> Response:
     """An answer in chunks: of what a client reads slowly, little waits in memory."""
 
     def chunks() -> Iterator[bytes]:

@@ -58,13 +58,13 @@ def steer(session: Session, command: HostCommand, version: int) -> int:
             plan = transaction.latest(Plan)
             is_done = plan == seen.select_latest(Plan)
             if is_done:
-                transaction.dispatch(_checked(command, plan))
+                transaction.dispatch(_check(command, plan))
     if not is_done:
         raise PlanMoved(session.version, plan_to_dict(session))
     return session.version
 
 
-def _checked(command: RemoveStep | MoveStep, plan: Plan | None) -> RemoveStep | MoveStep:
+def _check(command: RemoveStep | MoveStep, plan: Plan | None) -> RemoveStep | MoveStep:
     if isinstance(command, RemoveStep):
         return handlers.remove_step(command, plan)
     return handlers.move_step(command, plan)

@@ -39,11 +39,11 @@ _ACTS = re.compile(r"[^\w \u0080-\U0010ffff]|[_\u00b0\u00b6]|(?<=direction) ", r
 
 def called(step: WorkflowStep) -> str:
     """The target of a step, with its kind before it: ``tool search``; ``thinking`` if it calls nothing."""
-    kind, name = _called(step)
+    kind, name = _name_call(step)
     return f"{kind} {name}" if name else kind
 
 
-def _called(step: WorkflowStep) -> tuple[str, str]:
+def _name_call(step: WorkflowStep) -> tuple[str, str]:
     if step.agent is not None:
         return "agent", step.agent
     if step.type is not None and step.name is not None:
@@ -82,14 +82,14 @@ def mermaid(workflow: Workflow, states: Mapping[str, State] | None = None) -> st
 
 
 def _node(step: WorkflowStep) -> str:
-    kind, name = _called(step)
+    kind, name = _name_call(step)
     opening, closing = _SHAPES[kind]
     texts = (
         _short(step.step_id, _LONGEST_NAME),
         _short(step.description, _LONGEST_DESCRIPTION),
         f"{kind} {_short(name, _LONGEST_NAME)}",  # never empty: Mermaid takes no empty label
     )
-    label = "<br/>".join(_escaped(text.strip()) for text in texts if text)
+    label = "<br/>".join(_escape(text.strip()) for text in texts if text)
     return f'{opening}"{label}"{closing}'
 
 
@@ -102,6 +102,6 @@ def _short(text: str, limit: int) -> str:
     return short[: limit - 1].rstrip() + "…"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """The text as Mermaid shows it, and takes none of it for its own."""
     return _ACTS.sub(lambda found: f"#{ord(found[0])};", printable(text))

@@ -37,19 +37,19 @@ def validate_workflow(
             such text was cut, and is an error.
     """
     try:
-        return _validated(source, capabilities, is_finished=finished)
+        return _validate(source, capabilities, is_finished=finished)
     except RecursionError:  # the caller is near the limit; a thread has its own stack
         reports: list[Report] = []
-        again = partial(_validated, source, capabilities, is_finished=finished)
+        again = partial(_validate, source, capabilities, is_finished=finished)
         thread = Thread(target=lambda: reports.append(again()))
         thread.start()
         thread.join()
         return reports[0]
 
 
-def _validated(source: object, capabilities: Capabilities | None, *, is_finished: bool) -> Report:
+def _validate(source: object, capabilities: Capabilities | None, *, is_finished: bool) -> Report:
     if issubclass(type(source), Workflow):
-        source = _written(source)
+        source = _write(source)
     document = read_document(source, WORKFLOW, is_finished=is_finished)
     found = list(document.found)
     if document.value is None:
@@ -81,7 +81,7 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     return _report(document, found, form, drafts, form.steps)
 
 
-def _written(workflow: Any) -> object:
+def _write(workflow: Any) -> object:
     """A workflow as JSON text; as a document if it has no JSON, so that the reader reports why."""
     try:
         return dump_workflow(workflow)
@@ -146,7 +146,7 @@ def _report(
         found += [*wrong[:MOST_ERRORS], Found("too_many_errors", message, "fix the errors above first")]
     ids = {draft.number: draft.step_id for draft in drafts}
     placed = sorted(
-        (_placed(each, document, form, ids) for each in found),
+        (_place(each, document, form, ids) for each in found),
         key=lambda finding: (finding.line or 0, finding.column or 0),
     )
     errors = tuple(each for each in placed if each.severity is Severity.ERROR)
@@ -156,7 +156,7 @@ def _report(
     return Report(errors, warnings, workflow, steps, document.source)
 
 
-def _placed(found: Found, document: Document, form: Form | None, ids: dict[int, str | None]) -> Finding:
+def _place(found: Found, document: Document, form: Form | None, ids: dict[int, str | None]) -> Finding:
     """A finding with its place: in the text, in the document, and in the plan."""
     span, path = document.span(found), found.path
     if span is not None and not path:

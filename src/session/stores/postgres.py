@@ -277,7 +277,7 @@ class PostgresStore(SqlStore):
                 left = timeout - (time.monotonic() - started)
                 if session_id is None:
                     self._run(connection, left, _BEGIN_READING, _milliseconds(left))
-                row = () if session_id is None else self._locked(connection, session_id, left)
+                row = () if session_id is None else self._lock(connection, session_id, left)
             left = max(self._timeout - (time.monotonic() - started), min(_LEAST, self._timeout))
             _transactions()[self._place] = _Held(connection, left, session_id, row)
             yield
@@ -288,7 +288,7 @@ class PostgresStore(SqlStore):
         if os.getpid() == process:  # in a forked child the transaction is the parent's
             self._roll_back(connection)
 
-    def _locked(self, connection: Connection, session_id: SessionId, timeout: float) -> tuple[Any, ...]:
+    def _lock(self, connection: Connection, session_id: SessionId, timeout: float) -> tuple[Any, ...]:
         """Begin a transaction that has the lock of a session; returns its record."""
         run, key = self._runner(connection, timeout), key_of(session_id)
         row = run(_BEGIN + _HEAD, _milliseconds(timeout), key).fetchone()
@@ -331,7 +331,7 @@ class PostgresStore(SqlStore):
             connection = self._connections.open(left)
             try:
                 if session_id is not None:
-                    self._locked(connection, session_id, left)
+                    self._lock(connection, session_id, left)
                 yield self._runner(connection, left)
             finally:
                 self._connections.discard(connection)

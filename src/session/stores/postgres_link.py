@@ -298,10 +298,10 @@ def ended_at(connection: Connection, moment: float) -> Iterator[None]:
 
 
 def _wait_until(connection: Connection, moment: float, work: PQGen[T], *how: Any, **more: Any) -> T:
-    return type(connection).wait(connection, _limited(connection, moment, work), *how, **more)
+    return type(connection).wait(connection, _limit(connection, moment, work), *how, **more)
 
 
-def _limited(connection: Connection, moment: float, work: PQGen[T]) -> PQGen[T]:
+def _limit(connection: Connection, moment: float, work: PQGen[T]) -> PQGen[T]:
     ready: Any = None
     try:
         while True:

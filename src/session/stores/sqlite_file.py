@@ -98,7 +98,7 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
         OSError: It cannot be made.
     """
     with _preparing.lock:
-        _prepared(path, timeout)
+        _prepare(path, timeout)
         try:
             return _opened(f"{path.as_uri()}?mode=rw", path, timeout, synchronous, sqlite3.Connection)
         except sqlite3.OperationalError:
@@ -139,7 +139,7 @@ def _opened(
     return connection
 
 
-def _prepared(path: Path, timeout: float) -> None:
+def _prepare(path: Path, timeout: float) -> None:
     """Make a file, or refuse one that is of another application; an empty one becomes private to its owner.
 
     Only SQLite opens an existing file: to close it here would let go of the locks that SQLite has on

@@ -401,7 +401,7 @@ class Values:
 
     def write(self, node: Node) -> str:
         """An expression for the questions about its values."""
-        written = self._inlined(node, self._columns.tree.around(node), 0)
+        written = self._inline(node, self._columns.tree.around(node), 0)
         if isinstance(written, exp.Column):  # as most are
             return f"{written.table}.{quoted(written.name)}"
         return f"({self._columns.text(written)})"
@@ -432,7 +432,7 @@ class Values:
         ]
         return " AND ".join(f"{name} IS NOT NULL" for name in names) or "1"
 
-    def _inlined(self, node: Node, select: Select | None, depth: int) -> Node:
+    def _inline(self, node: Node, select: Select | None, depth: int) -> Node:
         """A copy of an expression that reads only the columns of tables."""
         self._size += 1
         if depth > _DEEPEST or self._size > _LARGEST:
@@ -444,15 +444,15 @@ class Values:
             if not isinstance(query, exp.Select) or len(query.expressions) != 1:
                 raise LookupError
             inner = self._columns.tree.selects.get(id(query))
-            return exp.Paren(this=self._inlined(query.expressions[0].unalias(), inner, depth + 1))
+            return exp.Paren(this=self._inline(query.expressions[0].unalias(), inner, depth + 1))
         if isinstance(node, _COUNTS):
             return exp.Literal.number(1)
         if isinstance(node, _FRACTIONS):
             return exp.Literal.number("1.5")
         if isinstance(node, _AROUND):
-            return self._inlined(node.this or node.expressions[0], select, depth)
+            return self._inline(node.this or node.expressions[0], select, depth)
         if isinstance(node, _SAME):  # a function: it takes the type affinity of a column
-            same = self._inlined(node.this, select, depth)
+            same = self._inline(node.this, select, depth)
             if isinstance(node, exp.Sum):
                 return exp.Paren(this=exp.Add(this=exp.Paren(this=same), expression=exp.Literal.number(0)))
             return exp.Nullif(this=same, expression=exp.Literal.string(""))
@@ -462,7 +462,7 @@ class Values:
         def copied(value: Any) -> Any:
             if isinstance(value, list):
                 return [copied(each) for each in value]
-            return self._inlined(value, select, depth) if isinstance(value, exp.Expression) else value
+            return self._inline(value, select, depth) if isinstance(value, exp.Expression) else value
 
         if isinstance(node, exp.Cast) and node.is_type(*FOREIGN_TYPES):
             numeric = exp.DataType.build("NUMERIC", udt=True)
@@ -477,7 +477,7 @@ class Values:
             meant = [each.unalias() for each in outputs if each.alias.lower() == name.lower()]
             if not meant:
                 raise LookupError
-            return exp.Paren(this=self._inlined(meant[0], select, depth + 1))
+            return exp.Paren(this=self._inline(meant[0], select, depth + 1))
         select, source = owned
         if source.is_table:
             known = [each for each in source.columns or () if each.lower() == name.lower()]
@@ -494,7 +494,7 @@ class Values:
         names = source.columns or [each for each, _ in outputs]
         for written, (_, expression) in zip(names, outputs, strict=True):
             if written.lower() == name.lower():
-                return exp.Paren(this=self._inlined(expression, within, depth + 1))
+                return exp.Paren(this=self._inline(expression, within, depth + 1))
         raise LookupError
 
     def _of_table(self, source: str, name: str) -> Node:

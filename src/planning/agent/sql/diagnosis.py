@@ -142,7 +142,7 @@ def _no_table(case: _Case) -> str:
         near and near[0].lower() == word.lower() and case.dialect != "postgres"
     ):  # SQLite says so of x.* where x is not in FROM
         return f"{identifier(near[0])} is not in FROM; join it"
-    remedy = f"; the tables are {_listed(known)}" if known else ""
+    remedy = f"; the tables are {_join(known)}" if known else ""
     if near:
         remedy = f"; did you mean {' or '.join(map(identifier, near))}?"
     return f"no such table: {word}{remedy}"
@@ -224,7 +224,7 @@ def _elsewhere(name: str, sources: Sequence[TableSource], tables: Sequence[Mappi
     near = closest(name, groups, by_spelling=False)
     have = dict.fromkeys(groups[place][0] for place, _ in near)
     if len(have) == 1:
-        columns = _listed([each for _, each in near])
+        columns = _join([each for _, each in near])
         return f"{identifier(*have)} has {columns}, and the query does not read it; join it"
     if have:
         columns = ", ".join(f"{identifier(groups[place][0])}.{identifier(each)}" for place, each in near)
@@ -268,9 +268,9 @@ _NAMES: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
 
 def _has(sources: Iterable[TableSource]) -> str:
     known = {each.title: each.columns for each in sources if each.columns}
-    listed = [f"{identifier(title)} has {_listed(columns)}" for title, columns in known.items()]
+    listed = [f"{identifier(title)} has {_join(columns)}" for title, columns in known.items()]
     return "; ".join(listed[:3]) or "check the name"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return listed(map(identifier, names), _LISTED)

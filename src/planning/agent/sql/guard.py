@@ -77,16 +77,16 @@ def wrote_text(text: str) -> str:
 def check(sql: object, dialect: str) -> str:
     """The one statement in the text, without what ends it; a Failure if it must not be run."""
     if not isinstance(sql, str):
-        raise _refused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
+        raise _refuse(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
     if len(sql) > _LONGEST:
-        raise _refused(f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT")
+        raise _refuse(f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT")
     if "\0" in sql:
-        raise _refused("the SQL contains a null character; remove it")
+        raise _refuse("the SQL contains a null character; remove it")
     if _HALVES.search(sql):
-        raise _refused("the SQL contains a lone surrogate; correct the SQL")
+        raise _refuse("the SQL contains a lone surrogate; correct the SQL")
     text = sql.removeprefix("\ufeff")
     if is_sentence(text):
-        raise _refused(wrote_text(text))
+        raise _refuse(wrote_text(text))
     tokens = _tokens(text, dialect)
     if tokens is None:
         return text
@@ -95,20 +95,20 @@ def check(sql: object, dialect: str) -> str:
     begins = [0, *(place + 1 for place in ends)]
     statements = [(begin, end) for begin, end in zip(begins, ends, strict=False) if begin < end]
     if not statements:
-        raise _refused(EMPTY)
+        raise _refuse(EMPTY)
     if len(statements) > 1:
-        raise _refused(f"{len(statements)} statements are refused; send one SELECT")
+        raise _refuse(f"{len(statements)} statements are refused; send one SELECT")
     first, end = statements[0]
     start = next((place for place in range(first, end) if words[place] != "("), first)
     word = _main_word(words[start:end]) if words[start] == "WITH" else words[start]
     if word not in _READING[dialect] | {"("}:
-        raise _refused(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
+        raise _refuse(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
     if "(" in {word, words[first]} - _READING[dialect]:
-        raise _refused(_NO_BRACKETS)
+        raise _refuse(_NO_BRACKETS)
     return text[tokens[first].start : tokens[end].start if end < len(tokens) else len(text)]
 
 
-def _refused(message: str) -> Failure:
+def _refuse(message: str) -> Failure:
     return Failure("statement", message)
 
 

@@ -171,7 +171,7 @@ def _null_of_query(columns: Columns, node: Node) -> Problem | None:
 # What columns hold
 
 
-def _counted(columns: Columns, node: Node) -> Problem | None:
+def _find_arithmetic(columns: Columns, node: Node) -> Problem | None:
     """Arithmetic on dates, times or text."""
     if _is_guarded(node):
         return None
@@ -211,7 +211,7 @@ def _is_guarded(node: Node, *, in_coalesce: bool = False) -> bool:
     return False
 
 
-def _compared(columns: Columns, node: Node) -> Problem | None:
+def _find_comparison(columns: Columns, node: Node) -> Problem | None:
     """Text or a date compared with a number, or dates in two spellings."""
     found = [_compare(columns, *pair) for pair in islice(_pairs(node), _MOST_LISTED)]
     if isinstance(node, exp.In) and not isinstance(node.this, exp.Tuple) and not all(found):
@@ -317,7 +317,7 @@ def _cast(columns: Columns, node: Node) -> Problem | None:
     return "cast", columns.text(node.this), kind, function
 
 
-def _lost(columns: Columns, node: Node) -> Problem | None:
+def _find_lost(columns: Columns, node: Node) -> Problem | None:
     """A date function that is NULL, or its own format, for all values that it is given."""
     written = columns.text(node)
     name, is_fixed = _DATE_FUNCTION.match(written), node.find(exp.Query, exp.Null) is not None
@@ -338,7 +338,7 @@ def _lost(columns: Columns, node: Node) -> Problem | None:
     return ("format" if is_format else "lost", written) if is_lost else None
 
 
-def _divided(columns: Columns, node: Node) -> Problem | None:
+def _find_division(columns: Columns, node: Node) -> Problem | None:
     """A division of whole numbers that loses the rest."""
     first, second = columns.text(node.this), columns.text(node.expression)
     around = _around(node)
@@ -383,7 +383,7 @@ def _any_row(columns: Columns, node: exp.Select) -> Problem | None:
     if is_of_one_row or not (calls or group):
         return None
     places = [*node.expressions, *(terms if group else terms[: 1 if having else 0])]
-    items = [_meant(columns, item.unnest(), node, aliases) for item in (group.expressions if group else ())]
+    items = [_resolve(columns, item.unnest(), node, aliases) for item in (group.expressions if group else ())]
     bare = dict[str, str]()  # a check, and the column as it was written
     for place in places:
         for spelled, written in _bare(columns, place.unalias(), node, items, {*map(id, calls)}):
@@ -418,7 +418,7 @@ def _calls(place: Node) -> Iterator[Node]:
             yield outside
 
 
-def _meant(columns: Columns, item: Node, node: exp.Select, aliases: Mapping[str, Node]) -> Node:
+def _resolve(columns: Columns, item: Node, node: exp.Select, aliases: Mapping[str, Node]) -> Node:
     """The meaning of an item of GROUP BY: a number or an alias is something that is selected."""
     if item.is_int and 0 < int(item.name) <= len(node.expressions):
         return node.expressions[int(item.name) - 1].unalias().unnest()
@@ -529,11 +529,11 @@ _EVERYWHERE: Final = ("sqlite", "duckdb", "postgres")
 _RULES: Final[tuple[Rule, ...]] = (
     ((*_COMPARING, *_MATCHING), _null, _EVERYWHERE),
     ((exp.Not, exp.NEQ), _null_of_query, _EVERYWHERE),
-    (_COUNTING, _counted, _SQLITE),
+    (_COUNTING, _find_arithmetic, _SQLITE),
     ((exp.Where, exp.Having, exp.And, exp.Or, exp.Not, exp.If), _true, _SQLITE),
-    (_COMPARING, _compared, _SQLITE),
-    ((exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format), _lost, _SQLITE),
+    (_COMPARING, _find_comparison, _SQLITE),
+    ((exp.TimeToStr, exp.Anonymous, exp.Date, exp.Format), _find_lost, _SQLITE),
     ((exp.Cast,), _cast, _SQLITE),
     ((exp.Select,), _any_row, _SQLITE),
 )
-_DIVISION: Final[Rule] = ((exp.Div,), _divided, ("sqlite", "postgres"))
+_DIVISION: Final[Rule] = ((exp.Div,), _find_division, ("sqlite", "postgres"))

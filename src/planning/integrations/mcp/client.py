@@ -45,7 +45,7 @@ async def tools_from(client: _AnyClient, *, prefix: str = "", timeout: float = _
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout):
-            listed = await _listed(client)
+            listed = await _list(client)
     except (TimeoutError, MCPError, ValidationError, OSError) as error:
         raise ToolError(f"the MCP server did not list its tools: {_reason(error, timeout)}") from None
     return tuple(_tool(client, each, prefix, timeout, loop) for each in listed)
@@ -84,7 +84,7 @@ async def open_server(command: str, *, timeout: float = _TIMEOUT) -> AsyncIterat
             await client.__aexit__(None, None, None)
 
 
-async def _listed(client: _AnyClient) -> list[types.Tool]:
+async def _list(client: _AnyClient) -> list[types.Tool]:
     """All pages of a server's tools."""
     tools: list[types.Tool] = []
     cursor = None
@@ -105,7 +105,7 @@ def _tool(
     client: _AnyClient, listed: types.Tool, prefix: str, timeout: float, loop: asyncio.AbstractEventLoop
 ) -> Tool:
     async def there(arguments: dict[str, Any]) -> Any:
-        return _value(listed.name, await _called(client, listed.name, arguments, timeout))
+        return _value(listed.name, await _call(client, listed.name, arguments, timeout))
 
     async def call(arguments: dict[str, Any]) -> Any:
         if asyncio.get_running_loop() is loop:
@@ -127,7 +127,7 @@ def _tool(
         raise ToolError(f"the MCP server's tool {show(listed.name)} cannot be used: {error}") from None
 
 
-async def _called(
+async def _call(
     client: _AnyClient, name: str, arguments: dict[str, Any], timeout: float
 ) -> types.CallToolResult:
     if isinstance(client, Client) and not _is_open(client):

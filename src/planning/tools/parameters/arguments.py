@@ -174,10 +174,10 @@ def coerced(data: Any, schema: Node, root: Node | None = None) -> Any:
             wanted = _only(tagged, "object") or _only(
                 [option for option in tagged if _has_fields(data, option)], "object"
             )
-        return data if wanted is None else _coerced_object(data, wanted, root)
+        return data if wanted is None else _coerce_object(data, wanted, root)
     if isinstance(data, (list, tuple)):
         wanted = _only(allowed, "array")
-        return data if wanted is None else _coerced_array(data, wanted, root)
+        return data if wanted is None else _coerce_array(data, wanted, root)
     return data
 
 
@@ -206,7 +206,7 @@ def _wants_integer(allowed: Sequence[Node]) -> bool:
     return "integer" in types and "number" not in types
 
 
-def _coerced_object(data: dict[Any, Any], schema: Node, root: Node) -> dict[Any, Any]:
+def _coerce_object(data: dict[Any, Any], schema: Node, root: Node) -> dict[Any, Any]:
     properties, required = schema.get("properties", {}), schema.get("required", ())
     others = schema.get("additionalProperties") or {}
     others = others if isinstance(others, (dict, Mapping)) else {}  # for a dict much faster
@@ -222,7 +222,7 @@ def _coerced_object(data: dict[Any, Any], schema: Node, root: Node) -> dict[Any,
     }
 
 
-def _coerced_array(data: Sequence[Any], schema: Node, root: Node) -> list[Any]:
+def _coerce_array(data: Sequence[Any], schema: Node, root: Node) -> list[Any]:
     places, rest = list(schema.get("prefixItems", ())), schema.get("items")
     rest = rest if isinstance(rest, Mapping) else {}
     places += [rest] * (len(data) - len(places))

@@ -49,7 +49,7 @@ def read_docstring(text: str | None) -> tuple[str, dict[str, str]]:
 def _parsed(text: str) -> tuple[str, dict[str, str]]:
     from docstring_parser import DocstringStyle, parse  # noqa: PLC0415 - of an extra
 
-    text = _tidied(text)
+    text = _tidy(text)
     parsed = parse(text)
     if not parsed.meta:  # malformed sections of this style would be taken for prose
         parse(text, DocstringStyle.GOOGLE)
@@ -61,7 +61,7 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
     return _paragraphs(parsed.description or ""), descriptions
 
 
-def _tidied(text: str) -> str:
+def _tidy(text: str) -> str:
     """The text as the library reads it: prose first, then sections with indented entries and colons."""
     start, header, entries = f"{text}\n".partition("Parameters\n---")  # of numpy's style
     text = start + header + _DASH.sub(r"\1\n    ", entries)

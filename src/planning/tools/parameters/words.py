@@ -109,12 +109,12 @@ def _wrong_option(wrong: Wrong) -> str:
 
 def _out_of_bounds(wrong: Wrong) -> str:
     _path, keyword, limit, value = wrong
-    wanted = _counted(BOUNDS[keyword], limit)
+    wanted = _count(BOUNDS[keyword], limit)
     if isinstance(value, str) and not keyword.endswith("Length"):  # a date or a decimal
         return f"expected {wanted}, got {show(value)}"
     if keyword == "minLength" and isinstance(value, str):  # it may have been trimmed first
         value = value if len(value) < limit else value.strip()
-    return f"expected {wanted}, got {_measured(value)}"
+    return f"expected {wanted}, got {_measure(value)}"
 
 
 def _wrong_type(wrong: Wrong) -> str:
@@ -169,7 +169,7 @@ def expected(node: Node) -> str:
 
 def bounds_of(node: Node) -> list[str]:
     """The demand of each limit of a schema."""
-    return [_counted(words, node[key]) for key, words in BOUNDS.items() if key in node]
+    return [_count(words, node[key]) for key, words in BOUNDS.items() if key in node]
 
 
 def limits(node: Node) -> str:
@@ -210,16 +210,16 @@ def _option(value: object) -> str:
     return json.dumps(value)
 
 
-def _counted(words: str, limit: object) -> str:
+def _count(words: str, limit: object) -> str:
     phrase = words.format(limit)
     return phrase.removesuffix("s") if limit == 1 and words.endswith("s") else phrase
 
 
-def _measured(value: object) -> str:
+def _measure(value: object) -> str:
     if isinstance(value, str):
-        return _counted("{} characters", len(value))
+        return _count("{} characters", len(value))
     if isinstance(value, (list, tuple)):
-        return _counted("{} items", len(value))
+        return _count("{} items", len(value))
     if isinstance(value, (int, float)) and abs(value) < _LONG:
         return str(value)
     return type_word(value)

@@ -132,7 +132,7 @@ def run_job(written: bytes) -> bytes:
         name = call[0]
         value = _call(*call)
         with suppress(Exception):  # what has no JSON form is refused where the call was made
-            value = _sent_back(value)
+            value = _send_back(value)
         try:
             return b"V" + _dumps(value)
         except Exception:  # noqa: BLE001 - pickling runs the code of whatever is pickled
@@ -142,10 +142,10 @@ def run_job(written: bytes) -> bytes:
         return _written_error(name, error)
 
 
-def _sent_back(value: Any) -> Any:
+def _send_back(value: Any) -> Any:
     """The form in which a result goes back: its JSON form, but for what is text or a number there."""
     if isinstance(value, ToolResult):
-        return attrs.evolve(value, value=_sent_back(value.value))
+        return attrs.evolve(value, value=_send_back(value.value))
     form = json_form(value, strict=True)
     return form if isinstance(form, (dict, list)) else value
 

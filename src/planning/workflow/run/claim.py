@@ -84,7 +84,7 @@ def _once_only(steps: Iterable[WorkflowStep], values: RunValues) -> set[str]:
     return {step_id for step_id, tool in tools.items() if tool is not None and not tool.idempotent}
 
 
-def _called_by_log(run_id: str, asked: Collection[str], session: Session) -> dict[str, StepRecord]:
+def _find_in_log(run_id: str, asked: Collection[str], session: Session) -> dict[str, StepRecord]:
     """Of steps that must not run again, the newest record in the event log if they were called."""
     if not asked:
         return {}
@@ -176,7 +176,7 @@ def done_and_lost(
         for step_id in once
         if (record := states.get(step_id)) is None or not (record.called or record.status == "completed")
     }
-    states |= _called_by_log(run_id, uncalled, session)
+    states |= _find_in_log(run_id, uncalled, session)
     done: dict[str, StepRecord] = {}
     lost: dict[str, StepRecord] = {}
     withheld: dict[str, tuple[WorkflowStep, str]] = {}

@@ -230,7 +230,7 @@ class _Workers:
         for _ in range(min(wanted, self._most - len(self._tasks))):
             task = asyncio.create_task(self._work())
             self._tasks[task] = None
-            task.add_done_callback(self._ended)
+            task.add_done_callback(self._end)
 
     async def _work(self) -> None:
         steps = self._steps
@@ -239,7 +239,7 @@ class _Workers:
             self._hire(len(steps.ready) - 1)
         await steps.writer.written()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _end(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
         error = None if task.cancelled() else task.exception()
         if error is not None:

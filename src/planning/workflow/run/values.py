@@ -311,13 +311,13 @@ class RunValues:
             StepFailed: The inputs take more bytes, and are not built; or a part has no form in JSON.
         """
         try:
-            return self._resolved(inputs, JsonForms(strict=True, limit=limit))
+            return self._resolve(inputs, JsonForms(strict=True, limit=limit))
         except StepFailed:
             raise
         except Exception as error:  # noqa: BLE001 - reading a value runs its code
             raise _refusal(error, inputs, "the inputs of this step contain", _INPUTS_TOO_LARGE) from None
 
-    def _resolved(self, inputs: Mapping[str, Any], forms: JsonForms) -> dict[str, Any]:
+    def _resolve(self, inputs: Mapping[str, Any], forms: JsonForms) -> dict[str, Any]:
         resolved = _named(inputs)
         todo: list[dict[str, Any] | list[Any]] = [resolved]
         while todo:

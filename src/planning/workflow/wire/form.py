@@ -44,7 +44,7 @@ _MOST: Final = 20
 
 def hint_for(name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> str:
     """A hint for a field that is not known."""
-    kind = _CALLED.get(_folded(name))
+    kind = _CALLED.get(_fold(name))
     if kind is not None and "type" in known and not ("type" in fields and "name" in fields):
         return f'write "type": "{kind}" and "name" instead'
     field = _meant_by(name, fields[name], known)
@@ -57,7 +57,7 @@ def renamed_fields(fields: Mapping[str, Any], known: tuple[str, ...]) -> set[str
     """The fields that an object has under other names: they do not count as missing."""
     others = list(islice((name for name in fields if name not in known), _MOST))
     meant = {_meant_by(name, fields[name], known) for name in others}
-    calls = "type" in known and any(_folded(name) in _CALLED for name in others)
+    calls = "type" in known and any(_fold(name) in _CALLED for name in others)
     return meant | {"type", "name"} if calls else meant
 
 
@@ -71,11 +71,11 @@ def _meant_by(name: str, value: object, known: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=1_000)  # the same name is mostly in every step
 def _known_as(name: str, known: tuple[str, ...]) -> str | None:
-    others = _MEANT.get(_folded(name), ())
+    others = _MEANT.get(_fold(name), ())
     return next((field for field in others if field in known), None) or nearest(name, known)
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return name[:_LONGEST].casefold().replace("_", "").replace("-", "")
 
 
@@ -307,7 +307,7 @@ def form_of(value: Any) -> Form:
 
     A field that is null is absent: models that must write every field write null for those they do not use.
     """
-    value = _given(value)
+    value = _drop_nulls(value)
     path: Path = ()
     found: tuple[Found, ...] = ()
     for _ in range(_MOST_WRAPPERS):
@@ -317,7 +317,7 @@ def form_of(value: Any) -> Form:
         message = f"the workflow was in the field {wrapper}; other fields were ignored"
         path = (*path, wrapper)
         found = found or (Found("wrapped_plan", message, "send the workflow itself", path, at_key=True),)
-        value = _given(value[wrapper])
+        value = _drop_nulls(value[wrapper])
     if isinstance(value, list):
         return _of_steps(value, path, found)
     if "schema_version" in value:
@@ -332,12 +332,12 @@ def form_of(value: Any) -> Form:
         message = "the object has no schema_version; version 2 was assumed"
         found += (Found("assumed_version", message, 'add "schema_version": 2', path),)
     if "steps" in value:
-        found += _ignored(value, path)
+        found += _warn_ignored(value, path)
         value = {name: value[name] for name in schema(2)["properties"] if name in value}
     return _newer({"goal": "", **value, "schema_version": 2}, path, found)
 
 
-def _ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
+def _warn_ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
     """The warning about fields beside the steps, such as a model's reasoning."""
     others = [name for name in value if name not in schema(2)["properties"]]
     if not others:
@@ -356,7 +356,7 @@ def _newer(document: Mapping[str, Any], path: Path, found: tuple[Found, ...]) ->
 
 
 def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...], *, is_newer: bool = False) -> Form:
-    steps = [_given(step) for step in steps]
+    steps = [_drop_nulls(step) for step in steps]
     if is_newer or any(is_numbered(step) for step in steps):
         document = {"schema_version": 2, "goal": "", "steps": steps}
         return Form(2, document, path, steps, path, found=found)
@@ -366,7 +366,7 @@ def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...], *, is_newe
 def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:
     version = value["schema_version"]
     if isinstance(version, bool) or not isinstance(version, (int, float)) or version not in VERSIONS:
-        message = f"schema version {_spelled(version)} is unknown"
+        message = f"schema version {_spell(version)} is unknown"
         unknown = Found("unknown_version", message, "send 2, or an array of steps", (*path, "schema_version"))
         return Form(None, None, path, [], path, found=(*found, unknown))
     if version == 1:
@@ -398,17 +398,17 @@ def _wrapper(value: object) -> str | None:
 
 def _list(value: Mapping[str, Any], name: str) -> list[Any]:
     steps = value.get(name)
-    return [_given(step) for step in steps] if isinstance(steps, list) else []
+    return [_drop_nulls(step) for step in steps] if isinstance(steps, list) else []
 
 
-def _given(fields: Any) -> Any:
+def _drop_nulls(fields: Any) -> Any:
     """An object without its fields that are null; anything else as it is."""
     if not isinstance(fields, dict) or None not in fields.values():
         return fields
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _spelled(value: object) -> str:
+def _spell(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= _LARGE:
         return show(value)
     return str(value)

@@ -23,6 +23,15 @@ from importlib import import_module  # noqa: E402 - see above
 from typing import Any  # noqa: E402 - see above
 
 
+def hidden_package(error: ImportError) -> str | None:
+    """What to say if an import failed because a file of the user hides the package ``session``."""
+    path = getattr(sys.modules.get("session"), "__file__", None) or ""
+    is_ours = os.path.dirname(os.path.dirname(path)) == os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - no pathlib this early
+    if is_ours or not path or str(error.name).partition(".")[0] != "session":
+        return None
+    return f"{path} hides the package 'session' of session-planning: rename that file"
+
+
 def lazy_names(
     package: str, namespace: dict[str, Any], homes: Mapping[str, str], names: Iterable[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -33,7 +42,12 @@ def lazy_names(
         home = homes.get(name)
         if home is None and name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{home or name}")
+        try:
+            module = import_module(f"{package}.{home or name}")
+        except ImportError as error:
+            if reason := hidden_package(error):
+                raise ImportError(reason, name=error.name, path=error.path) from error
+            raise
         value = getattr(module, name) if home else module
         namespace[name] = value
         return value

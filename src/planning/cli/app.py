@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, Command
+from planning.cli.usage import HELP_OPTIONS, Command, exit_codes, suggest
 
 # The module, the function and the short line of each command, which fits beside the names in 80 columns. The
 # module has the rest of its help: SHOW_HELP for the function ``show``.
@@ -61,17 +61,27 @@ Examples:
   planning prompt --strategy plan-act-reflect
   planning tools --format anthropic
 
-{EXIT_CODES}"""
+{exit_codes()}"""
 
 
 class Commands(TyperGroup):
     """Commands, some of whose names are two words: ``sessions delete`` beside ``sessions``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options before the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            suggest(error, self.get_params(ctx))
+            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the command that arguments begin with, the longest name first, and load it."""
         name, rest = " ".join(args[:2]), args[2:]
         if name in self.commands:
             return name, _loaded(name), rest
+        if args[0] not in self.commands and (inside := _inside(args[0])):
+            return args[0], inside, args[1:]
         found, _, rest = super().resolve_command(ctx, args)
         return found, None if found is None else _loaded(found), rest
 
@@ -87,11 +97,22 @@ class Commands(TyperGroup):
             raise
 
 
+def _inside(word: str) -> TyperGroup | None:
+    """The commands whose names begin with a word, as a group; None if there are none."""
+    names = {name.removeprefix(f"{word} "): name for name in _COMMANDS if name.startswith(f"{word} ")}
+    commands = {short: _loaded(name) for short, name in names.items()}
+    for short, name in names.items():
+        commands[short].short_help = _COMMANDS[name][1]
+    help_ = f"The commands that begin with {word}; 'planning {word} COMMAND --help' shows one."
+    options: Any = {"no_args_is_help": True, "context_settings": HELP_OPTIONS, "rich_markup_mode": None}
+    return TyperGroup(name=word, commands=commands, help=help_, **options) if names else None
+
+
 def _loaded(name: str) -> Any:
     """A command with its options."""
     module, _, function = _COMMANDS[name][0].partition(":")
     found = vars(import_module(f"planning.cli.{module}"))
-    epilog = f"{found[f'{function.upper()}_HELP']}\n{EXIT_CODES}"
+    epilog = f"{found[f'{function.upper()}_HELP']}\n{exit_codes(name)}"
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, cls=Command, epilog=epilog, context_settings=HELP_OPTIONS)(found[function])
     return typer.main.get_command(alone)

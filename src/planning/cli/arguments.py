@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import DEFAULT_STORE
+from planning.cli.usage import DEFAULT_STORE
 
 WorkflowFile = Annotated[
     str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
@@ -89,10 +89,10 @@ def _ids_in(place: str) -> list[str]:
 
 
 def _session(more: str) -> Any:
-    more = f"The id of a session in it{more}."
+    more = f"The id of a session in it, or its beginning{more}. Given alone, of the store of 'planning run'."
     return typer.Argument(metavar="SESSION", help=more, autocompletion=session_ids)
 
 
-SessionName = Annotated[str, _session(", or its beginning")]
+SessionName = Annotated[str, _session("")]
 AnySession = Annotated[str | None, _session("; all if omitted")]
-OneSession = Annotated[str | None, _session(", or its beginning; may be omitted if it has only one")]
+OneSession = Annotated[str | None, _session("; may be omitted if it has only one")]

@@ -22,7 +22,7 @@ DELETE_HELP: Final = examples(
 )
 COPY_HELP: Final = examples(
     "store copy plans.db postgresql://me@db.example.org/plans",
-    "store copy postgresql://me@db.example.org/plans copy.db nightly what-if",
+    "store copy postgresql://me@db.example.org/plans copy.db nightly",
 )
 COMPACT_HELP: Final = examples("store compact plans.db")
 
@@ -30,7 +30,7 @@ COMPACT_HELP: Final = examples("store compact plans.db")
 CREATE_HELP: Final = """\b
 Examples:
   planning store create postgresql://me@db.example.org/plans
-  planning store create postgresql://me@db.example.org/plans --print | psql ...
+  planning store create postgresql://me@db.example.org/plans --print
 
 \b
 Passwords:

@@ -17,9 +17,9 @@ from planning.cli.arguments import session_ids
 from planning.cli.capabilities import capabilities_of
 from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
 from planning.cli.drive import until_signalled
-from planning.cli.opening import found_store
+from planning.cli.opening import found_store, known_session
 from planning.cli.terminal import say
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import LAST, Refused, bad_option
 from planning.errors import printable, show
 from planning.policy.policy import PlanPolicy
 from planning.workflow.capabilities import Capabilities
@@ -217,6 +217,10 @@ def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
         store = None if file is None else found_store(file)
         if store is not None:
             store.sessions(1)  # a server that cannot be reached is an error now
+        if given == LAST:
+            if store is None:
+                raise bad_option(LAST, "it needs --store")
+            given = str(known_session(store, LAST))
         if given is not None:
             return {"session": Session(session_id=given, store=store)}
     except IdentityError as error:

@@ -13,7 +13,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
+from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, readable, seconds_text
 from planning.errors import printable
 from planning.observe.fact_words import NO_FACTS, approval_words
 from planning.observe.steps import OVER, RunSteps, Step, plan_steps
@@ -121,7 +121,7 @@ class Progress:
         self._steps = [] if plan is None else plan_steps(plan, facts, times)
         is_back = any((each.before, each.after) == ("in_progress", "pending") for each in differs.marked)
         added = [(f"  {each.step.step_id}  {each.step.title}", "") for each in differs.added]
-        return [(str(differs), TROUBLE if is_back else ""), *added]
+        return [(readable(str(differs)), TROUBLE if is_back else ""), *added]
 
     def whole_plan(self) -> Iterator[str]:
         """The plan as lines: the objective, then a line a step with its details and notes below it."""
@@ -190,7 +190,7 @@ def note_of(step: Step) -> str:
     if step.state == "in_progress":
         return f"attempt {record.attempt}" if record.attempt > 1 else ""
     if record.error is not None:
-        return record.error.message
+        return step.reason or ""
     if record.after is not None:
         return f"step {record.after} failed"
     if step.state == "skipped":

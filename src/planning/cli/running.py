@@ -21,9 +21,9 @@ from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up, until_signal
 from planning.cli.faces import Face, face_of
 from planning.cli.opening import opened_store, valid_session
 from planning.cli.progress import Progress
-from planning.cli.source import DEFAULT_STORE, name_of
+from planning.cli.source import name_of
 from planning.cli.terminal import HEADING, Line, as_json, can_redraw, count, lines_of, say
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.cli.view import open_browser
 from planning.errors import line_of, printable, show
 from planning.observe.health import Health, health_of_run
@@ -422,9 +422,9 @@ def _problem_lines(result: WorkflowResult) -> Iterator[Line]:
         yield ("", "")
     for step_id, error in result.errors.items():
         head = f"error: step {step_id}" if is_fatal else f"warning: step {step_id} failed"
-        yield (f"{head}: {error.message}", "bold red" if is_fatal else "yellow")
-        if error.cause is not None:
-            yield (f"  cause: {error.cause}", "dim")
+        yield (f"{head}: {error.cause or error.message}", "bold red" if is_fatal else "yellow")
+        if error.cause:
+            yield (f"  the model reads: {error.message}", "dim")
     for warning in result.warnings:
         yield (f"warning: {warning}", "yellow")
 

@@ -16,9 +16,9 @@ from planning.cli.faces import face_of
 from planning.cli.opening import Opened, is_store, opened
 from planning.cli.progress import Progress
 from planning.cli.running import past_result, report_lines
-from planning.cli.source import DEFAULT_STORE, name_of
+from planning.cli.source import name_of
 from planning.cli.terminal import HEADING, as_json
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.observe.fact_words import NO_FACTS
 from planning.observe.health import Health, health_of_run, is_over
 from planning.observe.names import named_facts, named_plan

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, Final, Literal
 
 from planning.cli.transcript import is_transcript
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.errors import printable
 from session.address import is_address, show_address
 
@@ -25,8 +25,6 @@ _NAMES: Final[Mapping[Kind, str]] = MappingProxyType({
     "workflow": "a workflow; 'planning graph' draws it, 'planning run' runs it",
     "transcript": "a transcript; 'planning replay' replays it",
 })  # fmt: skip
-DEFAULT_STORE: Final = ".planning/runs.db"
-"""Where ``planning run`` keeps runs, in the current folder."""
 _MOST_BYTES: Final = 32_000_000  # 8,000,000 characters of 4 bytes each
 _MEGABYTE: Final = 1_000_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from planning.errors import cut
+from planning.observe.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,6 +40,8 @@ MARKS: Final[Mapping[State, tuple[str, str, str]]] = MappingProxyType({
 })  # fmt: skip
 """How each state of a step is drawn: its mark, the mark where only ASCII prints, and its style."""
 
+_JSON_STRING: Final = re.compile(r'"[\[{](?:\\.|[^"\\])*"')  # as the words of a change quote a note
+_LEAST_TEXT: Final = 20  # columns
 _MINUTE: Final = 60
 _LONGEST_BRIEF: Final = 100
 
@@ -72,6 +76,30 @@ def columns(stream: TextIO | None) -> int | None:
 def is_ascii(stream: TextIO | None) -> bool:
     """Whether a stream may be unable to show more than ASCII."""
     return not (getattr(stream, "encoding", None) or "ascii").lower().startswith("utf")
+
+
+def readable(text: str) -> str:
+    """A change in words, with the JSON in it as JSON and not as a string of it."""
+    return one_line(_JSON_STRING.sub(lambda found: _json_in(found[0]), text))
+
+
+def _json_in(quoted: str) -> str:
+    try:
+        inside: str = json.loads(quoted)
+        return inside if inside.endswith("…") else json.dumps(json.loads(inside), ensure_ascii=False)
+    except ValueError:
+        return quoted
+
+
+def wrapped(head: str, text: str, stream: TextIO) -> str:
+    """A text behind its head; in a terminal its lines end between words, and are below each other."""
+    width = columns(stream)
+    if width is None:
+        return head + text
+    from rich.text import Text
+
+    lines = Text(text).wrap(console_of(stream), max(_LEAST_TEXT, width - len(head)))
+    return head + f"\n{' ' * len(head)}".join(line.plain.rstrip() for line in lines)
 
 
 def say(text: str) -> None:

@@ -16,9 +16,9 @@ from planning.cli.arguments import SOURCES, AnySession, OneSession, ShownSource
 from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
 from planning.cli.drive import until_signalled
 from planning.cli.opening import is_store, known_session, opened_page, opened_store
-from planning.cli.source import DEFAULT_STORE, name_of, writing
+from planning.cli.source import name_of, writing
 from planning.cli.terminal import say
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import DEFAULT_STORE, Refused, bad_option
 from planning.view.page import export_page
 from planning.view.sources import StoreSource
 

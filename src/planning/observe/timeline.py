@@ -262,6 +262,8 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return "Reset."
         case ToolFailed():
             is_refused, reason = refusal_of(event)
+            cause = getattr(event.result, "cause", None)
+            reason = f"{cause} ({reason})" if cause and not is_refused else reason
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."

@@ -49,8 +49,9 @@ Kind = Literal["session", "snapshot", "transcript", "workflow"]
 class RunData:
     """The newest run of a session as the page has it."""
 
-    def __init__(self, steps: RunSteps | None = None) -> None:
-        """Begin with a run, or without one."""
+    def __init__(self, steps: RunSteps | None = None, *, is_stored: bool = False) -> None:
+        """Begin with a run, or without one; one that is stored has no private inputs."""
+        self._is_stored = is_stored
         self._begin(steps)
 
     def _begin(self, steps: RunSteps | None) -> None:
@@ -61,8 +62,14 @@ class RunData:
 
     @property
     def graph(self) -> Fields | int:
-        """The graph; 0 without a run."""
-        return 0 if self.steps is None else graph_of(self.steps.workflow)
+        """The graph, with the prompt of the run; 0 without a run."""
+        if self.steps is None:
+            return 0
+        prompt = self.steps.run and self.steps.run.user_prompt
+        return {
+            **graph_of(self.steps.workflow),
+            **({"prompt": shortened(prompt, _LONGEST)} if prompt else {}),
+        }
 
     def take(self, change: Change, then: Callable[[], Selectable]) -> Fields:
         """Take over a change; returns the ``graph`` and the ``steps`` that differ."""
@@ -104,7 +111,9 @@ class RunData:
                     [_seconds(each.began), _seconds(each.ended), each.state, each.attempt]
                     for each in step.spans
                 ],
-                "inputs": shortened(as_text(resolved_inputs(self.steps, step)), _LONGEST),
+                "inputs": shortened(
+                    as_text(resolved_inputs(self.steps, step, is_stored=self._is_stored)), _LONGEST
+                ),
                 "output": shortened(as_text(record.output), most),
                 "private": record.is_withheld,
                 "error": None if error is None else shortened(error.message, _LONGEST_ERROR),
@@ -116,16 +125,18 @@ class RunData:
         return {} if shown == {"state": "pending"} else shown
 
 
-def resolved_inputs(steps: RunSteps, step: Step) -> dict[str, Any] | None:
+def resolved_inputs(steps: RunSteps, step: Step, *, is_stored: bool) -> dict[str, Any] | None:
     """The inputs of a step as they were resolved; None where they refer to nothing, or may be private.
 
     A value that is not known any more stays a reference.
     """
     given = next(each.inputs for each in steps.workflow.steps if each.step_id == step.step_id)
     record, run = step.record, steps.run
-    # Only a tool without private data leaves its output or a cause in a record.
+    # A stored run has no inputs of a private tool. Of another run, only a tool without private data leaves
+    # its output or a cause in a record.
     is_public = record is not None and (
-        (record.status == "completed" and not record.is_withheld)
+        is_stored
+        or (record.status == "completed" and not record.is_withheld)
         or (record.error is not None and record.error.cause is not None)
     )
     if run is None or not is_public or MARK not in as_text(given):

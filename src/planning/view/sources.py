@@ -34,9 +34,9 @@ def read_session(store: ShownStore, head: StoredSession, source: str) -> tuple[D
     first = max(0, head.version - MOST_CHANGES)
     name, family = str(head.session_id), family_of(store, head)
     timeline = Timeline(store, head, first)
-    plan, run = None, RunData()
+    plan, run = None, RunData(is_stored=True)
     try:
-        plan, run = timeline.plan, RunData(RunSteps.of(timeline.session))
+        plan, run = timeline.plan, RunData(RunSteps.of(timeline.session), is_stored=True)
     except StoreError as error:
         timeline.problem = error
     document = Document(

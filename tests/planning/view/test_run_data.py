@@ -93,6 +93,36 @@ def test_inputs_are_as_they_were_resolved_but_not_those_of_a_private_tool() -> N
     assert "9f1" not in str([shown["find"], shown["hide"], shown["fail"]])
 
 
+def test_a_stored_run_has_resolved_inputs_whatever_became_of_the_step(tmp_path: Path) -> None:
+    def refuse(city: str) -> str:
+        raise ToolError(f"no city {city}")
+
+    tools = {
+        "find": lambda: {"city": "Bern"},
+        "refuse": refuse,
+        "wait": lambda city: city,
+        "hide": Tool("hide", "Hide", refuse, returns_private_data=True),
+    }
+    steps = [WorkflowStep(step_id="find", description="Find", type="tool", name="find")]
+    steps += [
+        WorkflowStep(
+            step_id=name, description=name, type="tool", name=name, depends_on=("find",),
+            inputs={"city": "${find.output.city}"}, on_failure="continue",
+        )
+        for name in list(tools)[1:]
+    ]  # fmt: skip
+    session, _ = kept(tmp_path / "plans.db")
+    run_workflow(
+        Workflow(steps=tuple(steps)), Capabilities(tools=tools), session=session, user_prompt="Rain?"
+    )
+    data = of_store(tmp_path / "plans.db")
+    shown = list(steps_of(data).values())
+    running = next(each for each in shown if each.get("wait", {}).get("state") == "in_progress")
+    assert running["wait"]["inputs"] == shown[-1]["refuse"]["inputs"] == '{"city":"Bern"}'
+    assert "Bern" not in str(shown[-1]["hide"])
+    assert next(each["graph"] for each in data["changes"] if "graph" in each)["prompt"] == "Rain?"
+
+
 def test_the_output_of_a_private_tool_is_not_told() -> None:
     tool = Tool(name="find", description="Find", function=lambda: "secret-9f1", returns_private_data=True)
     session = Session()

@@ -24,7 +24,7 @@ from typing import Any  # noqa: E402 - see above
 
 
 def hidden_package(error: ImportError) -> str | None:
-    """What to say if an import failed because a file of the user hides the package ``session``."""
+    """A message if an import failed because a file of the user hides the package ``session``."""
     path = getattr(sys.modules.get("session"), "__file__", None) or ""
     is_ours = os.path.dirname(os.path.dirname(path)) == os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - no pathlib this early
     if is_ours or not path or str(error.name).partition(".")[0] != "session":

@@ -23,8 +23,8 @@ class PlanMirror:
     """A session's Plan that shows work whose state is kept elsewhere: a workflow's run, an agent's graph.
 
     It sends the same commands as an agent's tools. Their text must be normal, as ``fitted`` leaves it: no
-    handler makes it so. An active plan that shows something else, from the start or later, stays as it
-    is.
+    handler makes it so. An active plan that shows something else, from the start or later, is not
+    changed.
 
     Attributes:
         plan: The plan as the mirror last saw it; None before ``begin``.

@@ -366,7 +366,7 @@ def _unknown_name(draft: Draft, overview: Overview, known: Known) -> Found:
 
 
 def _instead(draft: Draft, kind: str) -> str:
-    """A message about a step whose name is that of another kind."""
+    """A message about a step whose name is that of a tool, a handler or an agent, but not of its type."""
     name = named(str(draft.name))
     if draft.depends_field == "dependencies":  # the older form, which has no handlers
         return (

@@ -237,7 +237,7 @@ def raises(_step: Any, _text: str) -> bool:
         (accepts, "S001 done. Plan completed."),
         (lambda _step, _text: False,
          "Refused, nothing changed. 'seen' is not evidence for S001: the host does not accept it; call a "
-         "tool that does the work of S001 first, or send a text that shows it"),
+         "tool that does the work of S001 first, or send text that shows it"),
         (raises,
          "the evidence for S001 could not be checked (RuntimeError); send it again, or send other evidence"),
         (lambda _step, _text: "yes",

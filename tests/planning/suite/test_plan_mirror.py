@@ -181,5 +181,5 @@ def test_reducers_of_others_that_undo_the_change_are_an_error_at_the_start_and_a
     assert finished(mirror, session) is False
     with pytest.raises(ToolError) as refused, session.transaction() as transaction:
         mirror.begin(transaction, lambda _plan: True, is_new=True)
-    assert str(refused.value) == "the run was not carried out: the session's reducers did not take it"
+    assert str(refused.value) == "the run was not applied: the session's reducers did not take it"
     assert session.select_all(Plan) is kept

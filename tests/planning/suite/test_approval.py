@@ -74,6 +74,11 @@ def test_what_waits(calls: tuple[Any, ...], waiting: tuple[str, ...] | None) -> 
             assert repr(pending) == f"PendingApproval(text={pending.text!r}, step_ids={waiting!r})"
 
 
+def test_a_plan_that_no_policy_knows_does_not_wait(session: Session, toolbox: Toolbox) -> None:
+    toolbox.call("planning_setup_plan", SETUP[1])
+    assert pending_approval(session) is None
+
+
 @pytest.mark.parametrize(
     ("change", "holds"),
     [

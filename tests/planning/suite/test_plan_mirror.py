@@ -73,9 +73,11 @@ def test_an_active_plan_of_other_work_is_left_alone_unless_it_may_be_replaced(
 
     with session.transaction() as transaction:
         assert mirror.begin(transaction, may_replace, is_new=is_new) is False
+    foreign = "the session has another active plan, which is left alone; the plan does not show this run"
     assert (asked, session.select_all(Plan), mirror.plan) == ([OTHER], (OTHER,), None)
+    assert (marked(mirror, session), mirror.problem) == (False, foreign)
     assert begin(mirror, session, may_replace=True, is_new=is_new)
-    assert session.select_all(Plan) == (SHOWN,)
+    assert (session.select_all(Plan), mirror.problem) == ((SHOWN,), None)
 
 
 def test_work_that_resumes_keeps_the_plan_that_shows_it(mirror: PlanMirror, session: Session) -> None:
@@ -168,6 +170,9 @@ def test_a_plan_that_no_longer_shows_the_work_is_left_alone(
     assert marked(mirror, session) is False
     assert finished(mirror, session) is False
     assert session.select_all(Plan) == (there,)
+    assert mirror.problem == (
+        "other code replaced the plan while the workflow ran; it no longer shows this run"
+    )
 
 
 def test_reducers_of_others_that_undo_the_change_are_an_error_at_the_start_and_an_end_later(
@@ -179,7 +184,11 @@ def test_reducers_of_others_that_undo_the_change_are_an_error_at_the_start_and_a
         session.register_reducer(command, lambda _slice, _command: kept, Plan)
     assert marked(mirror, session, (0, "done", None)) is False
     assert finished(mirror, session) is False
+    untaken = "the run was not carried out: the session's reducers did not take it"
+    assert mirror.problem == (
+        f"the session refused a change of the plan, which no longer shows this run: {untaken}"
+    )
     with pytest.raises(ToolError) as refused, session.transaction() as transaction:
         mirror.begin(transaction, lambda _plan: True, is_new=True)
-    assert str(refused.value) == "the run was not carried out: the session's reducers did not take it"
+    assert str(refused.value) == untaken
     assert session.select_all(Plan) is kept

@@ -26,7 +26,7 @@ from planning import (
     UpdateStep,
 )
 from planning.plan.facts import PlanFacts
-from planning.suite.tools import planning_tools
+from planning.suite.tools import planning_tools, register_plan
 from planning.tools import ToolError, ToolResult
 from session import Session, StoreError, ToolInvoked
 from session.stores import MemoryStore
@@ -276,12 +276,13 @@ def test_a_call_that_changes_nothing_says_so(
     is_stored: bool,
 ) -> None:
     session = Session(session_id="s", store=MemoryStore() if is_stored else None)
-    section = PlanningToolsSection(session=session, policy=policy)
-    toolbox = Toolbox(section.tools(), session=session)
+    register_plan(session)
     steps = (NewPlanStep("Look", "Twice"), NewPlanStep("Fix"), NewPlanStep("Ship"))
     session.dispatch(SetupPlan("Fix the login", steps))
     session.dispatch(MarkStep("S001", "done"))
     session.dispatch(MarkStep("S003", "blocked"))
+    section = PlanningToolsSection(session=session, policy=policy)
+    toolbox = Toolbox(section.tools(), session=session)
     if policy is STRICT:
         session.dispatch(ApprovePlan())
         section.may_finish()  # asked once
@@ -297,6 +298,7 @@ def test_a_call_that_changes_nothing_says_so(
     if not changes:
         assert session.select_latest(Plan) is before
         assert session.select_latest(PlanFacts) is facts
+        assert [type(event) for event in change.events] == [ToolInvoked]
 
 
 def test_a_done_step_takes_more_evidence() -> None:

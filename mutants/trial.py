@@ -45,7 +45,7 @@ _ARGUMENTS = (
 )
 _NOTICED, _UNNOTICED, _TO_IMPORT = 1, 0, 3
 _NO_TESTS, _MOST_MEMORY, _FIRST_FILES = 5, 6 * 2**30, 3
-_MOST_OTHERS = 60.0  # seconds of tests that call nothing of the file
+_MOST_IMPORTED = 40.0  # seconds of tests with a module that is changed at import
 _LATER = 3  # times as long on the second try of what is late: the machine may have been busy
 TABLES = ["tests/test_data_classes.py", "tests/test_public_api.py"]
 """Tests of what is declared anywhere: they look at what the import has made."""
@@ -390,10 +390,11 @@ def _importing(mutant: Mutant, reach: Reach, tests: list[str], step: int, rooms:
         if not mutant.is_in_function:
             of_tables = {test for test in reach.seconds if test.partition("::")[0] in TABLES}
             chosen = [*reach.fastest(of_tables - set(near)), *chosen]
-    elif not mutant.is_in_function:  # no test is recorded to reach what runs at import
-        others = reach.fastest(set(reach.seconds) - set(near))
-        ends = accumulate(map(reach.seconds.__getitem__, others))
-        chosen = [*near, *(test for test, end in zip(others, ends, strict=True) if end < _MOST_OTHERS)]
+    else:
+        if not mutant.is_in_function:  # no test is recorded to reach what runs at import
+            chosen = [*near, *reach.fastest(set(reach.seconds) - set(near))]
+        ends = accumulate(map(reach.seconds.__getitem__, chosen))
+        chosen = [test for test, end in zip(chosen, ends, strict=True) if end < _MOST_IMPORTED]
 
     def run() -> int:
         import pytest  # noqa: PLC0415 - in a child of its own

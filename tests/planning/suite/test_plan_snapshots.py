@@ -108,7 +108,7 @@ def test_a_plan_with_parts_of_other_types_is_refused_when_it_is_dispatched(
 
 def test_a_slice_of_something_else_is_no_plan() -> None:
     nothing: Any = ["a plan"]
-    with pytest.raises(ValueError, match="^plan: expected Plan, got str$"):
+    with pytest.raises(ValueError, match=r"^plan: expected Plan, got str$"):
         Plan.check_slice(nothing)
 
 

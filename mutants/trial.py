@@ -45,7 +45,7 @@ _ARGUMENTS = (
 )
 _NOTICED, _UNNOTICED, _TO_IMPORT = 1, 0, 3
 _NO_TESTS, _MOST_MEMORY, _FIRST_FILES = 5, 6 * 2**30, 3
-_MOST_IMPORTED = 40.0  # seconds of tests with a module that is changed at import
+_MOST_IMPORTED = 15.0  # seconds of tests with a module that is changed at import
 _LATER = 3  # times as long on the second try of what is late: the machine may have been busy
 TABLES = ["tests/test_data_classes.py", "tests/test_public_api.py"]
 """Tests of what is declared anywhere: they look at what the import has made."""
@@ -387,9 +387,14 @@ def _importing(mutant: Mutant, reach: Reach, tests: list[str], step: int, rooms:
             files[test.partition("::")[0]] += 1
         first = sorted(files, key=lambda file: -files[file])[:_FIRST_FILES]
         chosen = [test for test in near if test.partition("::")[0] in first]
-        if not mutant.is_in_function:
-            of_tables = {test for test in reach.seconds if test.partition("::")[0] in TABLES}
-            chosen = [*reach.fastest(of_tables - set(near)), *chosen]
+        if mutant.scope and not mutant.is_in_function:  # what a class declares
+            of_tables = {
+                test
+                for test in set(reach.seconds) - set(near)
+                if test.partition("::")[0] in TABLES
+                and mutant.module.startswith(test.partition("[")[2].rstrip("]") or " ")
+            }
+            chosen = [*reach.fastest(of_tables), *chosen]
     else:
         if not mutant.is_in_function:  # no test is recorded to reach what runs at import
             chosen = [*near, *reach.fastest(set(reach.seconds) - set(near))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning import MarkStep, NewPlanStep, Plan, PlanStep, SetupPlan, ToolError
+from planning import MarkStep, NewPlanStep, Plan, PlanPolicy, PlanStep, SetupPlan, ToolError, register_plan
 from planning.plan.commands import MarkSteps
 from planning.suite.mirror import PlanMirror, shows
 from session import Session
@@ -110,6 +110,12 @@ def test_marks_are_one_change_by_the_index_of_the_step(mirror: PlanMirror, sessi
     assert session.version == version + 1
 
 
+def test_no_policy_refuses_what_has_happened(mirror: PlanMirror, session: Session) -> None:
+    register_plan(session, PlanPolicy(most_in_progress=1))
+    assert (begin(mirror, session), mirror.problem) == (True, None)
+    assert marked(mirror, session, (0, "in_progress", None), (1, "in_progress", None))
+
+
 def test_steps_that_others_add_or_mark_stay(mirror: PlanMirror, session: Session) -> None:
     begin(mirror, session)
     session.dispatch(MarkStep("S002", "in_progress", "by hand"))
@@ -153,7 +159,7 @@ def test_an_open_step_that_others_added_keeps_the_plan_active(
     "there",
     [
         OTHER,
-        Plan("Ship it", "abandoned"),
+        Plan("Ship it", "abandoned", SHOWN.steps),
         Plan("Ship it", "active", SHOWN.steps[:1]),
         Plan("Ship it", "active", (SHOWN.steps[0], PlanStep("S002", "Sell", None, "pending"))),
         Plan("Ship it", "active", (PlanStep("S001", "Pack", None, "pending"), SHOWN.steps[1])),

@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import _lru_cache_wrapper
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -157,6 +158,9 @@ class _Room:
         reach = Reach(imported={path: set(imported.lines(path) or ()) for path in imported.measured_files()})
         for found in self._measured(session):
             reach.add(found)
+        for name in {mutant.module for mutant in self._mutants} - set(sys.modules):
+            with suppress(ImportError, SystemExit):  # of a library that is not here; of a command
+                import_module(name)  # a test imports it only when it runs
         functions: dict[tuple[str, int, str], list[FunctionType]] = defaultdict(list)
         for each in gc.get_objects():
             if type(each) is FunctionType:

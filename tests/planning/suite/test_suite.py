@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -29,7 +31,7 @@ from planning.plan.facts import PlanFacts
 from planning.suite.tools import planning_tools, register_plan
 from planning.tools import ToolError, ToolResult
 from session import Session, StoreError, ToolInvoked
-from session.stores import MemoryStore
+from session.stores import MemoryStore, SqliteStore
 
 NAMES = [
     "planning_setup_plan",
@@ -71,6 +73,21 @@ def test_a_result_and_its_event_carry_the_normalised_command(
         name, params, normal, session.session_id,
     )  # fmt: skip
     assert event.result is result
+
+
+def test_a_stored_call_is_read_back_with_its_result(path: Path) -> None:
+    with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as same:
+        here = Session(session_id="s", store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=here).tools(), session=here)
+        results = [
+            toolbox.call("planning_setup_plan", {"objective": "Fix"}),
+            toolbox.call("planning_read_plan"),
+        ]
+        register_plan(there := Session(session_id="s", store=same))
+        read = [call.result for call in there.select_all(ToolInvoked)]
+        assert [(type(each), each.message) for each in read] == [
+            (ToolResult, each.message) for each in results
+        ]
 
 
 def test_without_the_reducers_no_tool_reports_success(session: Session) -> None:

@@ -34,7 +34,7 @@ from session import (
     stored,
 )
 from session.changes import DEEPEST
-from session.json_form import JsonForms, JsonTooLarge, json_form
+from session.json_form import JsonForms, JsonTooLarge, NoJsonForm, json_form
 from session.stores import MemoryStore
 
 
@@ -520,6 +520,11 @@ def test_the_json_form_of_keys_and_the_bytes_that_forms_may_take() -> None:
     assert (forms.of(["x"]), 0 < forms.spent < 1_000) == (["x"], True)
     with pytest.raises(JsonTooLarge, match=r"^is too large$"):
         forms.of(["x" * 1_000])
+    for numbers in (range(1_000), [None, 0.5, True] * 400):
+        forms = JsonForms(strict=True, limit=100_000)
+        assert (forms.of([*numbers]), 16_000 <= forms.spent < 20_000) == ([*numbers], True)
+    with pytest.raises(NoJsonForm, match=r"^has a key of type tuple$"):
+        forms.of({(1, 2): 3})
 
 
 # Snapshots

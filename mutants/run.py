@@ -70,13 +70,14 @@ class Types:
 
     def refuse(self, mutant: Mutant) -> bool:
         """Whether a mutant has an error of types that its module has not."""
+        checked = mutant.path if mutant.is_in_function else ROOT / "src"  # others use what it declares
         with NamedTemporaryFile("w", suffix=".py") as changed:
             changed.write(mutant.source())
             changed.flush()
-            return not self._errors(mutant.path, changed.name) <= self._errors_of(mutant.path)
+            shadow = "--shadow-file", str(mutant.path), changed.name
+            return not self._errors(checked, *shadow) <= self._errors_of(checked)
 
-    def _errors(self, path: Path, changed: str | None = None) -> set[str]:
-        shadow = [] if changed is None else ["--shadow-file", str(path), changed]
+    def _errors(self, path: Path, *shadow: str) -> set[str]:
         done = subprocess.run(  # noqa: S603 - mypy, with files of this project
             [*self._command, *shadow, str(path)], capture_output=True, text=True, check=False
         )

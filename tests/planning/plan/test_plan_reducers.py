@@ -300,6 +300,8 @@ IN_ANY_LANGUAGE = "\u4fee\u590d"
         (RemoveStep("S001"), replace(PLAN, steps=(SECOND,))),
         (RemoveStep("S002"), replace(PLAN, status="completed", steps=(FIRST,))),
         (RemoveStep("S009"), PLAN),
+        (RemoveStep("x" * 65), PLAN),
+        (UpdateStep("", "a"), PLAN),
     ],
 )  # fmt: skip
 def test_what_a_plan_can_hold_is_carried_out_when_it_is_dispatched(

@@ -374,6 +374,11 @@ class Even:
         object.__setattr__(self, "number", self.number + 1)
 
 
+@attrs.frozen
+class Raised:
+    count: int = attrs.field(converter=lambda count: count + 1)
+
+
 @dataclass(frozen=True)
 class Counted:
     """A record with a field that its constructor does not take."""
@@ -422,7 +427,7 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
 def _registered(session: Session) -> Session:
     for made in (Thing, Due):
         session.register_reducer(Make, partial(_make, made), made)
-    for kind in (Thing, Counted, Doubled, Even, Due):
+    for kind in (Thing, Counted, Doubled, Raised, Even, Due):
         session.register_reducer(kind, append)
     return session
 
@@ -456,9 +461,10 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_hold
     [
         (counted(), "its count would differ when it is read back"),
         (Doubled(2), "its count would differ when it is read back"),
+        (Raised(2), "its count would differ when it is read back"),
         (Even(2), "its type refuses it: 3 is odd"),
     ],
-    ids=["a field that is not given", "another each time", "refused"],
+    ids=["a field that is not given", "another each time", "converted", "refused"],
 )
 def test_a_record_that_is_not_built_again_as_it_is_is_refused(value: object, message: str) -> None:
     session = _registered(Session(session_id="a", store=MemoryStore()))

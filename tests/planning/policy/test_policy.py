@@ -264,6 +264,20 @@ def test_what_verify_says_decides_about_text(
         assert {key: value for key, value in found["steps"][0].items() if key == "proof"} == proof
 
 
+def test_verify_is_asked_for_each_text_of_each_step() -> None:
+    asked = list[tuple[str, str]]()
+
+    def verify(step: Any, text: str) -> bool:
+        asked.append((step.step_id, text))
+        return True
+
+    agent = Agent(PlanPolicy(evidence="required", verify=verify, batch_marks=True)).plans("A", "B")
+    marks = [{"step_id": 1, "status": "done", "evidence": ["a", "b"]},
+             {"step_id": 2, "status": "done", "evidence": ["c"]}]  # fmt: skip
+    assert agent.call("mark_step", marks=marks) == "S001 to S002 done. Plan completed."
+    assert asked == [("S001", "a"), ("S001", "b"), ("S002", "c")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

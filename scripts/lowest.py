@@ -88,7 +88,13 @@ TESTS = {
 }
 WITHOUT = {"view": {"mcp"}}
 """What the tests of the core need that does not go with the lowest versions of an extra."""
-BESIDE = {"cli": ["view", "workflow", "agent", "mcp", "postgres", "openai", "duckdb"], "limits": ["redis"], "workflow": ["processes"]}
+BESIDE = {
+    "cli": ["view", "workflow", "agent", "mcp", "postgres", "openai", "duckdb"],
+    "agent": ["openai", "duckdb"],
+    "duckdb": ["agent", "openai"],
+    "limits": ["redis"],
+    "workflow": ["processes"],
+}
 """Extras that the tests of an extra need too, in their newest versions."""
 
 
@@ -160,7 +166,12 @@ def run(extra: str) -> int:
     """The exit code of the tests of an extra, which run in its environment."""
     files = [str(path.relative_to(ROOT)) for named in TESTS[extra] for path in sorted(ROOT.glob(named))]
     options = ["-q", "-p", "no:cacheprovider", "-n", os.environ.get("N", "auto"), "--dist=loadfile"]
-    options += ["--hypothesis-profile=few", "--override-ini=filterwarnings=default", "-m", MARKS.get(extra, OTHERS)]
+    options += [
+        "--hypothesis-profile=few",
+        "--override-ini=filterwarnings=default",
+        "-m",
+        MARKS.get(extra, OTHERS),
+    ]
     command = [str(VENVS / extra / "bin" / "python"), "-m", "pytest", *options, *files]
     environment = {name: value for name, value in os.environ.items() if name not in {"CI", "PYTHONPATH"}}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode  # noqa: S603 - as above

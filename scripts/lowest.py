@@ -1,9 +1,9 @@
-"""Run the tests with the lowest version of every dependency that pyproject.toml admits; part of ``make soak``.
+"""Run the tests with the lowest version of each dependency that pyproject.toml admits: in ``make soak``.
 
-usage: scripts/lowest.py PYTHON [EXTRA...]     every extra unless named; "core" is the package without an extra
+usage: scripts/lowest.py PYTHON [EXTRA...]     every extra unless named; "core" has none
 
-Each extra has an environment of its own in ``.venvs/lowest``: the wheel with the extra, where uv resolves the
-requirements of the core and of the extra to their lowest versions and everything else to the newest.
+Each extra has its environment in ``.venvs/lowest``: the wheel with the extra, where uv resolves the
+requirements of the core and of the extra to their lowest versions, and all others to the newest.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ BESIDE = {
     "cli": ["view", "workflow", "agent", "mcp", "postgres", "openai", "duckdb"],
     "agent": ["openai", "duckdb"],
     "duckdb": ["agent", "openai"],
+    "pydantic-ai": ["openai", "anthropic"],
+    "openai": ["agent"],
     "limits": ["redis"],
     "workflow": ["processes"],
 }
@@ -113,7 +115,7 @@ def name_of(requirement: str) -> str:
 def lowest(uv: str, python: str, requirements: Iterable[str]) -> list[str]:
     """The requirements, each with the lowest version that goes with the others."""
     asked = "\n".join(requirements)
-    resolved = subprocess.run(  # noqa: S603 - uv of the environment made here
+    resolved = subprocess.run(
         [uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--resolution=lowest-direct",
          f"--python={python}", "-"],
         input=asked, text=True, check=True, stdout=subprocess.PIPE,
@@ -132,8 +134,8 @@ def prepare(uv: str, python: str, extra: str, wheel: Path) -> list[str]:
     tools = [each for each in offered["test-core"] if name_of(each) not in known]
     extras = ",".join([extra, *BESIDE.get(extra, ())]).removeprefix("core")
     command = [uv, "venv", "--quiet", "--clear", f"--python={python}", str(venv)]
-    subprocess.run(command, check=True)  # noqa: S603 - uv of the environment made here
-    subprocess.run(  # noqa: S603 - as above
+    subprocess.run(command, check=True)
+    subprocess.run(
         [uv, "pip", "install", "--quiet", f"--python={venv}", "--constraint=-", f"{wheel}[{extras}]", *tools],
         input="\n".join(pins), text=True, check=True,
     )  # fmt: skip
@@ -147,10 +149,10 @@ def main(python: str, *extras: str) -> int:
         return 2
     uv = str(UV_VENV / "bin" / "uv")
     if not Path(uv).exists():
-        subprocess.run([python, "-m", "venv", str(UV_VENV)], check=True)  # noqa: S603 - the Python that was named
-        subprocess.run([str(UV_VENV / "bin" / "pip"), "install", "--quiet", "uv"], check=True)  # noqa: S603 - as above
+        subprocess.run([python, "-m", "venv", str(UV_VENV)], check=True)
+        subprocess.run([str(UV_VENV / "bin" / "pip"), "install", "--quiet", "uv"], check=True)
     with TemporaryDirectory() as folder:
-        subprocess.run([uv, "build", "--quiet", "--wheel", f"--out-dir={folder}", str(ROOT)], check=True)  # noqa: S603 - as above
+        subprocess.run([uv, "build", "--quiet", "--wheel", f"--out-dir={folder}", str(ROOT)], check=True)
         (wheel,) = Path(folder).glob("*.whl")
         failed = []
         for extra in extras or TESTS:
@@ -174,7 +176,7 @@ def run(extra: str) -> int:
     ]
     command = [str(VENVS / extra / "bin" / "python"), "-m", "pytest", *options, *files]
     environment = {name: value for name, value in os.environ.items() if name not in {"CI", "PYTHONPATH"}}
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode  # noqa: S603 - as above
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

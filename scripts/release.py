@@ -1,10 +1,10 @@
 """Build the sdist and the wheel into ``dist/``, and try each as a user gets it: ``make release``.
 
 usage: scripts/release.py PYTHON              build and try both
-       scripts/release.py --check FILE...     only look into archives that are there
+       scripts/release.py --check FILE...     only look into these archives
 
-Refused are: metadata that a registry would refuse, an archive that is too large, a file that names a machine, a
-version without its heading in CHANGELOG.md, and a tutorial that does not run from the archive, in an empty folder.
+It refuses metadata that a registry would refuse, an archive that is too large, a file that names a machine, a
+version without a heading in CHANGELOG.md, and a tutorial that does not run from an archive in an empty folder.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ MOST = {".whl": 1_000_000, ".gz": 3_000_000}
 PUBLIC = {"pypi.org", "files.pythonhosted.org", "test.pypi.org"}
 """The registries that a file may name."""
 HOMES = re.compile(
-    rb"/home/[A-Za-z_][\w.-]*/|/Users/[A-Za-z_][\w.-]*/|/root/|(?<![A-Za-z])[A-Z]:\\+Users\\+[\w.-]+|/\.pyenv/|/site-packages/"
+    rb"(?<![\w.~}-])/(?:home/[A-Za-z_]|Users/[A-Za-z_]|root/)[\w.-]*"  # an absolute path
+    rb"|(?<![A-Za-z])[A-Z]:\\+Users\\+[\w.-]+"
 )
-"""A path in the home of a user, or of an installation."""
+"""A path in the home of a user."""
 REGISTRY = re.compile(
-    rb"https?://([\w.:@%-]+)/(?:[\w.-]+/)*simple\b|(?:--|^)(?:extra-)?index-url[ =]+\S*//([\w.:@%-]+)",
+    rb"https?://([\w.:@%-]+)/(?:[\w.-]+/)*\+?simple(?![\w-])|-index-url[ =]+https?://([\w.:@%-]+)",
     re.MULTILINE,
 )
 """The address of a package index, with its host."""
@@ -70,22 +71,24 @@ def files_of(archive: Path) -> Iterator[tuple[str, bytes]]:
                     yield member.name, file.read()
 
 
-def own_names() -> set[bytes]:
-    """What this machine is called: its user, host, home, checkout, and the hosts of its package index."""
+def own_names() -> re.Pattern[bytes]:
+    """What this machine is called: its user, host, home and checkout, and the hosts of its package index."""
     index = [value for name, value in os.environ.items() if re.fullmatch(r"(PIP|UV)_.*(INDEX|LINKS).*", name)]
-    hosts = [urlsplit(word).hostname or "" for value in index for word in value.split()]
-    names = [getpass.getuser(), socket.gethostname(), *(host for host in hosts if host not in PUBLIC)]
-    return {name.encode() for name in names if len(name) > 3 and name not in COMMON} | {
-        f"{path}/".encode() for path in (Path.home(), ROOT) if len(path.parts) > 1
-    }
+    hosts = {urlsplit(word).hostname or "" for value in index for word in value.split()} - PUBLIC
+    names = {getpass.getuser(), socket.gethostname(), *hosts} - COMMON
+    paths = {f"{path}/".encode() for path in (Path.home(), ROOT) if path != Path("/")}
+    words = [rb"(?<![\w-])" + re.escape(name.encode()) + rb"(?![\w-])" for name in names if len(name) > 3]
+    words += [re.escape(path) for path in paths if not HOMES.match(path)]
+    return re.compile(b"|".join(sorted(words)) or b"(?!)")
 
 
 def problems_of(archive: Path) -> Iterator[str]:
     """What is wrong with an archive, a line each."""
     size, most = archive.stat().st_size, MOST[archive.suffix]
     if size > most:
-        yield f"{archive.name} has {size:,} bytes, more than {most:,}: leave files out, or raise the bound with a reason"
-    own = re.compile(b"|".join(rb"(?<!\w)" + re.escape(name) for name in sorted(own_names())) or b"(?!)")
+        what_to_do = "leave files out, or raise the bound with a reason"
+        yield f"{archive.name} has {size:,} bytes, more than {most:,}: {what_to_do}"
+    own = own_names()
     for name, data in files_of(archive):
         found = [match[0] for pattern in (HOMES, own) for match in pattern.finditer(data)]
         for match in REGISTRY.finditer(data):
@@ -98,7 +101,7 @@ def problems_of(archive: Path) -> Iterator[str]:
 def run(*command: str | Path, folder: Path = ROOT) -> None:
     """Run a command; exit with its output if it fails."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run([*map(str, command)], check=True, cwd=folder, env=clean)  # noqa: S603 - of this script
+    subprocess.run([*map(str, command)], check=True, cwd=folder, env=clean)
 
 
 def try_archive(python: str, archive: Path) -> None:

@@ -2,8 +2,8 @@
 
 usage: PYTHON scripts/run_page.py PAGE
 
-Each block prints what its comments at the left edge say. The commands are the ``planning`` ones of its console
-blocks, but for those that serve until they are stopped. The model that the page asks is a script.
+Each block prints what its comments at the left edge say. The commands are the ``planning`` ones of its
+console blocks, except those that serve until they are stopped. The model that the page asks is a script.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main(page: Path) -> None:
         words = shlex.split(line.removeprefix("$ "), comments=True)
         if words[:1] == ["planning"] and not ENDLESS & set(words):
             print(f"$ {shlex.join(words)}", flush=True)
-            subprocess.run([sys.executable, "-m", *words], check=True)  # noqa: S603 - a command of the page
+            subprocess.run([sys.executable, "-m", *words], check=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from examples.folder_store import FolderStore
 from postgres_server import shared_server
-from stored_sessions import NAMES, Sample, Said, opened, read, search, toolbox_of
+from stored_sessions import NAMES, Said, Sample, opened, read, search, toolbox_of
 
 from planning import ApprovePlan, plan_to_dict
 from planning.tools import tool
@@ -106,7 +106,8 @@ def test_a_plan_under_a_policy_goes_on(store: Store) -> None:
     call = toolbox_of(steered).call
     begin = {"step_id": "S005", "status": "in_progress"}
     assert call("planning_mark_step", begin).message == (
-        "Refused, nothing changed. S005 waits for approval; work on another step, or ask the user to approve it"
+        "Refused, nothing changed. S005 waits for approval; work on another step, or ask the user to "
+        "approve it"
     )
     steered.dispatch(ApprovePlan())
     assert call("planning_mark_step", begin).message == "S005 in_progress."

@@ -98,7 +98,12 @@ BESIDE = {
     "workflow": ["processes"],
 }
 """Extras that the tests of an extra need too, in their newest versions."""
-
+TOOLS = {
+    "google-adk": {"sqlalchemy", "aiosqlite"},
+    "langchain": {"langgraph-checkpoint-sqlite"},
+    "opentelemetry": {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"},
+}
+"""What they need of the extra ``test``."""
 
 OTHERS = "not slow and not browser and not server and not postgres"
 MARKS = {"redis": "server", "postgres": "not slow"}
@@ -132,6 +137,7 @@ def prepare(uv: str, python: str, extra: str, wheel: Path) -> list[str]:
     pins = lowest(uv, python, own)
     known = {name_of(each) for each in own} | WITHOUT.get(extra, set())
     tools = [each for each in offered["test-core"] if name_of(each) not in known]
+    tools += [each for each in offered["test"] if name_of(each) in TOOLS.get(extra, ())]
     extras = ",".join([extra, *BESIDE.get(extra, ())]).removeprefix("core")
     command = [uv, "venv", "--quiet", "--clear", f"--python={python}", str(venv)]
     subprocess.run(command, check=True)

@@ -3,8 +3,8 @@
 usage: scripts/release.py PYTHON              build and try both
        scripts/release.py --check FILE...     only look into these archives
 
-It refuses metadata that a registry would refuse, an archive that is too large, a file that names a machine, a
-version without a heading in CHANGELOG.md, and a tutorial that does not run from an archive in an empty folder.
+It refuses metadata that a registry would refuse, an archive that is too large, a file that names a machine,
+a version without a heading in CHANGELOG.md, and a tutorial that does not run from one in an empty folder.
 """
 
 from __future__ import annotations

@@ -71,14 +71,14 @@ def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[s
     Text that a spreadsheet would run as a formula is data: it begins with an apostrophe.
     """
     buffer = StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, lineterminator="\r\n")  # before Python 3.13 only these are quoted in a text
     for row in chain([names], rows):
         texts = ("" if value is None else _text_of(value) for value in row)
         writer.writerow(
             f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
             for text in texts
         )
-        yield buffer.getvalue()
+        yield buffer.getvalue()[:-2] + "\n"
         buffer.seek(0)
         buffer.truncate()
 

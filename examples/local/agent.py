@@ -57,7 +57,7 @@ def work(client: Any, model: str, session: Session, task: str = TASK) -> None:
 def server(python: str, *options: str) -> Iterator[str]:
     """A server of the small model with tools in its template; its address."""
     command = [python, str(HERE / "server.py"), *options]
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603 - our own server
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         address = process.stdout.readline().strip() if process.stdout is not None else ""

@@ -28,7 +28,7 @@ MOST_TURNS = 4
 FIRST = {"type": "function", "function": {"name": "planning_setup_plan"}}
 
 
-def work(client: OpenAI, model: str, session: Session, task: str = TASK) -> None:
+def work(client: Any, model: str, session: Session, task: str = TASK) -> None:
     """Let a model plan a task, and mark what it says is done."""
     policy = PlanPolicy(tools=("setup", "mark"), offer="possible")  # few tools, and only ids that there are
     section = PlanningToolsSection(session=session, policy=policy)
@@ -46,7 +46,7 @@ def work(client: OpenAI, model: str, session: Session, task: str = TASK) -> None
         )
         answers = openai.run_calls(completion, toolbox)
         for call, answer in zip(completion.choices[0].message.tool_calls or (), answers, strict=True):
-            print(f"> {call.function.name} {call.function.arguments}\n  {answer['content']}", flush=True)  # type: ignore[union-attr]  # the tools are functions
+            print(f"> {call.function.name} {call.function.arguments}\n  {answer['content']}", flush=True)
         messages = [*messages, *openai.turn(completion), *answers]
         plan = select_latest(session, Plan)
         if not answers or (plan is not None and plan.status == "completed"):
@@ -57,16 +57,13 @@ def work(client: OpenAI, model: str, session: Session, task: str = TASK) -> None
 def server(python: str, *options: str) -> Iterator[str]:
     """A server of the small model with tools in its template; its address."""
     command = [python, str(HERE / "server.py"), *options]
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603 - our own server
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
+        address = process.stdout.readline().strip() if process.stdout is not None else ""
         if not address:
             raise SystemExit(f"the server did not start: run {' '.join(command)} to see why")
-        yield address
-        process.stdin.close()
+        yield address  # its standard input is closed at the end, which ends it
 
 
 def main(arguments: list[str]) -> None:

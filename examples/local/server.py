@@ -1,6 +1,7 @@
 """A server of a small model on this machine, for examples/local/agent.py; ends when its standard input does.
 
-It runs in an environment of its own, which `scripts/local-model` makes: SmolLM2-135M, behind llama.cpp's server.
+It runs in an environment of its own, which `scripts/local-model` makes: SmolLM2-135M, behind the server of
+llama.cpp.
 """
 
 from __future__ import annotations

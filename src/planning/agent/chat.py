@@ -108,7 +108,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             if isinstance(text, str) and text.strip() and not (is_cut or refused):
                 return text
             what = f"gave no complete answer ({reason}); ask for less, or another model"
-            failure = ToolError(f"{self._name} {what}{self._said(_words_of(refused))}")
+            failure = ToolError(f"{self._name} {what}{self._quote(_words_of(refused))}")
         raise failure  # not within the except block: the client's error holds the request, with the key
 
     def _failure(self, error: Exception) -> ToolError:
@@ -120,7 +120,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             return StorageUnavailable(f"{self._name} cannot be reached; {remedy}")
         if not isinstance(error, openai.APIStatusError):
             return ToolError(f"{self._name} does not answer in the chat-completions form; check the base_url")
-        status, said = error.status_code, self._said(_words_of(error.body))
+        status, said = error.status_code, self._quote(_words_of(error.body))
         if status in {401, 403}:  # without the words of the server, which may have a part of the key
             what = f"refused the API key ({status}); set OPENAI_API_KEY to a valid one"
             return ToolError(f"{self._name} {what}")
@@ -132,7 +132,7 @@ class OpenAIChat(AbstractContextManager["OpenAIChat"]):
             remedy = "give the model a longer context, or set a smaller prompt_limit"
         return ToolError(f"{self._name} refused the request ({status}); {remedy}{said}")
 
-    def _said(self, words: str) -> str:
+    def _quote(self, words: str) -> str:
         if words.strip()[:1] in {"", "<"}:  # a page for a browser
             return ""
         words = words.replace(self._key, "***") if self._key else words

@@ -117,7 +117,7 @@ def build_text_to_sql_graph(
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
-        TypeError: The generator has parameters that match no value, or an option is of another type.
+        TypeError: The generator has parameters that match no value, or an option has the wrong type.
         ValueError: ``max_iterations``, ``timeout`` or ``prompt_limit`` is out of range.
     """
     if type(max_iterations) is not int or max_iterations < 1:
@@ -152,7 +152,7 @@ def build_text_to_sql_graph(
     builder.add_edge("generate_sql", "plan")
     builder.add_edge("reflect", "plan")
     builder.add_edge("complete", END)
-    return _compiled(builder, "text_to_sql", checkpointer)
+    return _compile(builder, "text_to_sql", checkpointer)
 
 
 def _builder(
@@ -173,7 +173,7 @@ def _branch(
     builder.add_conditional_edges(source, _Node(f"after_{source}", Node(decide)), {way: way for way in ways})
 
 
-def _compiled(builder: StateGraph[Any, Any, Any, Any], name: str, checkpointer: Checkpointer) -> Compiled:
+def _compile(builder: StateGraph[Any, Any, Any, Any], name: str, checkpointer: Checkpointer) -> Compiled:
     compiled: Compiled = builder.compile(checkpointer=checkpointer, name=name)
     return compiled.with_config({"recursion_limit": _MOST_STEPS})
 
@@ -190,7 +190,7 @@ _NO_SEARCH: Final = "no search is set up; pass execute_queries to build_planner_
 _FOREVER: Final = 1_000_000.0
 
 
-def _given(state: State) -> dict[str, Any]:
+def _drop_missing(state: State) -> dict[str, Any]:
     return {"question": state.get("resolved_query") or "", "state": dict(state)}
 
 
@@ -201,7 +201,9 @@ def _planning(planner: Callable[..., Any], registry: ToolRegistry, timeout: floa
 
     def prepare(state: State) -> NodeCall:
         text = prompt.render().text if "prompt" in taken else ""
-        return NodeCall(tool, _given(state) | {"prompt": text, "tools": registry.get_tool_descriptions()})
+        return NodeCall(
+            tool, _drop_missing(state) | {"prompt": text, "tools": registry.get_tool_descriptions()}
+        )
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -264,7 +266,7 @@ def _searching(execute_queries: Callable[..., Any] | None, timeout: float | None
             return {"query_results": []}
         if tool is None:
             return {"error": _NO_SEARCH}
-        return NodeCall(tool, _given(state) | {"queries": queries})
+        return NodeCall(tool, _drop_missing(state) | {"queries": queries})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -279,7 +281,7 @@ def _responding(respond: Callable[..., Any], timeout: float | None) -> Node:
     tool, _ = named_tool("respond", "Answer the user.", respond, _OF_RESPOND, timeout)
 
     def prepare(state: State) -> NodeCall:
-        return NodeCall(tool, {**{name: state.get(name) for name in _OF_RESPOND}, **_given(state)})
+        return NodeCall(tool, {**{name: state.get(name) for name in _OF_RESPOND}, **_drop_missing(state)})
 
     def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
@@ -339,4 +341,4 @@ def build_planner_graph(
     builder.add_edge("execute_tools", "generate_response")
     builder.add_edge("execute_queries", "generate_response")
     builder.add_edge("generate_response", END)
-    return _compiled(builder, "planner", checkpointer)
+    return _compile(builder, "planner", checkpointer)

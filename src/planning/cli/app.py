@@ -1,4 +1,4 @@
-"""The ``planning`` command: its commands in one place, each of which is loaded when it is called."""
+"""The ``planning`` command: its commands in one place, which are loaded when they are called."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COMMANDS: Final = {
     "verify": ("sessions:verify", "Check sessions for damage."),
     "store create": ("copying:create", "Make the tables of a store in PostgreSQL."),
     "store copy": ("copying:copy", "Copy sessions to another store."),
-    "store compact": ("copying:compact", "Give back the room of deleted sessions."),
+    "store compact": ("copying:compact", "Give back the space of deleted sessions."),
     "approve": ("sessions:approve", "Approve a plan that waits, or reject it."),
     "ask": ("ask:ask", "Ask a database a question: see the SQL and the rows."),
     "replay": ("replay:replay", "Replay a transcript: show the plan as it changes."),
@@ -65,7 +65,7 @@ Examples:
 
 
 class Commands(TyperGroup):
-    """Commands, some of whose names are two words: ``sessions delete`` beside ``sessions``."""
+    """Commands whose names may be two words: ``sessions delete`` beside ``sessions``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the command that arguments begin with, the longest name first, and load it."""

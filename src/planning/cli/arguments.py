@@ -71,7 +71,7 @@ _PATIENCE: Final = 1.0  # seconds: a server that does not answer must not hold u
 
 
 def session_ids(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The ids that begin so, of the store that is named before; none where there is no such store."""
+    """The ids that begin so, of the store that is named before; none without such a store."""
     place = ctx.params.get("store") or ctx.params.get("source") or DEFAULT_STORE
     found: list[str] = []
     reading = Thread(target=lambda: found.extend(_ids_in(str(place))), daemon=True)
@@ -91,7 +91,7 @@ def _ids_in(place: str) -> list[str]:
 def _session(more: str) -> Any:
     more = (
         f"The id of a session in it, or its beginning, or {LAST} for the one that was changed last{more}."
-        " Given alone, it is in the store of 'planning run'."
+        " Without a store, that of 'planning run'."
     )
     return typer.Argument(metavar="SESSION", help=more, autocompletion=session_ids)
 

@@ -62,7 +62,7 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def capabilities_of(
     served: Mapping[str, Any] = MappingProxyType({}), **options: Sequence[str] | None
 ) -> Capabilities | None:
-    """What the values of the options say that exists; None when there are no values."""
+    """The tools, handlers and agents that the options name; None when there are no values."""
     kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
     if served:
         tools = kinds.get("tools", {})
@@ -87,7 +87,7 @@ def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
 
 
 def _merged(kind: str, values: Iterable[str]) -> dict[str, Any]:
-    """What the values of one option name, by name."""
+    """The objects that the values of one option name, by name."""
     merged: dict[str, Any] = {}
     for value in values:
         for name, what in _named(kind, value).items():
@@ -154,7 +154,7 @@ def _there(kind: str, module: ModuleType) -> str:
 
 
 def _makes_one(found: object) -> bool:
-    """Whether it is a function that is called without arguments, such as one that makes a registry."""
+    """True if it is a function that is called without arguments, such as one that makes a registry."""
     if not inspect.isfunction(found):
         return False
     parameters = inspect.signature(found).parameters.values()

@@ -107,7 +107,7 @@ def _as_they_come(changes: Changes) -> Iterator[Moment]:
 
 
 def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
-    """What a change did to the plan, and the calls in it that were refused."""
+    """The changes in the plan, and the calls that were refused."""
     for event in moment.change.events:
         if isinstance(event, ToolFailed):
             is_refused, reason = refusal_of(event)

@@ -57,11 +57,11 @@ HTTP:
 \b
 What the plan must have:
   With --approval, the client asks its user to approve the plan, where
-  it can; or run 'planning approve'. It holds back the tools of this
-  server, and not those that the client has besides. With --evidence
-  required, a step is marked done only with a successful call that was
-  made since it began, of a tool of this server or of a program that
-  works in the same session; with unique, one call proves one step.
+  it can; or run 'planning approve'. It blocks the tools of this
+  server, not the client's other tools. With --evidence required, a step
+  is marked done only with a successful call that was made since it
+  began, of a tool of this server or of a program that works in the same
+  session; with unique, one call proves one step.
 
 \b
 Claude Code:
@@ -216,7 +216,7 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
 
 
 def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
-    """How ``build_server`` finds the sessions: one for all clients, or one for each."""
+    """The way ``build_server`` finds the sessions: one for all clients, or one for each."""
     try:
         store = None if file is None else found_store(file)
         if store is not None:
@@ -236,7 +236,7 @@ def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
 
     def resume(name: str) -> Session | None:
         try:
-            known = store.head(UUID(name))  # a random id: none that somebody else could guess
+            known = store.head(UUID(name))  # a random id, which no other client can guess
         except ValueError:
             return None
         return None if known is None else Session(session_id=known.session_id, store=store)

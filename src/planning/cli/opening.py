@@ -1,4 +1,4 @@
-"""What a command is given, opened: a store and a session in it, a snapshot, a transcript or a workflow."""
+"""The sources of commands, opened: a store and a session in it, a snapshot, a transcript or a workflow."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def calls_in(data: bytes, source: str | None) -> tuple[Call, ...]:
 
 
 def replayed(calls: Iterable[Call], session: Session) -> Iterator[tuple[Call, ToolResult | None]]:
-    """Carry out calls one by one in a session, each with its result; those of other tools are only noted."""
+    """Run calls one by one in a session, each with its result; those of other tools are only noted."""
     toolbox = Toolbox(PlanningToolsSection(session=session).tools())
     for call in calls:
         if call.name.startswith(_PREFIX):
@@ -210,7 +210,7 @@ def session_of(data: bytes, source: str | None) -> Session:
 
 
 def is_store(source: str | None) -> bool:
-    """Whether a source is a store, or an address as of one."""
+    """True if a source is a store, or an address as of one."""
     if source in {None, "-"}:
         return False
     if is_address(source):

@@ -227,7 +227,7 @@ def _given(prompt: str | None, pairs: Iterable[str]) -> tuple[str | None, dict[s
 
 
 def _value(text: str) -> Any:
-    """A text as JSON; the text itself where it is not JSON."""
+    """The JSON value of a string; the string itself if it is not JSON."""
     try:
         value = json.loads(text, parse_constant=_refuse)
         json.dumps(value, allow_nan=False)  # 1e999 reads as infinity

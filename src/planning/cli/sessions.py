@@ -46,8 +46,8 @@ def approve(
 ) -> None:
     """Approve or reject a plan that waits for it, while its agent runs or afterwards.
 
-    The plan is shown, and you are asked. The decision is for the plan that was shown: where the agent has
-    changed it by then, you see the new one. The exit code is 1 where nothing waits, or you rejected the plan
+    The plan is shown, and you are asked. The decision is for the plan that was shown: if the agent has
+    changed it by then, you see the new one. The exit code is 1 if nothing waits, or you rejected the plan
     when asked.
     """
     if reject is not None and (yes or not reject.strip()):
@@ -113,7 +113,7 @@ def sessions(
     ] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """List the sessions of a store: how each is doing, its step at hand or its error, and how long it took.
+    """List the sessions of a store: their state, the current step or the error, and how long they took.
 
     The session that was changed last is the first. Times are in UTC. A session is working, waiting for
     approval, finished, failed or stopped; nothing works on one that is stopped.
@@ -137,7 +137,7 @@ def sessions(
 
 
 def _cells(row: Listed, now: datetime) -> tuple[str, ...]:
-    """A session as a row of the list; the last cell is its step at hand or its error, and its objective."""
+    """A session as a row of the list; the last cell is its current step or its error, and its objective."""
     health, head = row.health, row.head
     name = str(head.session_id)
     changed = "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"

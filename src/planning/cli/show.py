@@ -60,7 +60,7 @@ def show(
         bool, typer.Option("--verbose", "-v", help="Show the whole output of every step of a run.")
     ] = False,
     reminder: Annotated[
-        bool, typer.Option("--reminder", help="Print the plan alone, as a model reads it; no times.")
+        bool, typer.Option("--reminder", help="Print only the plan, as a model reads it; no times.")
     ] = False,
     as_json_: AsJson = False,
 ) -> None:
@@ -139,7 +139,7 @@ def _show(
 
 
 def _health_of(steps: RunSteps, source: Selectable, at: datetime | None, *, is_past: bool) -> Health:
-    """How a run is doing, or was doing at an earlier version: then it went on after it."""
+    """The state of a run, also at an earlier version: then it continued after it."""
     health = health_of_run(source, steps, datetime.now(UTC), changed_at=at)
     if is_past and health.state == "stopped":
         return evolve(health, state="working")

@@ -1,4 +1,4 @@
-"""What commands read: files and standard input, up to a limit, and of which kind they are."""
+"""The input of commands: files and standard input, up to a limit, and their kinds."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _read(file: BinaryIO, limit: int) -> bytes:
 
 
 def kind_of(data: bytes) -> Kind | None:
-    """What is in a file; None where it is nothing that a command takes, or is damaged."""
+    """The kind of a file; None if it is nothing that a command takes, or is damaged."""
     if data.startswith(SQLITE):
         return "store"
     for text in (data, data.lstrip().partition(b"\n")[0]):  # a transcript has one message a line
@@ -117,7 +117,7 @@ def _kind_of_json(document: Any) -> Kind | None:
 
 
 def refuse_other(data: bytes, source: str | None, wanted: str, *kinds: Kind) -> None:
-    """Refuse a file of another kind, with the command that takes it; ``wanted`` is what this command takes.
+    """Refuse a file of the wrong kind, with the command that takes it; ``wanted`` is what this command takes.
 
     What is of no kind is left to the caller.
     """

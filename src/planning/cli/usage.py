@@ -1,4 +1,4 @@
-"""How every command is used: the help, and what wrong use and unreadable input are answered with."""
+"""The use of every command: the help, and the answers to wrong use and unreadable input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planning.errors import nearest, printable
 HELP_OPTIONS: Final = {"help_option_names": ["--help", "-h"]}
 
 DEFAULT_STORE: Final = ".planning/runs.db"
-"""Where ``planning run`` keeps runs, in the current folder."""
+"""The file in which ``planning run`` keeps runs, in the current folder."""
 LAST: Final = "--last"
 """What a user writes, and a command gets, for the id of the session that was changed last."""
 
@@ -34,8 +34,8 @@ TOOLS_HELP: Final = """\b
 Tools:
   --tools module:object imports the module, which runs its code, and
   takes the object: a registry, a toolbox, a mapping or a list, or a
-  function that returns one. Name only modules that you trust. Of a kind
-  that is not given, 'planning validate' checks no names.
+  function that returns one. Name only modules that you trust.
+  'planning validate' checks only the names of the kinds that you give.
 """
 
 
@@ -120,7 +120,7 @@ class Command(TyperCommand):
 
 
 def _is_session(text: str) -> bool:
-    """Whether an argument is no place where sessions are, but the store of ``planning run`` is there."""
+    """True if an argument does not name a place of sessions, but the store of ``planning run`` is there."""
     from session.address import is_address  # --help needs no sessions
 
     path = Path(text)

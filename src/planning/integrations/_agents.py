@@ -32,8 +32,8 @@ class AgentPlan:
         section: The section.
         boxes: The toolbox of each tool, by the tool's name.
         tools: Each tool, by its name.
-        reading: The names of other tools that change nothing: a plan that waits for approval does not hold
-            them back. More are added as they become known.
+        reading: The names of other tools that change nothing: a plan that waits for approval does not block
+            them. More are added as they become known.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class AgentPlan:
     def shown(
         self, session: Session, position: Position | None = None, *more: str
     ) -> tuple[str, dict[str, Any] | None]:
-        """What a model reads behind its request, and the position to keep if the plan is not that of one."""
+        """The text behind a model's request, and the position to keep if the plan is not that of one."""
         is_given, kept = self.sessions.are_given, None
         if is_given and session.store is not None:
             session.refresh()  # other processes may have changed it
@@ -96,7 +96,7 @@ class AgentPlan:
     # Calls of a turn
 
     def is_in_order(self, tool: str) -> bool:
-        """Whether a tool changes the session at once: the later calls of the turn wait for it."""
+        """True if a tool changes the session at once: the later calls of the turn wait for it."""
         own = self.tools.get(tool)
         return own is not None and not (own.blocking or own.is_async)
 
@@ -117,14 +117,14 @@ class AgentPlan:
 
     @property
     def records(self) -> bool:
-        """Whether the calls of other tools count: as evidence, as work without a change, or as held back."""
+        """True if the calls of other tools count: as evidence, as work without a change, or as blocked."""
         policy = demands_on(self.sessions.fixed, self.section.policy)
         return policy is not None and (
             policy.evidence is not None or policy.stale_after is not None or policy.approval
         )
 
     def holds(self, tool: str) -> bool:
-        """Whether a plan that waits for approval holds a tool back."""
+        """True if a plan that waits for approval blocks a tool."""
         own = self.tools.get(tool)
         reads = tool in self.reading if own is None else own.read_only
         return not reads and tool not in PLANNING_TOOLS
@@ -167,7 +167,7 @@ class AgentPlan:
 
 
 def _says_failed(answer: object) -> bool:
-    """Whether a tool that returned says of itself that it failed: ``{"success": false}``."""
+    """True if a tool that returned shows that it failed: ``{"success": false}``."""
     if isinstance(answer, str) and answer.lstrip().startswith("{"):
         with suppress(ValueError, RecursionError):
             answer = json.loads(answer)
@@ -177,7 +177,7 @@ def _says_failed(answer: object) -> bool:
 def _source_of(
     session: SessionSource | None, section: PlanningToolsSection | None, tools: object
 ) -> SessionSource | None:
-    """Where the sessions come from: the one that was given, or that of the section or of the toolbox."""
+    """The source of the sessions: the one that was given, or that of the section or of the toolbox."""
     if session is not None and section is not None:
         raise TypeError("give a session or a section, not both: the section has its session")
     if session is not None:

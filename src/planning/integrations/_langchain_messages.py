@@ -75,7 +75,7 @@ def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
 
 
 def with_tail(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
-    """The messages of a request with a text at their end, which may be empty."""
+    """The messages of a request with text at their end, which may be empty."""
     *others, last = messages or (None,)
     if not text or not isinstance(last, HumanMessage | ToolMessage):
         return [*messages, *([HumanMessage(text)] if text else ())]
@@ -83,7 +83,7 @@ def with_tail(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
 
 
 def with_system(system: SystemMessage | None, text: str) -> SystemMessage:
-    """The system message of a request with a text at its end."""
+    """The system message of a request with text at its end."""
     if system is None:
         return SystemMessage(text)
     return system.model_copy(update={"content": with_text(system.content, text)})
@@ -176,7 +176,7 @@ def readers(tools: Iterable[object]) -> set[str]:
 
 
 class BoundTool(BaseTool):
-    """A tool of a toolbox as LangChain calls it. The toolbox alone checks the arguments."""
+    """A tool of a toolbox as LangChain calls it. Only the toolbox checks the arguments."""
 
     box: Any
 

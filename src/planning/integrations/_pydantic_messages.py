@@ -96,7 +96,7 @@ def turn_of(messages: Sequence[ModelMessage], call_id: str | None) -> Turn | Non
 
 
 def with_tail(request: ModelRequest, text: str, model: Model) -> ModelRequest:
-    """A request with a text at its end, behind what a provider caches."""
+    """A request with text at its end, behind what a provider caches."""
     parts = list(request.parts)
     last = parts[-1] if parts else None
     if isinstance(last, UserPromptPart):
@@ -136,9 +136,9 @@ class PlanningToolset(AbstractToolset[Any]):
 
     def __init__(self, own_id: str | None, plan: AgentPlan, call: Callable[..., Awaitable[Any]]) -> None:
         self._id, self._call = own_id, call
-        self._tools = {name: self._made(name, plan) for name in plan.tools}
+        self._tools = {name: self._make(name, plan) for name in plan.tools}
 
-    def _made(self, name: str, plan: AgentPlan) -> ToolsetTool[Any]:
+    def _make(self, name: str, plan: AgentPlan) -> ToolsetTool[Any]:
         tool = plan.tools[name]
         about = ToolDefinition(
             name=name,
@@ -164,7 +164,7 @@ class PlanningToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002 - found by its name
     ) -> Any:
-        """Carry out a call."""
+        """Run a call."""
         return await self._call(name, tool_args, ctx)
 
 

@@ -103,7 +103,7 @@ class Planning(AbstractCapability[Any]):
             strategy: The mindset of the section's copy.
             policy: What the host demands of the plan. It holds for the agent's other tools as well.
             read_only: Names of the agent's other tools that change nothing, which a plan that waits for
-                approval does not hold back; those with ``metadata={"read_only": True}`` are known.
+                approval does not block; those with ``metadata={"read_only": True}`` are known.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
             follow_history: Whether a run with an earlier message history rewinds the host's session to that
                 point. Two runs at once with the same history then take back each other's changes.
@@ -154,7 +154,7 @@ class Planning(AbstractCapability[Any]):
 
         Args:
             messages: The messages, all or up to any point.
-            session: The session, when it has a store: then the messages hold its version alone.
+            session: The session, when it has a store: then the messages hold only its version.
 
         Raises:
             VersionError: The session does not have that version.
@@ -209,7 +209,7 @@ class Planning(AbstractCapability[Any]):
         """Add the reminder to the last message of this request, and offer the tools that the plan takes."""
         if not self._section.is_enabled():
             return request_context
-        reminder, schemas = await self._shown(ctx)
+        reminder, schemas = await self._show(ctx)
         messages = request_context.messages
         last = messages[-1] if messages else None
         if reminder and isinstance(last, ModelRequest):
@@ -220,8 +220,8 @@ class Planning(AbstractCapability[Any]):
             request_context.model_request_parameters = replace(parameters, function_tools=tools)
         return request_context
 
-    async def _shown(self, ctx: RunContext[Any]) -> tuple[str, dict[str, dict[str, Any]] | None]:
-        """What the model reads of the plan, and the schemas of the tools that the plan takes."""
+    async def _show(self, ctx: RunContext[Any]) -> tuple[str, dict[str, dict[str, Any]] | None]:
+        """The plan, as the model reads it, and the schemas of the tools that it takes."""
         try:
             session = self._session(ctx)
             if session is None:
@@ -238,7 +238,7 @@ class Planning(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Keep the position with an answer to messages without one, for who keeps the last messages alone."""
+        """Keep the position with an answer to messages without one, if only the last messages are kept."""
         await self._noting(ctx, self._plan.notice)
         if self._position is None or position_in(request_context.messages[-1:]) is not None:
             return response
@@ -256,7 +256,7 @@ class Planning(AbstractCapability[Any]):
         return ModelRequestNode(ModelRequest([UserPromptPart(finish.message)]))
 
     async def _noting(self, ctx: RunContext[Any], note: Callable[[Session], Any]) -> Any:
-        """Note something in the session of a run with a policy; None where there is none, or it is away."""
+        """Note something in the session of a run with a policy; None if there is none, or it is away."""
         if self._section.policy is None:
             return None
         with suppress(*AWAY):
@@ -275,7 +275,7 @@ class Planning(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
-        """Hold back another tool while the plan waits for approval, and note its call."""
+        """Block another tool while the plan waits for approval, and note its call."""
         name, plan = call.tool_name, self._plan
         if name in self._boxes or tool_def.kind == "output" or not plan.records:
             return await handler(args)
@@ -300,7 +300,7 @@ class Planning(AbstractCapability[Any]):
         return answer
 
     async def call(self, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> ToolReturn[str]:
-        """Carry out a call of the run.
+        """Run a call of the agent's run.
 
         Raises:
             ToolFailedError: It failed; the model reads why, and the tool's retries are not used up.

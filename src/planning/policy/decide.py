@@ -1,4 +1,4 @@
-"""What a policy decides about a command: a refusal that says what to do, or the commands that follow."""
+"""The decisions of a policy about a command: a refusal that says what to do, or the commands that follow."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Extras:
         evidence: That of each mark; None where the tool takes none.
         depends_on: That of each new step: ids, titles, or places among the new steps, from 1.
         accepted: What ``verify`` said.
-        note: The rule for a text that is evidence.
+        note: The rule for text that is evidence.
         clears: Whether the agent may clear the plan.
     """
 
@@ -162,7 +162,7 @@ def _refuse_waiting(case: _Case) -> None:
 
 
 def _prove(case: _Case) -> Iterable[RecordEvidence]:
-    """What shows that the steps are done which the command marks so."""
+    """The evidence of the steps that the command marks done."""
     policy, extras = case.policy, case.extras
     if policy.evidence is None:
         return ()
@@ -190,7 +190,7 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
                 "whose tool takes it"
             )
         evidence = extras.evidence[place]
-        if len(evidence) > 1:  # one text alone was checked before ``verify``, or is refused
+        if len(evidence) > 1:  # a single string was checked before ``verify``, or is refused
             refuse_evidence(step_id, evidence, extras.note)
         texts = extras.accepted.texts_of(step_id, case.plan) if extras.accepted.steps and case.plan else ()
         record = proved[step_id] = evidence_for(policy, step_id, evidence, facts, case.calls, texts)
@@ -200,7 +200,7 @@ def _prove(case: _Case) -> Iterable[RecordEvidence]:
 
 
 def _depend(case: _Case) -> Iterable[SetDependencies]:
-    """What the new steps depend on."""
+    """The dependencies of the new steps, as a command."""
     needed = case.extras.depends_on
     if not any(needed):
         return ()
@@ -209,7 +209,7 @@ def _depend(case: _Case) -> Iterable[SetDependencies]:
 
 
 def _ask(case: _Case) -> Iterable[RequestApproval]:
-    """Whether the user is to approve the plan, or the steps that are new in it."""
+    """True if the user is to approve the plan, or the steps that are new in it."""
     facts, before = case.facts, case.plan
     if case.marks or not (case.policy.approval or facts.approval != "none"):
         return ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_stale(policy: PlanPolicy, plan: Plan, facts: PlanFacts) -> bool:
-    """Whether the agent is to be reminded that the plan did not change for many calls."""
+    """True if the agent is to be reminded that the plan did not change for many calls."""
     return (
         policy.stale_after is not None
         and not facts.is_noticed
@@ -26,7 +26,7 @@ def is_stale(policy: PlanPolicy, plan: Plan, facts: PlanFacts) -> bool:
 
 @attrs.frozen
 class Finish:
-    """Whether an agent may claim to be finished.
+    """The answer to an agent that claims to be finished.
 
     Attributes:
         ok: Whether it may.
@@ -54,7 +54,7 @@ def irreplaceable(policy: PlanPolicy, plan: Plan | None) -> list[str]:
 
 
 def unfinished(step_ids: Sequence[str]) -> str:
-    """What an agent reads that would stop with steps open."""
+    """The message for an agent that would stop with steps open."""
     verb = "is" if len(step_ids) == 1 else "are"
     return (
         f"{listed_ids(step_ids)} {verb} open. Do the work and mark what is done; mark a step blocked, with a "

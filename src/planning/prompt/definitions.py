@@ -28,7 +28,7 @@ _NAMES = {
 """The names that providers take, where that is not every name of a tool."""
 
 ToolSource = Toolbox | Section[Any] | Iterable[Declaration]
-"""What offers tools: a toolbox, a section of a prompt, or the tools themselves."""
+"""A source of tools: a toolbox, a section of a prompt, or the tools themselves."""
 
 
 def tools_of(source: ToolSource) -> tuple[Tool, ...]:

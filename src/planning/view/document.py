@@ -1,4 +1,4 @@
-"""What a run did, as the data of the page: where it began, and what each change made of it."""
+"""The data of the page: where a run began, and what each change made of it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RunData:
         return {"steps": differ}
 
     def _is_edited(self, event: RunChanged) -> bool:
-        """Whether a run is resumed with another workflow, so that its records are read again."""
+        """True if a run is resumed with another workflow, so that its records are read again."""
         steps = self.steps
         return steps is not None and steps.run_id == event.run.run_id and steps.workflow != event.run.workflow
 
@@ -165,7 +165,7 @@ def _seconds(at: datetime | None) -> float | None:
 
 
 def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
-    """How a session is doing, as the page has it; without what is empty, and empty where nothing is known."""
+    """A session's health, as the page has it; without what is empty, and empty if nothing is known."""
     if health is None:
         return {}
     names = ("state", "objective", "done", "total", "step", "title", "error")
@@ -177,7 +177,7 @@ def health_fields(health: Health | None, *, is_cut: bool = False) -> Fields:
 
 @attrs.define(kw_only=True)
 class Document:
-    """What a run did, as far as it was read. The oldest changes are folded into where it begins.
+    """The history of a run, as far as it was read. The oldest changes are folded into where it begins.
 
     One thread may read changes while others ask for what was read.
     """
@@ -255,7 +255,7 @@ class Document:
 
     @property
     def health_fields(self) -> Fields:
-        """How the session is doing, as the page has it."""
+        """The session's health, as the page has it."""
         steps, run = self.run.steps, self._run_health
         is_cut = (
             steps is not None and run is not None and is_over(run) and steps.in_state("in_progress") != []
@@ -341,7 +341,7 @@ def as_json(value: Any) -> str:
 
 
 def _kind(moment: Moment, *, is_plan: bool) -> str | None:
-    """What a change is for the page's filters; None for a change of the plan."""
+    """The name of a change in the page's filters; None for a change of the plan."""
     events = moment.change.events
     failures = [event for event in events if isinstance(event, ToolFailed)]
     if any(refusal_of(event)[0] for event in failures):

@@ -1,4 +1,4 @@
-"""Where the page finds sessions: in a store."""
+"""Sessions in a store, as the page finds them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Listed:
 
 
 def listed(store: Store, heads: Iterable[StoredSession], now: datetime) -> Iterator[Listed]:
-    """How sessions of a store are doing, in time that grows with their number.
+    """The health of a store's sessions, in time that grows with their number.
 
     Of each, the changes after its newest checkpoints are read, and nothing is opened.
     """

@@ -243,7 +243,7 @@ def test_an_answer_without_sql_is_said_to_be_that() -> None:
         [{"sql": None, "error": TEXT}],
     )
     assert server.requests[1]["body"]["messages"][-1]["content"].endswith(
-        f"{TEXT}\nSend the corrected SQL alone."
+        f"{TEXT}\nSend only the corrected SQL."
     )
 
 

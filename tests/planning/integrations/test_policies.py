@@ -135,7 +135,7 @@ def test_a_store_that_is_gone_holds_the_work_and_does_not_end_the_run(
     with closing(SqliteStore(path)) as store:
         agent = entry.agent(Session(session_id="s", store=store), (), policy, others=[work, look])
         talk = play(agent, [[SHOP], [LOOK], [WORK]])
-    away = "work cannot reach its data now. Try again later, or go on without it."
+    away = "work cannot reach its data now. Try again later, or continue without it."
     assert (talk.texts[-1], worked) == (away, [])
 
 

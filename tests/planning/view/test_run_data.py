@@ -29,7 +29,7 @@ def told(session: Session, step: str) -> dict[str, Any]:
 def test_a_step_has_its_attempts_its_output_and_its_failure() -> None:
     session = Session()
     run_of(session)
-    error = "bad cannot reach its data now. Try again later, or go on without it."
+    error = "bad cannot reach its data now. Try again later, or continue without it."
     assert told(session, "fetch") == {"state": "completed", "spans": [["completed", 1]], "output": "fetch"}
     assert told(session, "bad") == {
         "state": "failed", "spans": [["failed", 1]], "error": error, "code": "storage", "cause": "it is gone",

@@ -148,7 +148,7 @@ FAULTS: list[tuple[str, Sequence[Act], list[tuple[str, int, str]]]] = [
         ("done_without_call", 2, "Marked done without a call: S001."),
     ]),
     ("done_after_failures", (set_up(1), fail, fail, S1), [
-        ("done_after_failures", 4, "Marked done after failed calls alone: S001."),
+        ("done_after_failures", 4, "Marked done only after failed calls: S001."),
     ]),
     ("marked_ahead", (set_up(2), call, S2, call, S1), [
         ("marked_ahead", 3, "S002 was marked done while S001 had not begun."),

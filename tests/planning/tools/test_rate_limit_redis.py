@@ -56,7 +56,7 @@ def test_a_limit_holds_across_two_machines(url: str) -> None:
         assert start == "email_send is limited to 5 per 1 minute; try again"
         seconds, _, rest = end.partition(" ")
         assert 1 <= int(seconds) <= 60
-        assert rest == "s, or go on without it"
+        assert rest == "s, or continue without it"
 
 
 def test_async_code_asks_the_server_in_a_thread(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

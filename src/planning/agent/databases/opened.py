@@ -71,7 +71,7 @@ class OpenDatabase(ABC):
 
 
 def stamp(path: str, dialect: str) -> tuple[int, ...]:
-    """What differs once a file was changed or replaced: its identity, size and times, and those of its log.
+    """A stamp that differs once a file was changed or replaced: its identity, size, times, and its log's.
 
     A change in the same tick of the clock as the one before does not show.
     """
@@ -99,7 +99,7 @@ def stamp(path: str, dialect: str) -> tuple[int, ...]:
 
 
 def is_settled(known: tuple[int, ...], seconds: float) -> bool:
-    """Whether the last change that a stamp shows is older than that: a later one would show."""
+    """True if the last change that a stamp shows is older than that: a later one would show."""
     return max(known[3], known[-1]) < time_ns() - seconds * 1e9
 
 

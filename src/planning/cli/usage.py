@@ -71,12 +71,12 @@ class Command(TyperCommand):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
             raise
-        except Exception as raised:
-            error: Any = raised
-            if getattr(error, "possibilities", None) is not None:
+        except Exception as error:
+            wrong: Any = error
+            if getattr(wrong, "possibilities", None) is not None:
                 known = [name for each in self.get_params(ctx) for name in each.opts if name[0] == "-"]
-                near, error.possibilities = nearest(error.option_name, known), None
-                error.message += "" if near is None else f". Did you mean {near}?"
+                near, wrong.possibilities = nearest(wrong.option_name, known), None
+                wrong.message += "" if near is None else f". Did you mean {near}?"
             names = [str(each.metavar) for each in self._arguments()]
             if getattr(error, "option_name", None) != "--session" or "SESSION" not in names:
                 raise

@@ -72,6 +72,7 @@ POLICIES = {
         ],
         ({"replace": "refuse"}, "replace must be one of None, 'refuse_unfinished'; got 'refuse'"),
         ({"text": "utf-8"}, "text must be one of 'ascii', 'unicode'; got 'utf-8'"),
+        ({"offer": "some"}, "offer must be one of 'all', 'possible'; got 'some'"),
     ],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:

@@ -44,6 +44,9 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b\nExamples:", *(f"  planning {command}" for command in commands), ""])
 
 
+_SUFFIXES: Final = {".db", ".sqlite", ".json", ".jsonl"}  # an id may have another one
+
+
 class Refused(typer.BadParameter):
     """A command cannot start; the message says why. The exit code is 2."""
 
@@ -124,5 +127,5 @@ def _is_session(text: str) -> bool:
     from session.address import is_address  # --help needs no sessions
 
     path = Path(text)
-    is_path = "/" in text or path.suffix[1:].isalpha() or path.is_file() or path.is_fifo()
+    is_path = "/" in text or path.suffix in _SUFFIXES or path.is_file() or path.is_fifo()
     return text != "-" and not is_path and not is_address(text) and os.path.lexists(DEFAULT_STORE)

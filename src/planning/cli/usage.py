@@ -89,16 +89,13 @@ class Command(TyperCommand):
     def make_parser(self, ctx: Any) -> Any:
         """A parser that takes a session without its store, and ``--last`` for one."""
         parser: Any = super().make_parser(ctx)
-        read, takes_one = (
-            parser.parse_args,
-            ("SESSION", 1) in [(each.metavar, each.nargs) for each in self.params],
-        )
+        read, metavars = parser.parse_args, {str(each.metavar): each.nargs for each in self.params}
+        before = "--" if "SESSION" in metavars else "--session" if "ID" in metavars else None
 
         def parse(args: list[str]) -> Any:
             others, is_last = [each for each in args if each != LAST], LAST in args
-            if not takes_one:
-                has_option = any("--session" in each.opts for each in self.params)
-                return read([*others, "--session", LAST] if is_last and has_option else args)
+            if metavars.get("SESSION") != 1:
+                return read([*others, before, LAST] if is_last and before else args)
             values, rest, order = read(others)
             self._name_session(values, rest, is_last=is_last)
             return values, rest, order
@@ -114,8 +111,9 @@ class Command(TyperCommand):
         names, metavars = zip(*((str(each.name), each.metavar) for each in self._arguments()), strict=True)
         given = [values[each] for each in names if isinstance(values.get(each), str)] + rest
         has_room = len(given) + is_last < len(names)
-        if names[0] != "file" and has_room and (is_last if not given else _is_session(given[0])):
-            given.insert(0, DEFAULT_STORE)
+        takes_store = names[0] != "file"
+        if has_room and (takes_store and _is_session(given[0]) if given else is_last):
+            given.insert(0, DEFAULT_STORE if takes_store else "-")
         if is_last:
             given.insert(metavars.index("SESSION"), LAST)
         values.update(zip(names, given, strict=False))

@@ -94,6 +94,13 @@ def test_a_beginning_that_several_ids_have_is_refused_with_their_names(
     )
 
 
+def test_the_last_session_is_copied_and_deleted() -> None:
+    assert run("store", "copy", "plans.db", "copy.db", "--last").endswith(f"Copied {LAST}: 1 version.\n")
+    assert run("sessions", "delete", "plans.db", "--last", "--yes").endswith(f"Deleted {LAST}.\n")
+    assert list(versions("plans.db")) == UUIDS[:1]
+    assert run("sessions", "plans.db", "--last").endswith("Error: No such option: --last\n")
+
+
 def test_a_deleted_session_is_named_whole() -> None:
     shown = run("sessions", "delete", "plans.db", "118", "--yes")
     hint = f"did you mean {LAST}?"
